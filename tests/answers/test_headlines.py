@@ -58,8 +58,9 @@ def first(cases: Mapping[str, int], undecided: int = 0, none: int = 0) -> Mappin
     every = Value(sum(cases.values()) + undecided + none, "count", ())
     ranked = {name: Among(Value(number, "count", ()), every) for name, number in cases.items()}
     lost = {name: Value(n, "count", ()) for name, n in (("undecided", undecided), ("none", none))}
-    saved = Value(0.25, "share", ())
-    return {"counts": Counts(cases=every, first=ranked, saved=saved, best=saved, **lost)}
+    saved, tried = Value(0.25, "share", ()), Value(1, "count", ())
+    counts = Counts(every, ranked, ranked, saved=saved, best=saved, tried=tried, **lost)
+    return {"counts": counts}
 
 
 APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "ok")

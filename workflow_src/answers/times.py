@@ -91,6 +91,11 @@ class PhaseTimes:
     pairs: tuple[Value, ...] = ()
 
     @property
+    def alone(self) -> bool:
+        """Whether one process alone timed it and was profiled."""
+        return self.matches is not None and self.processes == 1
+
+    @property
     def power_limited(self) -> bool:
         """Whether the driver lowered the clock for power while plain steps ran."""
         return power_limited(self.capped)

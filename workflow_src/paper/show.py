@@ -57,9 +57,11 @@ SHARES = {
     0.0: "next to nothing",
     1 / 4: "about a quarter",
     1 / 3: "about a third",
+    2 / 5: "about two fifths",
     1 / 2: "about half",
     2 / 3: "about two thirds",
     3 / 4: "about three quarters",
+    9 / 10: "about nine tenths",
     1.0: "nearly all",
 }
 

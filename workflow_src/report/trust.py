@@ -129,10 +129,22 @@ def _repeats(run: Run) -> Iterator[Check]:
     for what, column in (("processes of a case", "processes"), ("unprofiled steps", "samples")):
         if column in timed and timed[column].notna().any():
             yield Check(f"{what}, least to most", _range(timed, "timings", column, "count"), DASH)
+    yield from _of_one_process(timed)
     if most := spread(run.times):
         limit = f"{1 + MATCH_WITHIN:g} x"
         held = most.number <= 1 + MATCH_WITHIN
         yield Check("slowest process of a phase over its fastest, at most", most, limit, held)
+
+
+def _of_one_process(timed: pd.DataFrame) -> Iterator[Check]:
+    """In how many cases no phase was timed in several processes, so that they tell no spread."""
+    if "processes" not in timed:
+        return
+    most = timed["processes"].groupby(timed["case"]).max()
+    rows = timed[timed["case"].isin(most[most == 1].index)]
+    if len(rows):
+        alone = Value(rows["case"].nunique(), "count", (rows_of("timings", rows),), "cases")
+        yield Check("cases of one process, without a spread", alone, DASH)
 
 
 def _hosts(run: Run) -> Iterator[Check]:

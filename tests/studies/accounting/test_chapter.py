@@ -106,4 +106,4 @@ def test_the_numbers_of_a_verdict() -> None:
     bf16 = [each | {"precision": "bf16"} for each in (phase(flops=2e9), *CEILINGS)]
     rows = [phase(), phase(size="large", flops=8e9), *CEILINGS, *bf16]
     _, said = verdict_of("accounting", rows)
-    assert "at most 10 %" in said and "fp32 40 % to 80 %, bf16 20 %" in said
+    assert "at most 10 %" in said and "fp32 40 % to 80 % (n = 2), bf16 20 % (n = 1)" in said

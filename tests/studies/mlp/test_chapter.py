@@ -84,5 +84,5 @@ def test_verdicts(rows: list[dict[str, object]], verdict: str) -> None:
 def test_the_numbers_of_verdicts() -> None:
     _, said = verdict_of("mlp", [WIDE, width(1024, 0.99, 7.0)])
     assert "from dim 512 to 1024, 4.0 x the FLOPs take 3.5 x as long" in said
-    assert "90 % to 99 % of the step" in said
+    assert "90 % to 99 %." in said
     assert "(most: 79 %, at dim 512)" in verdict_of("mlp", [width(256, 0.1), width(512, 0.79)])[1]

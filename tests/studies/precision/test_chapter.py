@@ -88,7 +88,9 @@ def test_sums_and_norms_are_shown_as_they_are() -> None:
 def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdict) -> None:
     said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
     assert said.verdict is verdict
-    assert ("at most 20.0 us per kernel" in said.text(Printer())) == (verdict is Verdict.WHERE_LONG)
+    assert ("Slower: 1, with at most 20.0 us" in said.text(Printer())) == (
+        verdict is Verdict.WHERE_LONG
+    )
 
 
 @pytest.mark.parametrize(

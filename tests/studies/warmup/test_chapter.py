@@ -89,8 +89,15 @@ def saved(*rows: dict[str, object]) -> tuple[str, str]:
 def test_what_trials_save_of_the_extra_time() -> None:
     started, loaded = trial("LAZY", True, 130.0), trial("EAGER", True, 40.0)
     assert saved(*PLAIN, started, loaded) == ("about a third", "about half")
-    assert saved(*PLAIN, trial("LAZY", True, 189.0), loaded) == (DASH, "about three quarters")
+    assert saved(*PLAIN, trial("LAZY", True, 189.0), loaded) == (DASH, "about nine tenths")
     assert saved(*PLAIN, started, trial("EAGER", True, 131.0)) == ("about a third", DASH)
+
+
+def test_where_starts_of_cublas_overlap_loading_code_counts_from_the_plain_step() -> None:
+    """Of 90 ms, 80 are saved; counted from the step after starting cuBLAS, 60 would be."""
+    plain = [trial("LAZY", False, 70.0), trial("LAZY", False, 130.0)]
+    started, loaded = trial("LAZY", True, 80.0), trial("EAGER", True, 20.0)
+    assert saved(*plain, started, loaded) == (DASH, "about nine tenths")
 
 
 def test_what_starting_cublas_adds_is_not_saved_by_loading_code() -> None:
@@ -125,7 +132,11 @@ def test_a_capture_without_the_whole_step_is_shown() -> None:
     ("means", "verdict", "said"),
     [
         ({0: 10.1, 1: 10.0}, Verdict.ALWAYS, "tried, 0,"),
-        ({0: 20.0, 1: 11.0, 5: 10.0}, Verdict.ENOUGH, "step: 5. With fewer"),
+        (
+            {0: 20.0, 1: 11.0, 5: 10.0},
+            Verdict.ENOUGH,
+            "step: 5, in the 3 of 4 runs that settle. With fewer",
+        ),
         ({0: 20.0, 1: 12.0}, Verdict.NOT_ENOUGH, "with 1, one is"),
         ({}, Verdict.CANT_TELL, "can't be told"),
     ],
@@ -144,6 +155,6 @@ def test_verdicts(means: dict[int, float], verdict: Verdict, said: str) -> None:
 def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
     assert headline(result(table(*rows), pd.DataFrame())).text(Printer()) == (
-        "Warm-up steps after which no mean is over 5 % above a settled step: 1. With fewer, one is "
-        f"+100 % above it (t, {name})."
+        "Warm-up steps after which no mean is over 5 % above a settled step: 1, in the 2 of "
+        f"2 runs that settle. With fewer, one is +100 % above it (t, {name})."
     )

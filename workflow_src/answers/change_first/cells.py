@@ -25,6 +25,11 @@ def name(saving: Saving) -> str:
     return "+".join(saving.remedies)
 
 
+def told(saving: Saving) -> str:
+    """Its remedies, with the sign of predictions where it is one."""
+    return name(saving) if saving.measured else f"{PREDICTED} {name(saving)}"
+
+
 def signed(saving: Saving, cell: Cell) -> Cell:
     """A cell of a saving with its sign or mark."""
     marked = Marked(cell, ALONE) if saving.alone else cell

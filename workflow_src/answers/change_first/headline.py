@@ -2,7 +2,6 @@
 
 from enum import StrEnum
 
-from workflow_src.answers.change_first.cells import PREDICTED
 from workflow_src.answers.change_first.result import ChangeFirst
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import in_words
@@ -15,15 +14,17 @@ class Verdict(StrEnum):
 
     FIRST = (
         "In the {phase}, {remedy} comes first in {first} cases and saves {saved} there; the best "
-        "combination of each case saves {best} (medians)."
+        "combination of each case saves {best} (medians; measured: {tried})."
     )
     DEPENDS = (
-        "It depends on the case: in the {phase}, first comes {counts} (undecided: {undecided}; no "
-        "sure saving: {none}). The best combination of each case saves {best} (median)."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (no sure "
+        "saving: {none}). Else it is {counts} (≈: predicted). The best combination of each case "
+        "saves {best} (median; measured: {tried})."
     )
     UNDECIDED = (
         "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (no sure "
-        "saving: {none}). The best combination of each case saves {best} (median)."
+        "saving: {none}). The best combination of each case saves {best} (median; measured: "
+        "{tried})."
     )
     NOTHING = "In the {phase}, no remedy that is known surely saves anything, in {cases} cases."
     DISTURBED = (
@@ -37,10 +38,7 @@ def headline(result: ChangeFirst) -> Headline:
     """The verdict on a result, with its numbers."""
     counts, top = result.counts, next(iter(result.counts.first), "")
     verdict = _verdict(result)
-    said = (
-        Joined((f"{PREDICTED} {name}" if name in counts.predicted else name, among.cell), " in ")
-        for name, among in counts.first.items()
-    )
+    said = (Joined((name, among.holds), " in ") for name, among in counts.said.items())
     slots: dict[str, Cell] = {
         "phase": result.phase,
         "cases": counts.cases,
@@ -51,6 +49,7 @@ def headline(result: ChangeFirst) -> Headline:
         "undecided": counts.undecided,
         "none": counts.none,
         "best": counts.best,
+        "tried": counts.tried,
     }
     return Headline(verdict, verdict.value, slots)
 

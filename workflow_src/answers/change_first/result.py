@@ -26,19 +26,20 @@ from workflow_src.paper.value import Cell, Joined, Value, count
 class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
-    first: by remedy, the most frequent first; `predicted` are those of which that is a prediction
-    in some case. undecided: several may come first in so many.
-    none: in so many none surely saves anything. saved: the median share that the most frequent one
-    saves where it is first. best: the median share that the best combination saves.
+    first: by remedy, the most frequent first; said: the same, predicted ones apart.
+    undecided: several may come first in so many. none: in so many none surely saves anything.
+    saved: the median share that the most frequent one saves where it is first. best: the median
+    share that the best combination saves; tried: in how many cases that one was measured.
     """
 
     cases: Value
     first: Mapping[str, Among]
+    said: Mapping[str, Among]
     undecided: Value
     none: Value
     saved: Cell
     best: Cell
-    predicted: frozenset[str] = frozenset()
+    tried: Value
 
 
 @dataclass(frozen=True)
@@ -99,19 +100,23 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
     plain = [each.times.plain for each in known]
     chosen = [each.choice for each in known]
     names = [cells.name(each.first) if each.first else "" for each in chosen]
-    order = [name for name, _ in Counter(filter(None, names)).most_common()]
+    told = [cells.told(each.first) if each.first else "" for each in chosen]
+    order, apart = _by_frequency(names), _by_frequency(told)
     top = [each.first for each in chosen if each.first and cells.name(each.first) in order[:1]]
     return Counts(
         cases=count(plain, "cases of which anything is known"),
         first={name: among(plain, [name == each for each in names]) for name in order},
+        said={name: among(plain, [name == each for each in told]) for name in apart},
         undecided=among(plain, [len(each.contenders) > 1 for each in chosen]).holds,
         none=among(plain, [not each.contenders for each in chosen]).holds,
         saved=cells.middle(top),
         best=cells.middle([each.best for each in chosen if each.best]),
-        predicted=frozenset(
-            cells.name(each.first) for each in chosen if each.first and not each.first.measured
-        ),
+        tried=among(plain, [bool(each.best and each.best.measured) for each in chosen]).holds,
     )
+
+
+def _by_frequency(names: Iterable[str]) -> list[str]:
+    return [name for name, _ in Counter(filter(None, names)).most_common()]
 
 
 def in_pairs(

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from workflow_src.answers.forward_time.result import ForwardTime
 from workflow_src.paper.show import Headline
+from workflow_src.paper.value import count
 
 CLEARLY_MORE = 0.5
 """Agreement depends on the kernels if it is more frequent among long ones by this share."""
@@ -18,7 +19,8 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} others."
+        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} others; "
+        "{alone} of all were timed in one process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
@@ -32,7 +34,9 @@ class Verdict(StrEnum):
 def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
     every, long, bound = result.every, result.long, result.bound
+    alone = count((each.plain for each in result.cases if each.alone), "cases of one process")
     slots = {
+        "alone": alone,
         "agree": every.holds,
         "compared": every.of,
         "limit": result.limit.us,

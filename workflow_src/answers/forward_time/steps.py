@@ -57,9 +57,16 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
         row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
-    row["optimizer: difference"] = difference(step, before, "difference of the means")
-    row["optimizer: device"] = optimizer_ms(tables, times[STEP])
+    plain = difference(step, before, "difference of the means")
+    device = optimizer_ms(tables, times[STEP])
+    row["optimizer: difference"] = None if _is_less(plain, device) else plain
+    row["optimizer: device"] = device
     return row
+
+
+def _is_less(plain: Value | None, device: Value | None) -> bool:
+    """Whether a difference is below the device's own time: then it is of noise."""
+    return plain is not None and device is not None and plain.number < device.number
 
 
 def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.common.words import PHASES
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value, ratio
+from workflow_src.paper.value import Cell, Joined, Value, count, ratio
 from workflow_src.studies.accounting.phases import Phase, marked, phases, rule
 from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
 from workflow_src.studies.lines import (
@@ -200,7 +200,10 @@ def headline(result: Accounting) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
     by_precision = result.utilization.items()
-    used = [Joined((name, spread(values)), by=" ") for name, values in by_precision]
+    used = [
+        Joined((name, spread(values), Joined(("(n = ", count(values), ")"), by="")), by=" ")
+        for name, values in by_precision
+    ]
     slots = {
         "off": most(result.off),
         "used": Joined(tuple(used), by=", "),

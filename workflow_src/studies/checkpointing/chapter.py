@@ -48,11 +48,12 @@ class Best:
 class Checkpointing:
     """What the study found.
 
-    off: by how much predicted peaks of the models in `flat` are off, without sign; best: of each
-    model, the choice of least peak, predicted and measured; models: what was trained.
+    off, nested_off: by how much predicted peaks in `flat` and in `nesting` are off, without sign;
+    best: of each model, the choice of least peak, predicted and measured; models: what was trained.
     """
 
     off: tuple[Value, ...]
+    nested_off: tuple[Value, ...]
     best: tuple[Best, ...]
     models: Cell
     flat: pd.DataFrame
@@ -68,6 +69,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Checkpointing:
     best = [found for mine in grouped(flat, "size") if (found := _best(mine))]
     return Checkpointing(
         off=off(flat),
+        nested_off=off(nesting),
         best=tuple(best),
         models=Joined(tuple(_model(mine) for mine in grouped(flat, "size")), by="; "),
         flat=shown([_flat(line) for line in sorted(flat, key=_order)]),
@@ -189,7 +191,14 @@ def headline(result: Checkpointing) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
     choices = Joined(tuple(_choice(each) for each in result.best), by=", ")
-    return Headline(verdict, verdict.value, {"choices": choices, "off": most(result.off)})
+    return Headline(verdict, verdict.value, {"choices": choices, "off": _off(result)})
+
+
+def _off(result: Checkpointing) -> Cell:
+    """By how much predicted peaks are off at most, those of the appendix named apart."""
+    if not result.nested_off:
+        return most(result.off)
+    return Joined((most(result.off), " (appendix: ", most(result.nested_off), ")"), by="")
 
 
 def _choice(best: Best) -> Cell:

@@ -102,8 +102,6 @@ def _off(step: Step) -> Value | None:
 def _case(case: Case) -> dict[str, Cell]:
     """What pays in a case, alone and on top of each other, and how many times were predicted."""
     plain, first, least = case.plain, case.first, case.least
-    words = first.words if first else None
-    name = Marked(words, "" if case.first_is_clear else UNCLEAR)
     tried = ", ".join(each.words for each in case.alone)
     gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
     inside = _count([each for each in case.judged if each.predicted])
@@ -111,7 +109,7 @@ def _case(case: Case) -> dict[str, Cell]:
         "case": case.name,
         "plain step, ms": (plain.ms or plain.line.state) if plain else None,
         "device works": ratio(plain.device_ms, plain.ms, "share") if plain else None,
-        "pays most alone": name if first else None,
+        "pays most alone": _named(case, first) if first else None,
         "remedies tried alone": tried if first else None,
         "saves": first.saved if first else None,
         "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
@@ -121,6 +119,11 @@ def _case(case: Case) -> dict[str, Cell]:
         "width of intervals": median(each.width for each in case.judged),
         "device time off by": median(map(_off, case.judged)),
     }
+
+
+def _named(case: Case, first: Step) -> str:
+    """The remedy that saves most alone, marked where others can't be told apart from it."""
+    return first.words + ("" if case.first_is_clear else UNCLEAR)
 
 
 def _time(step: Step) -> Cell:
@@ -237,7 +240,7 @@ class Verdict(StrEnum):
 def headline(result: Levers) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    first = dict.fromkeys(case.first.words for case in result.cases if case.first)
+    first = dict.fromkeys(_named(case, case.first) for case in result.cases if case.first)
     slots = {
         "first": Joined(tuple(first), by=" or "),
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),

@@ -228,8 +228,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     FOLLOWS = (
-        "Yes, by about as much: from dim {low} to {high}, {flops} the FLOPs take {step} as long, "
-        "and device time is {working} of the step."
+        "By about as much where device time is {enough} of a step or more: from dim {low} to "
+        "{high}, {flops} the FLOPs take {step} as long, and device time is {working}."
     )
     LESS = (
         "By less, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "

@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value
+from workflow_src.paper.value import Cell, Joined, Marked, Value, count
 from workflow_src.studies.lines import Line, conditions, lines, out_of, shown, unmeasured, where
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 from workflow_src.studies.study_chapter import StudyChapter
@@ -158,8 +158,7 @@ class Verdict(StrEnum):
 
     WHERE_LONG = (
         "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
-        "({where}). Where it is slower, it is launch-bound: the device takes at most {longest} us "
-        "per kernel."
+        "({where}). Slower: {lost}, with at most {longest} us of device time per kernel."
     )
     GAINS = (
         "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
@@ -181,6 +180,7 @@ def headline(result: Precision) -> Headline:
         "best": best and best.speedup,
         "where": best and best.name,
         "gains": result.gains,
+        "lost": count(pair.speedup for pair in result.lost),
         "longest": longest_of_losses(result),
     }
     return Headline(verdict, verdict.value, slots)

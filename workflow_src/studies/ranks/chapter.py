@@ -111,12 +111,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "Little, where the device sets the pace and it is hidden: a step takes {least} as long as "
-        "without communication at best ({best}); at worst {most} ({worst})."
+        "Little in {cases}, where the device sets the pace and it is hidden: a step takes {least} "
+        "as long as without communication at best ({best}); at worst {most} ({worst})."
     )
     MUCH = (
-        "Much, even where the device sets the pace and it is hidden: a step takes {least} as long "
-        "as without communication at best ({best}); at worst {most} ({worst})."
+        "Much in {cases}, even where the device sets the pace and it is hidden: a step takes "
+        "{least} as long as without communication at best ({best}); at worst {most} ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "
@@ -138,6 +138,7 @@ def headline(result: Ranks) -> Headline:
     slots: dict[str, Cell] = {
         "wrong": _names([way for way in result.ways if way.wrong]),
         "error": result.error,
+        "cases": _judged(result.ways, cases),
         "working": result.working,
         "least": spread(way.over for way in best),
         "best": _names(best),
@@ -167,6 +168,23 @@ def _by_case(ways: Sequence[Way]) -> list[list[Way]]:
         if way.communicates and way.over:
             found.setdefault(way.case, []).append(way)
     return list(found.values())
+
+
+def _judged(every: Sequence[Way], cases: Sequence[Sequence[Way]]) -> Cell:
+    """The judged cases, and the others with how long their steps are."""
+    judged = [case[0].case for case in cases]
+    others = [case for case in _by_case(every) if case[0].case not in judged]
+    told = [Joined((case[0].case, spread(way.over for way in case)), by=" ") for case in others]
+    apart = (
+        (Joined(("(waits for launches:", Joined(tuple(told), by=", ")), by=" "), ")")
+        if told
+        else ()
+    )
+    return (
+        Joined((" or ".join(judged), Joined(apart, by="")), by=" ")
+        if apart
+        else " or ".join(judged)
+    )
 
 
 def _over(way: Way) -> float:

@@ -15,6 +15,7 @@ from workflow_src.studies.lines import (
     grouped,
     lines,
     number,
+    out_of,
     shown,
     unmeasured,
     where,
@@ -62,13 +63,15 @@ class Cause:
 class WarmUp:
     """What the study found.
 
-    `enough`: the fewest warm-up steps tried from which on no mean of a run that settles is over
-    MEAN_WITHIN above its settled step; None if none are enough. `fewest`: the fewest tried.
+    `settled`: how many runs settle, of all. `enough`: the fewest warm-up steps tried from which on
+    no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
+    enough. `fewest`: the fewest tried.
     `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
     whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
     points that record it. `conditions`: what a step is, and how many were measured.
     """
 
+    settled: Cell
     enough: Value | None
     fewest: Value | None
     worst: Line | None
@@ -87,6 +90,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     enough = fewest_enough(settling)
     fewest = min(settling, key=_steps, default=None)
     return WarmUp(
+        settled=out_of(_means(settling), _means(runs)),
         enough=enough,
         fewest=fewest and fewest.value("warmup_steps", "count"),
         worst=worst(settling, enough),
@@ -109,6 +113,10 @@ def excess(run: Line) -> Value | None:
     mean, settled = run.measured("mean_ms"), run.measured("settled_ms")
     above = difference(mean, settled) if run.has("warmup_steps") else None
     return ratio(above, settled, "change", "mean / settled - 1")
+
+
+def _means(runs: Sequence[Line]) -> list[Value]:
+    return [mean for run in runs if (mean := run.measured("mean_ms"))]
 
 
 def fewest_enough(runs: Sequence[Line]) -> Value | None:
@@ -205,11 +213,11 @@ class Verdict(StrEnum):
 
     ALWAYS = (
         "Even with the fewest warm-up steps tried, {fewest}, no mean is over 5 % above a settled "
-        "step."
+        "step, in the {settled} runs that settle."
     )
     ENOUGH = (
-        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}. With fewer, "
-        "one is {worst} above it ({where})."
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}, in the "
+        "{settled} runs that settle. With fewer, one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (
         "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
@@ -222,6 +230,7 @@ def headline(result: WarmUp) -> Headline:
     """The verdict on a result, with its numbers."""
     worst, verdict = result.worst, _verdict(result)
     slots = {
+        "settled": result.settled,
         "fewest": result.fewest,
         "enough": result.enough,
         "worst": worst and excess(worst),
