@@ -67,12 +67,15 @@ def first(choice: Choice) -> Cell:
 def best(choice: Choice, headed: str = "") -> Cell:
     """The best combination with its share and its time; None where one remedy alone is the best.
 
-    Its name is left out if it is the one that the cell is `headed` by.
+    Its name is left out if it is the one that the cell is `headed` by. A predicted one has no mark
+    of one process: the digits of its time say how far it is known.
     """
     found = choice.best
     if found is None or found.single:
         return None
-    saved = signed(found, found.share.middle) if name(found) == headed else share(found)
+    middle = found.share.middle
+    saved = signed(found, middle) if found.measured else of_several([found], middle)
+    saved = saved if name(found) == headed else Joined((name(found), saved), " ")
     return Joined((saved, Joined((_of_its_moment(found, rounded(found.time)), "ms"), " ")), ", ")
 
 
