@@ -101,7 +101,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PAIRS: _pairs(tables, times) if phase == FORWARD else None,
         DEVICE: times.busy,
         LAUNCHES: launch_bound(tables, times),
-        REPLAYED: None if found.by(("graph",)) else times.replayed or _replay_state(times),
+        REPLAYED: _replayed(found),
         IDLE: _idle(times),
         CLOCK: Joined((times.clock, times.power, times.capped), "; ") if times.clock else None,
         MEMORY: with_gpu(times.peak_memory),
@@ -140,6 +140,13 @@ def _pairs(tables: Tables, times: PhaseTimes) -> Cell:
     table = tables.frames.get(pairs.TABLE, pd.DataFrame())
     found = pairs.pairs(table, times.case.case, tables.of("environments", times.case.case))
     return Joined((spread(found), count(found, "pairs")), "; ") if found else None
+
+
+def _replayed(found: OfPhase) -> Cell:
+    """The replay's time where no saving of it was measured, or why there is none."""
+    graph = found.by(("graph",))
+    known = graph is not None and graph.measured
+    return None if known else found.times.replayed or _replay_state(found.times)
 
 
 def _replay_state(times: PhaseTimes) -> Cell:
