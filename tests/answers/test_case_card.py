@@ -24,6 +24,7 @@ from workflow_src.answers.case_card import (
     REPLAYED,
     case_card,
 )
+from workflow_src.answers.case_kernels import LARGEST, SOFTMAX, TOP
 from workflow_src.answers.fits import with_gpu
 from workflow_src.answers.questions import CARDS
 from workflow_src.answers.rates import FLOPS, PARAMETERS, RATE, SAMPLES, TOKENS
@@ -71,7 +72,7 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     tables = read(tmp_path, replace(SHORT, replayed_ms=replayed))
     said = rows(tables)
     assert said[PLAIN] == ["12.0", "36.0", "50.0"]
-    assert said[REPLAYED] == ["not comparable", "27.0", DASH]
+    assert said[REPLAYED] == ["not comparable", DASH, DASH]
     assert case_card(tables, tables.cases[0]).notes == (("forward as a CUDA graph", OTHER_KERNELS),)
     assert said[PARTS][1] == "forward 6.00, backward 14.0"
     assert said[FIRST] == [DASH, "graph 25 %¹", DASH]
@@ -80,6 +81,38 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
     assert said[MEMORY][0] == "0.977; 16 GB"
     assert [cell.split("; ")[-1] for cell in said[LAUNCHES]] == ["100 %", "56 %", "40 %"]
     assert not {IDLE, MFU} & set(said), "rows without any value"
+
+
+def test_a_card_says_of_kernels_and_parts_in_one_cell_what_one_would_combine(
+    tmp_path: Path,
+) -> None:
+    """Of 10 ms softmax takes 3, the products of attention 6, and norms 0.05.
+
+    98 kernels in 12 ms are 122 us each, over the limit of 30.
+    """
+    guess = {"case": SHORT.case, "phase": "forward", "status": "ok", "plain_ms": 12.0}
+    guess |= {"predicted_ms": 9.0, "low_ms": 8.0, "high_ms": 10.0}
+    tables = read(tmp_path, SHORT)
+    tables.frames["remedies"] = pd.DataFrame([guess | {"remedies": "sdpa"}])
+    said = {name: cells[0] for name, cells in rows(tables).items()}
+    assert said[LAUNCHES] == "no; 122 / 30.0; 100 %"
+    top = "void gemm_long_name, matrix product: 24, 60 %"
+    assert said[TOP] == f"{top}; with backward: another, gemm_backward"
+    both = "gemm_backward, matrix product: 48, 60 %"
+    assert rows(tables)[TOP][1] == f"{both}; backward: 48, 86 %"
+    saved = "sdpa \N{ALMOST EQUAL TO} 25 %\N{SUPERSCRIPT ONE}"
+    assert said[LARGEST] == f"softmax: 3.00, 30 % ({saved}); norms: 0.0500, 0.5 %"
+    assert said[SOFTMAX] == "3.00 / 6.00 = 0.50 x; 0.10 x"
+    assert said["with sdpa"] == "predicted 9.00 (8.00 to 10.0); 25 %"
+
+
+def test_a_phase_of_short_kernels_is_launch_bound_where_the_device_waits(tmp_path: Path) -> None:
+    """1.2 ms of 98 kernels are 12.2 us each, below 30: in 12 ms it waits, in 1.25 it doesn't."""
+    busy = Sample().times_ms | {"forward": (12.6, 1.2, 12.3)}
+    for plain, expected in ((12.0, "yes; 12.2 / 30.0; 10 %"), (1.25, "no; 12.2 / 30.0; 96 %")):
+        median = Sample().median_ms | {"forward": plain}
+        tables = read(tmp_path / str(plain), Sample(times_ms=busy, median_ms=median))
+        assert rows(tables)[LAUNCHES][0] == expected
 
 
 def test_a_phase_that_did_not_run_says_why(tmp_path: Path) -> None:

@@ -245,9 +245,9 @@ def test_hooks_of_a_few_modules_that_sleep_are_no_other_thread(tmp_path: Path) -
 
 
 def test_a_gap_as_long_as_the_longest_of_another_range_is_no_finding(tmp_path: Path) -> None:
-    # Backward has long gaps of 1.5 ms, most of them, and of 4 ms, as clip has.
+    # Backward has long gaps of 1.2 ms, most of them, and of 4 ms, as clip has.
     def computes(program: Program, step: int) -> None:
-        for number, pause in enumerate((1500, 1500, 1500, 4000)):
+        for number, pause in enumerate((1200, 1200, 1200, 4000)):
             program.now += pause
             program.launch(f"reduce_kernel {'abcd'[number]}")
 

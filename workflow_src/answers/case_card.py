@@ -18,6 +18,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
+from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import (
     Cell,
     Joined,
@@ -53,8 +54,9 @@ FIRST = "what to change first: it saves; best together"
 class CaseCard:
     """One case: a table with a column per phase, and the components of its forward pass.
 
-    Rows without any value are left out, but for the plain times.
-    `components` are the shares of forward's device time, most first; None if none was captured.
+    Rows without any value are left out, but for the plain times; a replay is in that of its remedy.
+    `components` are the shares of forward's device time that are of LEAST_SHARE_SHOWN or more, most
+    first; None if none was captured.
     `notes` say why cells are empty or doubtful: of a phase (in words), what, and the reason.
     """
 
@@ -74,7 +76,11 @@ def case_card(tables: Tables, case: CaseKey, first: First | None = None) -> Case
     lines += cells.by_remedy([phases[phase].savings for phase in PHASES])
     headings = [case.case, *(words.PHASES[phase] for phase in PHASES)]
     shares = sorted(components_of_case(tables, case), key=lambda each: -each.share.number)
-    components = tuple(Joined((each.name, each.share), " ") for each in shares)
+    components = tuple(
+        Joined((each.name, each.share), " ")
+        for each in shares
+        if each.share.number >= LEAST_SHARE_SHOWN
+    )
     return CaseCard(
         case=case,
         title=case.case,
@@ -95,7 +101,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PAIRS: _pairs(tables, times) if phase == FORWARD else None,
         DEVICE: times.busy,
         LAUNCHES: launch_bound(tables, times),
-        REPLAYED: times.replayed or _replay_state(times),
+        REPLAYED: None if found.by(("graph",)) else times.replayed or _replay_state(times),
         IDLE: _idle(times),
         CLOCK: Joined((times.clock, times.power, times.capped), "; ") if times.clock else None,
         MEMORY: with_gpu(times.peak_memory),

@@ -18,12 +18,10 @@ from workflow_src.paper.value import Cell, Joined
 FORWARD, BOTH = PHASES[:2]
 NORMS = COMPONENTS["norm"].name
 
-TOP = "top single kernel: what it does, calls, share; forward's with backward"
-BACKWARDS = "top single kernel of backward, of which it is the share; forward's or another"
-BESIDES = "most time besides matrix products, by what kernels do: calls, share"
+TOP = "top single kernel: calls, share"
+BESIDES = "most time besides matrix products: calls, share"
 PRODUCT = "top matrix product: calls, share"
-LARGEST = "largest component besides matrix products: ms, share; its remedy saves"
-NORM = "norms: ms, share; their remedy saves"
+LARGEST = "largest component besides products, norms: ms, share; remedy saves"
 SOFTMAX = "softmax / (QK^T + AV): ms, times; FLOPs; GB/s"
 """The rows."""
 
@@ -31,7 +29,7 @@ SOFTMAX = "softmax / (QK^T + AV): ms, times; FLOPs; GB/s"
 def cells_of(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     """The cells of one phase by row; None where unknown, or where the row is of another phase."""
     phase = found.times.phase
-    rows = (TOP, BACKWARDS, BESIDES, PRODUCT, LARGEST, NORM, SOFTMAX)
+    rows = (TOP, BESIDES, PRODUCT, LARGEST, SOFTMAX)
     return dict.fromkeys(rows) | _tops(tables, case, phase) | _parts(tables, case, found)
 
 
@@ -47,12 +45,20 @@ def _tops(tables: Tables, case: CaseKey, phase: str) -> dict[str, Cell]:
         PRODUCT: _called(product.name, product.calls, product.share) if product else None,
     }
     if phase == FORWARD and (both := top_of_case(tables, case, BOTH)):
-        said[TOP] = _beside(said[TOP], "with backward", _which(both, top))
-    backward = top_of_case(tables, case, BACKWARD) if phase == BOTH else None
-    forward = top_of_case(tables, case, FORWARD)
-    if backward and forward:
-        said[BACKWARDS] = Joined((_kernel(backward), _same(backward, forward)), "; ")
+        other: Cell = Joined(("another", both.kernel.short_name), ", ")
+        with_backward = "the same" if _same(both, top) else other
+        said[TOP] = Joined((said[TOP], with_backward), "; with backward: ")
+    if phase == BOTH:
+        said[TOP] = Joined((said[TOP], _backwards(tables, case, top)), "; backward: ")
     return said
+
+
+def _backwards(tables: Tables, case: CaseKey, both: TopKernel) -> Cell:
+    """Backward's top kernel, without its name where it leads forward + backward, too."""
+    top = top_of_case(tables, case, BACKWARD)
+    if top is None:
+        return None
+    return Joined((top.calls, top.kernel.share), ", ") if _same(top, both) else _kernel(top)
 
 
 def _kernel(top: TopKernel) -> Cell:
@@ -61,18 +67,8 @@ def _kernel(top: TopKernel) -> Cell:
     return Joined((top.kernel.short_name, called), ", ")
 
 
-def _same(top: TopKernel, forward: TopKernel) -> str:
-    return "the same" if top.kernel.name == forward.kernel.name else "another"
-
-
-def _which(top: TopKernel, forward: TopKernel) -> Cell:
-    """Whether a top kernel is forward's; its short name if it isn't."""
-    same = _same(top, forward)
-    return same if same == "the same" else Joined((same, top.kernel.short_name), ", ")
-
-
-def _beside(cell: Cell, where: str, what: Cell) -> Cell:
-    return Joined((cell, Joined((where, what), ": ")), "; ")
+def _same(one: TopKernel, other: TopKernel) -> bool:
+    return one.kernel.name == other.kernel.name
 
 
 def _called(name: str, calls: Cell, share: Cell) -> Cell:
@@ -84,23 +80,26 @@ def _parts(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     if found.times.phase != FORWARD:
         return {}
     whole = forward_pass(tables, case)
-    largest = next(iter(whole.by_component), None)
     return {
-        LARGEST: _part(whole, largest, found, named=True) if largest else None,
-        NORM: _part(whole, NORMS, found),
+        LARGEST: _largest_and_norms(whole, found),
         SOFTMAX: _softmax(tables, case),
     }
 
 
-def _part(whole: Pass, name: str, found: OfPhase, named: bool = False) -> Cell:
+def _largest_and_norms(whole: Pass, found: OfPhase) -> Cell:
+    names = dict.fromkeys([*list(whole.by_component)[:1], NORMS])
+    said = [part for name in names if (part := _part(whole, name, found))]
+    return Joined(tuple(said), "; ") if said else None
+
+
+def _part(whole: Pass, name: str, found: OfPhase) -> Cell:
     """What of a component isn't a product: ms, share, and its remedies with what each saves."""
     rows = whole.by_component.get(name)
     if rows is None:
         return None
-    taken = Joined((device_ms(rows), whole.share(rows)), ", ")
-    said = Joined((name, taken), ": ") if named else taken
+    taken = Joined((f"{name}: ", device_ms(rows), ", ", whole.share(rows)), "")
     saved = tuple(_saved(TRIED.get(name, "").split(", "), found))
-    return Joined((said, Joined(saved, " or ")), "; ") if saved else said
+    return Joined((taken, " (", Joined(saved, " or "), ")"), "") if saved else taken
 
 
 def _saved(remedies: Iterable[str], found: OfPhase) -> Iterable[Cell]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,6 +18,8 @@ from workflow_src.common.reading import reading
 from workflow_src.common.schema import one_of
 from workflow_src.common.study_table import read_study
 from workflow_src.common.table_schema import columns
+
+Made = TypeVar("Made")
 
 OF_THE_MACHINE = frozenset({"ceilings"})
 """The tables whose rows belong to no case."""
@@ -48,7 +51,7 @@ class Tables:
         default_factory=dict, repr=False, compare=False
     )
 
-    _derived: dict[Hashable, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    _derived: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def read(
@@ -93,11 +96,12 @@ class Tables:
             self._groups[name, by] = groups
         return groups.get((case,) if phase is None else (case, phase), table.iloc[:0])
 
-    def cached(self, key: Hashable, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What is derived from these tables under a key, made once."""
         if key not in self._derived:
             self._derived[key] = make()
-        return self._derived[key]
+        found: Made = self._derived[key]
+        return found
 
     @cached_property
     def cases(self) -> tuple[CaseKey, ...]:

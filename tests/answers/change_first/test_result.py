@@ -168,9 +168,9 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     )
     made = result(read(Sample(), remedies=guessed))
     alone, together = made.matrices
-    assert printed(alone.iloc[0, 1]) == "undecided: graph ≈ 20 % or sdpa ≈ 14 %"
+    assert printed(alone.iloc[0, 1]) == "undecided: graph ≈ 20 %¹ or sdpa ≈ 14 %¹"
     assert together.columns[0] == "fp32, with sdpa+graph"
-    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30.0 ms"
+    assert printed(together.iloc[0, 1]) == "≈ 40 %¹, 30.0 ms"
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
@@ -182,7 +182,7 @@ def test_of_many_undecided_remedies_three_are_named(read) -> None:
     rows = [(each, 40.0 + place, 30.0, 49.0) for place, each in enumerate(names)]
     made = result(read(Sample(), remedies=predictions(Sample(), *rows)))
     said = printed(made.matrices[0].iloc[0, 1])
-    assert said == "undecided: bf16 ≈ 20 % or tf32 ≈ 18 % or sdpa ≈ 16 % or 2 more"
+    assert said == "undecided: bf16 ≈ 20 %¹ or tf32 ≈ 18 %¹ or sdpa ≈ 16 %¹ or 2 more"
 
 
 def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:

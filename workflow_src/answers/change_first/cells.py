@@ -80,16 +80,17 @@ def whole(saving: Saving | None) -> Cell:
     """How a time is known, the time with its interval, of how many processes, the share saved.
 
     Of a measured time also what was predicted: "measured 25.1 (24.9 to 25.4), n = 3; 50 %;
-    predicted 24.8 (22.9 to 26.6)".
+    ≈ 24.8 (22.9 to 26.6)".
     """
     if saving is None:
         return None
     known, guess = "measured" if saving.measured else "predicted", saving.predicted
     time = Joined((known, _of_its_moment(saving, ranged(saving.time))), " ")
-    number = Joined(("n", saving.processes), " = ") if saving.processes else None
+    counted = saving.measured and saving.processes
+    number = f"n = {saving.processes}" if counted else None
     told: list[Cell] = [Joined((time, number), ", ") if number else time, saving.share.middle]
     if guess:
-        told.append(Joined(("predicted", ranged(guess)), " "))
+        told.append(Joined((PREDICTED, ranged(guess)), " "))
     return Joined(tuple(told), "; ")
 
 
