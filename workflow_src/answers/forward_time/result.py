@@ -31,8 +31,8 @@ class ForwardTime:
     """What (a) found.
 
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
-    a CUDA graph saves; `paired` are the cases that the study profiler measured with and without it
-    back to back, "" for none. `every`: all compared cases; `bound`: those of short kernels, by the
+    a CUDA graph saves; `paired` names the cases that the study profiler measured with and without
+    it back to back. `every`: all compared cases; `bound`: those of short kernels, by the
     run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in
     a cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
     """
@@ -82,7 +82,7 @@ def result(tables: Tables) -> ForwardTime:
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns),
         left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
-        paired=named([each.case.case for each in cases if each.pairs]),
+        paired=named([each.case.case for each in cases if each.pairs]) or "no case",
         passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
         compiled=compiled(tables),

@@ -174,7 +174,7 @@ def summary(columns: Mapping[str, Sequence[Tops]]) -> pd.DataFrame:
     ]
     rows.append(["forward: most time together", *(_cell(together(mine)) for mine in every)])
     products = [_cell(top_products(mine, FORWARD)) for mine in every]
-    rows.append(["forward: most time in a matrix product, or in all of its sizes", *products])
+    rows.append(["forward: the products of equal sizes with the most time", *products])
     rows.append(["backward has forward's top kernel", *(same(mine).cell for mine in every)])
     others = [other_product(mine).cell for mine in every]
     rows.append(["both are matrix products, by different kernels", *others])

@@ -215,19 +215,19 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "Tried alone, {first} saves most by medians; "
         "at best steps are {saved} shorter. "
         "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "Tried alone, {first} saves most by medians; "
         "at best steps are {saved} shorter. "
         "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Of the remedies tried alone in each case, {first} saves most by medians; "
+        "Tried alone, {first} saves most by medians; "
         "at best steps are {saved} shorter. "
         "No step has both a time and a prediction."
     )
