@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workflow_src.answers.change_first.saving import Choice, Saving, rank
 from workflow_src.answers.intervals import Interval
 from workflow_src.answers.marks import ALONE
-from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, count, median
+from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, computed, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
@@ -89,9 +89,12 @@ def whole(saving: Saving | None) -> Cell:
         return None
     known, guess = "measured" if saving.measured else "predicted", saving.predicted
     time = Joined((known, _of_its_moment(saving, ranged(saving.time))), " ")
+    number = computed(saving.processes, "count", "processes", saving.time.middle)
     counted = saving.measured and saving.processes
-    number = f"n = {saving.processes}" if counted else None
-    told: list[Cell] = [Joined((time, number), ", ") if number else time, saving.share.middle]
+    told: list[Cell] = [
+        Joined((time, Joined(("n = ", number), "")), ", ") if counted else time,
+        saving.share.middle,
+    ]
     if guess:
         told.append(Joined((PREDICTED, ranged(guess)), " "))
     return Joined(tuple(told), "; ")
