@@ -123,7 +123,21 @@ FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
         each("net", (GEMM, 50), (MUL, 30), (NORM, 40), (NORM_BACKWARD, 40), (SUM, 20)),
         {"step/net": 50},
     ),
+    # Between them lie a counter of 1 and, in backward, the convolution's own gradients.
+    (
+        "bias_before_batch_norm",
+        [
+            *each("net", (FPROP, 50), (MUL, 30), (MUL, 1), (NORM, 40)),
+            *each("net", (NORM_BACKWARD, 40), (FPROP, 50), (SUM, 20)),
+        ],
+        {"step/net": 50},
+    ),
     ("bias_before_batch_norm", each("net", (GEMM, 50), (MUL, 30), (NORM, 40)), {}),
+    (
+        "bias_before_batch_norm",
+        each("net", (FPROP, 50), (MUL, 30), (NORM, 40), (MUL, 9), (SUM, 20)),
+        {},
+    ),
     # Weights are cast for 7 and 5 us in each of three passes; 20 is the input's cast.
     (
         "weights_cast_again",

@@ -14,6 +14,10 @@ CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
 
 BATCH_NORM = r"(?i)batch_?norm|bn_(?:fw|bw)"
+WORKSPACE = r"(?i)workspace"
+BOOKKEEPING = 0.1
+"""What takes less than so much of a batch norm's kernel is no pass over its images."""
+
 OUT_OF_LINE = 1.5
 """A layer copies more than its sisters if it does so much more of it than their median."""
 
@@ -85,18 +89,27 @@ def find_layer_copies(subject: Subject) -> list[Found]:
 def find_bias_before_batch_norm(subject: Subject) -> list[Found]:
     """A bias added between a product and batch norm, which takes it off again; and its gradient.
 
-    The bias's gradient, a sum next to batch norm's backward kernels, tells it from other additions.
+    The bias's gradient, a sum behind batch norm's backward kernels and the products between, tells
+    it from other additions. Counters, fills and workspaces between don't count.
     """
-    work = in_lanes(subject)
+    work = _large_beside_norms(in_lanes(subject))
     norm = matching(work["name"], BATCH_NORM)
-    after_product = np.append(False, (work["family"] == "gemm").to_numpy()[:-1])
-    before_norm = np.append(norm[1:], False)
-    after_norm = np.append(False, norm[:-1])
+    product = work["family"].isin(("gemm", "convolution")).to_numpy()
+    after_product, before_norm = np.append(False, product[:-1]), np.append(norm[1:], False)
     biases = (work["family"] == "elementwise").to_numpy() & after_product & before_norm
-    sums = (work["family"] == "reduction").to_numpy() & after_norm
+    # Of a sum, the nearest work before it that is no product.
+    last_norm = pd.Series(norm, work.index).where(~product).ffill().shift(fill_value=False)
+    sums = (work["family"] == "reduction").to_numpy() & last_norm.eq(True).to_numpy()
     if not sums.any() or not biases.any():
         return []
     return _dropped(subject, work[biases | sums], "kernels.csv: additions before batch norm")
+
+
+def _large_beside_norms(work: pd.DataFrame) -> pd.DataFrame:
+    """Batch norms, and all but workspaces that takes a share of the usual one of them."""
+    norm = matching(work["name"], BATCH_NORM)
+    least = BOOKKEEPING * work.loc[norm, "device_ns"].median() if norm.any() else 0.0
+    return work[norm | ((work["device_ns"] >= least) & ~matching(work["name"], WORKSPACE))]
 
 
 @mechanism("weights_cast_again")
