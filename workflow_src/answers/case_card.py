@@ -13,7 +13,7 @@ from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.launch_bound import launch_bound
 from workflow_src.answers.other_kernels.result import components_of_case
-from workflow_src.answers.rates import rates
+from workflow_src.answers.rates import FLOPS, RATE, TOKENS, rates
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -34,7 +34,7 @@ FORWARD = PHASES[0]
 
 PLAIN = "plain Python, ms: median (fastest to slowest process)"
 PROFILED = "under the profiler, ms"
-OVERHEAD = "under the profiler, longer than plain Python by; steps of each"
+OVERHEAD = "under the profiler, in another process: longer than plain Python by; steps of each"
 PAIRS = "under the profiler / plain Python, pairs of processes: median (least to most); pairs"
 DEVICE = "device time, ms"
 LAUNCHES = "launch-bound; device time per kernel / limit, us; device time / plain Python"
@@ -44,6 +44,7 @@ CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W; readings wit
 MEMORY = "peak memory, GiB; GPU that holds it"
 PRODUCTS = "matrix products' share of device time"
 PARTS = "parts of device time, ms"
+SPEED = "FLOPs of a step; TFLOP/s; tokens per second"
 REFERENCE = "products' FLOPs over the time of all / a reference product's rate"
 MFU = "model FLOPs utilization (MFU) = device works x products' share x products' rate / peak"
 FIRST = "what to change first: it saves; best together"
@@ -108,11 +109,17 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PRODUCTS: product_share(rows),
         **case_kernels.cells_of(tables, case, found),
         PARTS: _parts(tables, case, phase),
-        **rates(tables, times),
+        **_speed(rates(tables, times)),
         REFERENCE: utilization.utilization(tables, times),
         MFU: utilization.mfu_by_factors(tables, times, product_share(rows)),
         FIRST: _first(found),
     }
+
+
+def _speed(rows: dict[str, Cell]) -> dict[str, Cell]:
+    """What a phase works on and how fast, with its FLOPs and both rates in one cell."""
+    together = tuple(rows.pop(name) for name in (FLOPS, RATE, TOKENS))
+    return rows | {SPEED: Joined(together, "; ") if any(together) else None}
 
 
 def _state(times: PhaseTimes) -> Cell:
