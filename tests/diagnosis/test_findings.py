@@ -322,6 +322,15 @@ def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_pa
     assert (found.key, found.place.calls) == ("parameter_by_parameter", 30)
 
 
+def test_comparisons_of_each_parameter_are_no_updates(tmp_path: Path) -> None:
+    def compares(program: Program, step: int) -> None:
+        for _ in range(30):
+            program.launch("vectorized_elementwise_kernel<CompareEqFunctor<float>>", takes=2)
+
+    found = diagnosed(training_loop(tmp_path, update=compares)).findings
+    assert "parameter_by_parameter" not in [each.key for each in found]
+
+
 def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_path: Path) -> None:
     # The gap before the first call of clip is held up by 1 ms in 19 of 20 steps.
     program = training_loop(tmp_path, steps=20, stretched=7, clip=sleeps(1000, *range(1, 20)))

@@ -20,6 +20,9 @@ without, or in torch's own range of an update, so many launches."""
 MANY_TENSORS = "ZeroFunctor"
 """A kernel that fills many tensors."""
 
+COMPARISON = r"(?i)compare|isnan|isinf|isfinite"
+"""Kernels that compare: they write no parameter."""
+
 ADDITION = r"^void at::native::(?:vectorized_)?elementwise_kernel<.*CUDAFunctor_add<"
 """A kernel that adds two tensors of one type."""
 
@@ -42,7 +45,8 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
     alone = ~calls["path_text"].isin(calls.loc[product, "path_text"])
     alone |= in_update(subject).holds(calls["start_ns"].to_numpy())
     calls = calls.assign(number=product.cumsum(), alone=alone)
-    calls = calls[calls["family"] == "elementwise"]
+    updates = (calls["family"] == "elementwise") & ~matching(calls["launched"], COMPARISON)
+    calls = calls[updates.to_numpy()]
     together = ["number", "step", "path_text", "alone"]
     groups = calls.groupby(together)
     many = calls[groups["number"].transform("size") >= PARAMETERS * KERNELS]
