@@ -69,10 +69,11 @@ def said_of(path: Path, *given: str) -> str:
 def test_a_file_that_unpacks_to_a_hundred_times_its_size_ends_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, start: bytes, given: str, said: str
 ) -> None:
-    monkeypatch.setattr(events, "LONGEST", 2**20)
-    assert said in said_of(
-        bomb(tmp_path / name, start, b"\0" if "sqlite" in name else b"a", 4), given
-    )
+    # What a test before has freed counts as little: the one event of 64 MiB is held whole.
+    holds, mib = (2**27, 64) if "memory" in given and start else (2**20, 4)
+    monkeypatch.setattr(events, "LONGEST", holds)
+    filler = b"\0" if "sqlite" in name else b"a"
+    assert said in said_of(bomb(tmp_path / name, start, filler, mib), given)
 
 
 VIEW = "CREATE VIEW NVTX_EVENTS AS {} 1 AS start, 2 AS end, 59 AS eventType, 1 AS globalTid FROM r"
