@@ -9,7 +9,7 @@ from markupsafe import Markup
 from workflow_src.common.arguments import existing_file, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.study_table import read_study
+from workflow_src.common.read_table import read_study
 from workflow_src.paper.chapter import Chapter
 from workflow_src.paper.drawing import drawn
 from workflow_src.paper.stage import chapter_parser, write
