@@ -193,12 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with one_sentence():
         try:
-            rules, plain_ns = (
-                load_rules(given.families),
-                given.step_ms and given.step_ms * NS_PER_MS,
-            )
+            plain_ns = given.step_ms and given.step_ms * NS_PER_MS
             with within_limits(given):
-                found = tables_of(read(given, rules), plain_ns)
+                found = tables_of(read(given, load_rules(given.families)), plain_ns)
         except TraceError as error:
             if not given.note_problem:
                 raise

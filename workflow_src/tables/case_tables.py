@@ -14,8 +14,7 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
-from workflow_src.placing.families import RULES, coverage, families, load_rules
-from workflow_src.placing.kernel_names import precision_ran, short_names
+from workflow_src.placing.families import RULES, coverage, load_rules, naming
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
 from workflow_src.tables import certificate
@@ -75,12 +74,7 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
 def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFrame:
     """The kernels table with short_name, family and, if the name reveals it, precision_ran."""
-    family = families(kernels["name"], rules)
-    return kernels.assign(
-        short_name=short_names(kernels["name"]),
-        family=family,
-        precision_ran=precision_ran(kernels["name"], family),
-    )
+    return kernels.assign(**naming(kernels["name"], rules))
 
 
 def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
