@@ -71,6 +71,26 @@ def selects(program: Program, step: int) -> None:
     program.launch("cub::DeviceSelectSweepKernel", takes=1)
 
 
+def scales_selected(program: Program, step: int) -> None:
+    """What is selected is read, scaled and written back; scaling isn't of the selection."""
+    selects(program, step)
+    for kernel in ("vectorized_gather_kernel", ACTIVATION, "index_elementwise_kernel"):
+        program.launch(kernel, takes=1)
+
+
+def gradient_of_selected(program: Program, step: int) -> None:
+    """Autograd fills, computes indices, sorts these and adds to what they say."""
+    integers = "vectorized_elementwise_kernel<AddFunctor<long>>"
+    for kernel in (
+        ACTIVATION,
+        "FillFunctor",
+        integers,
+        "DeviceRadixSort",
+        "indexing_backward_kernel",
+    ):
+        program.launch(kernel, takes=1, thread=2)
+
+
 def updates(program: Program, step: int) -> None:
     for _ in range(10):
         for operation in ("lerp", "addcmul", "addcdiv"):
@@ -126,6 +146,12 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
     # Without five calls: the count, the copy and its wait, which ends 470 after, the selection.
     ("selection", "step/forward", 470, {"forward": after(400, selects)}),
+    # Without the same five calls, two kernels by index, and four of the gradient of the first; with
+    # more such gradients than are read by a selection, others are among them.
+    ("selection", "step/forward", (5 + 2 + 4) * 60,
+     {"forward": scales_selected, "backward": gradient_of_selected}),
+    ("selection", "step/forward", (5 + 2) * 60,
+     {"forward": scales_selected, "backward": times(2, gradient_of_selected)}),
     # Four kernels find what differs before the host learns how much: six calls.
     ("selection", "step/forward", 6 * 60, {"forward": fetches(
         8, "DeviceRadixSort", "adjacent_difference", "DeviceScan", "DeviceSelectSweep")}),

@@ -1,7 +1,6 @@
 """The host waits for the device to fetch a number, or for no reason at all."""
 
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
 import pandas as pd
@@ -21,19 +20,7 @@ from workflow_src.diagnosis.copies_table import (
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import LOW, NUMBER
 from workflow_src.diagnosis.recording import SYNCHRONIZE
-
-SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
-"""Kernels that pick the elements of a mask, after the host has fetched how many there are; or the
-different ones of a tensor, before that."""
-
-SORTING = (
-    r"DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|adjacent_difference|"
-    r"scatter_kernel|arange|direct_copy"
-)
-"""Kernels by which torch.unique sorts a tensor and selects from it."""
-
-COUNTING = r"DeviceReduce"
-"""Kernels that count the elements of a mask."""
+from workflow_src.diagnosis.selections import SELECTING, selection_calls
 
 TRUTH_BYTES = 1
 """What a single truth takes, as isfinite(...).all() gives."""
@@ -109,28 +96,7 @@ def find_selections(subject: Subject) -> list[Found]:
     """The host waits for the size of what is selected: boolean indexing, nonzero, unique."""
     numbers = subject.cached(_numbers)
     places = _places(numbers[numbers.reason == SELECTION])
-    return [_without(subject, each, _selecting(subject, each)) for each in places]
-
-
-def _selecting(subject: Subject, fetched: pd.DataFrame) -> Indices:
-    """The calls that count and select around each number, or that sort and select before it."""
-    own = own_rows(subject)
-    launched = subject.launched.reindex(own)
-    sorts, selects, counts = (
-        launched.str.contains(pattern).tolist() for pattern in (SORTING, SELECTING, COUNTING)
-    )
-    rows: list[int] = []
-    for call, last, selected in fetched[["call", "last", "selected"]].itertuples(index=False):
-        at, end = np.searchsorted(own, [call, last]).tolist()
-        before, after = (sorts, []) if selected else (counts, selects[end + 1 :])
-        rows += range(at - _run(before[:at][::-1]), at)
-        rows += range(end + 1, end + 1 + _run(after))
-    return np.sort(own[rows])
-
-
-def _run(holds: list[bool]) -> int:
-    """How many hold before the first that doesn't."""
-    return sum(takewhile(bool, holds))
+    return [_without(subject, each, selection_calls(subject, each)) for each in places]
 
 
 @mechanism("number_of_each_tensor")
