@@ -16,11 +16,13 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
+from workflow_src.capture_report.findings_result import finding_rows
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline, words
+from workflow_src.paper.value import Joined
 from workflow_src.tables.diagnosis_tables import COLUMNS, DIAGNOSIS_TABLES, diagnosis_tables
 
 
@@ -527,6 +529,27 @@ def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) 
     assert overview["device_alone_ms"] == pytest.approx(0.972, rel=0.02)
     gaps = tables["gaps"]
     assert gaps["gap_ms"].iloc[0] == pytest.approx(4.055 * 4 / 5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        (
+            {"data": sleeps(4000)},
+            "multi_tensor_apply in step/optimizer → indexSelect in step/forward",
+        ),
+        ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
+        ({"forward": after(400, fetches(4))}, None),
+    ],
+)
+def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
+    tmp_path: Path, faults: dict[str, Place], said: str | None
+) -> None:
+    tables = diagnosis_tables(training_loop(tmp_path, **faults).attributed())
+    rows = finding_rows(tables["findings"][:1], several=False)
+    (cell,) = rows["gaps lie at"] if said else (None,)
+    shown = f"{cell.cells[0].number:g} {cell.cells[1]}" if isinstance(cell, Joined) else cell
+    assert shown == said and ("gaps lie at" in rows) == bool(said)
 
 
 def test_a_process_without_steps_has_no_rows_but_one_that_says_so(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
-from workflow_src.diagnosis.finding import Finding, Subject
+from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
@@ -36,7 +36,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
         "copied_bytes",
         "host_ms", "device_ms", "step_ms", "saves_ms", "saves_with_above_ms", "headline", "assumes",
-        "remedy", "evidence", "example",
+        "remedy", "evidence", "example", "gap_places", "gap_after", "gap_after_path", "gap_before",
+        "gap_before_path",
     ),
     "smaller": (
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
@@ -171,7 +172,18 @@ def _found(finding: Finding) -> dict[str, object]:
         "saves_ms": finding.saves_ms,
         "remedy": words()[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
+        **_gap(finding.between),
     }
+
+
+def _gap(between: Between | None) -> dict[str, object]:
+    """Between which calls the gaps of a finding lie, if it is of gaps alone."""
+    if between is None:
+        return {}
+    names = {"gap_after": between.after, "gap_before": between.before}
+    paths = {"gap_after_path": between.after_path, "gap_before_path": between.before_path}
+    texts = {name: _short(text) for name, text in names.items()} | paths
+    return {"gap_places": between.places} | {n: _quotable(each) for n, each in texts.items()}
 
 
 def _short(name: str) -> str:
