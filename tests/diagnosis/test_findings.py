@@ -430,7 +430,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     documented = Path("docs/findings.md").read_text()
     for key, each in words().items():
         assert f"`{key}`" in documented
-        filled = headline(Finding(key, Found("step/a", 1, 1, 1, (), ""), 1, 1), 3, True, False)
+        filled = headline(Finding(key, Found("step/a", 1, 1, 1, ()), 1, 1), 3, True, False)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
 
@@ -447,7 +447,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
 def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
     calls: float, pattern: tuple[int, ...], plain: bool, said: str
 ) -> None:
-    finding = Finding("item", Found("step", calls, 9, 0, (), "", Pattern(*pattern)), 1, 1)
+    finding = Finding("item", Found("step", calls, 9, 0, (), Pattern(*pattern)), 1, 1)
     assert said in headline(finding, 6, plain)
 
 

@@ -22,6 +22,8 @@ from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
 
+Changes = tuple[Change, ...]
+
 END = "end of the last step"
 """The name of the call that ends a Subject's recording."""
 
@@ -115,6 +117,17 @@ class Subject:
         return only.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
 
     @cached_property
+    def own(self) -> pd.DataFrame:
+        """The loop's own calls, with what each `launched` and the `family` of its first activity.
+
+        "" where it launched none.
+        """
+        calls = self.calls[~self.calls["beside"]]
+        first = self.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+        family = first.reindex(calls.index).fillna("")
+        return calls.assign(launched=self.launched[calls.index], family=family)
+
+    @cached_property
     def loop_thread(self) -> int:
         """The thread that runs the loop: the one that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
@@ -143,6 +156,13 @@ class Subject:
     def ms_a_step(self, total_ns: float) -> float:
         """Nanoseconds of all steps as milliseconds of one."""
         return self.a_step(total_ns) / NS_PER_MS
+
+    def found(
+        self, where: str, count: int, changes: Changes, host_ns: float = 0, device_ns: float = 0
+    ) -> "Found":
+        """A place of so many calls or activities, with the time of all steps that it takes."""
+        ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
+        return Found(where, self.a_step(count), *ms, changes)
 
 
 def ended(recording: Recording) -> Recording:
@@ -187,19 +207,19 @@ class Found:
 
     where: a range's path; calls: how often a step, and with its pattern known (cost.py), how often
     in a step in which it occurs; host_ms, device_ms: what it takes a step (the host's time blocked
-    or spent, and the device's); changes: the step without it; evidence: which table shows it, and
-    which of its rows; also: the part of the step in which most of its device time runs, if that is
-    elsewhere (cost.py).
+    or spent, and the device's); changes: the step without it; also: the part of the step in which
+    most of its device time runs, if that is elsewhere (cost.py); evidence: what shows it besides
+    that of its mechanism.
     """
 
     where: str
     calls: float
     host_ms: float
     device_ms: float
-    changes: tuple[Change, ...]
-    evidence: str
+    changes: Changes
     pattern: Pattern = Pattern()
     also: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True)

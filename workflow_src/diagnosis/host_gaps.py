@@ -32,7 +32,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
     nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
     """
-    calls = subject.calls[~subject.calls["beside"]]
+    calls = subject.own
     sides = neighbors(subject)
     folded = sides.apply(lambda names: names.map(_without_numbers(names)))
     table = pd.DataFrame({"gap_ns": calls["gap_ns"], "step": calls["step"]})
@@ -58,8 +58,7 @@ def neighbors(subject: Subject) -> pd.DataFrame:
 
     Columns: launched_before and before (its path), launched and after.
     """
-    calls = subject.calls[~subject.calls["beside"]]
-    launched, path = subject.launched[calls.index], calls["path_text"]
+    launched, path = subject.own["launched"], subject.own["path_text"]
     sides = {
         "launched_before": launched.shift(fill_value=""),
         "before": path.shift(fill_value=""),

@@ -11,7 +11,6 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.copies_table import families_of_calls, own_rows
 from workflow_src.diagnosis.finding import Subject, rows_of
 
 SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
@@ -51,12 +50,11 @@ def selection_calls(subject: Subject, fetched: pd.DataFrame) -> Indices:
 
     fetched: rows of copies_table.transfers with `selected`: whether the selection came before.
     """
-    own = own_rows(subject)
-    launched = subject.launched.reindex(own)
+    own, launched = rows_of(subject.own), subject.own["launched"]
     sorts, selects, counts = (
         matching(launched, pattern).tolist() for pattern in (SORTING, SELECTING, COUNTING)
     )
-    uses = _uses(subject, launched)
+    uses = _uses(subject.own)
     rows: list[int] = []
     used = 0
     for call, last, selected in fetched[["call", "last", "selected"]].itertuples(index=False):
@@ -75,18 +73,18 @@ def _run(holds: list[bool]) -> int:
     return sum(takewhile(bool, holds))
 
 
-def _uses(subject: Subject, launched: "pd.Series[str]") -> pd.DataFrame:
+def _uses(calls: pd.DataFrame) -> pd.DataFrame:
     """Of each call of the loop, in order, which part it may have in reading and writing by index.
 
     between: its work may come between; reads: it is BY_INDEX; goes: it is there for those alone.
     """
-    family = families_of_calls(subject).reindex(launched.index)
+    family, launched = calls["family"], calls["launched"]
     reads = matching(launched, BY_INDEX)
     computes = reads | matching(launched, OF_INDICES)
     moves = family.isin(MOVING).to_numpy() & np.append(computes[1:], False)
     return pd.DataFrame(
         {
-            "path": subject.calls["path_text"].reindex(launched.index).to_numpy(),
+            "path": calls["path_text"].to_numpy(),
             "between": family.isin(BETWEEN).to_numpy(),
             "reads": reads,
             "goes": computes | moves,

@@ -150,7 +150,7 @@ def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dic
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain, others),
         "assumes": assumed(finding),
-        "evidence": place.evidence,
+        "evidence": words()[finding.key].evidence + place.evidence,
     }
 
 
