@@ -15,7 +15,7 @@ from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
-from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
+from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
@@ -105,20 +105,19 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     except TraceError as error:
         return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
     diagnosis, problem = _diagnosed(subject, plain_ns)
-    recording, paths = subject.recording, attributed.paths.text
     plain = plain_ns is not None and problem is None and diagnosis.understood
     tables = {
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
         "step_work": step_work(subject),
         "step_calls": step_calls(subject),
-        "waits": waits(recording, paths),
-        "copies": copies(recording, attributed.capture.copies, paths),
-        "gaps": host_gaps(recording, paths),
+        "waits": waits(subject),
+        "copies": copies(subject),
+        "gaps": large_gaps(subject),
         "buckets": buckets(subject),
-        "step_times": _step_times(recording),
-        "step_differences": differing_steps(recording, paths),
-        "idle_causes": idle_causes(recording, paths),
+        "step_times": _step_times(subject.recording),
+        "step_differences": differing_steps(subject),
+        "idle_causes": idle_causes(subject),
     }
     row = {"problem": problem, "plain": plain, **division(subject, diagnosis)}
     row |= account(subject, diagnosis)

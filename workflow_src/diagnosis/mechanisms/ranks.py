@@ -146,9 +146,8 @@ def find_late_rank(subject: Subject) -> list[Found]:
     That is long gaps of its host, or more work on its device. A rank that is late by a little in
     all gaps has a slower host, which isn't a fault.
     """
-    late = _latest(subject)
     waiting = collectives(communication(subject))
-    if late == subject.process or not waiting["wait_ns"].any():
+    if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.process:
         return []
     try:
         other = Subject.of(subject.attributed, late)
