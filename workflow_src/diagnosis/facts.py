@@ -32,11 +32,11 @@ def copies(subject: Subject) -> pd.DataFrame:
 
     blocked_ms is how long the host waited in the calls that copied.
     """
-    work, blocked = subject.work, subject.calls["blocked_ns"]
-    known = work.join(subject.copies, how="inner").assign(
+    work, blocked = subject.work.loc[subject.copies.index], subject.calls["blocked_ns"]
+    known = subject.copies.assign(
         path=work["path_text"],
-        device_ms=lambda rows: rows["device_ns"] / NS_PER_MS,
-        blocked_ms=lambda rows: rows["call"].map(blocked).fillna(0) / NS_PER_MS,
+        device_ms=work["device_ns"] / NS_PER_MS,
+        blocked_ms=work["call"].map(blocked).fillna(0) / NS_PER_MS,
     )
     places = ["direction", "source", "target", "path"]
     groups = known.groupby(places, observed=True, sort=False, dropna=False)
