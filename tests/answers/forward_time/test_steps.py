@@ -12,16 +12,13 @@ from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
 from workflow_src.tables.timings import timings
 
-NAMES = ("timings", "ranges", "captures")
+NAMES = ("timings", "ranges", "captures", "kernels")
 
 
 def table(tmp_path: Path, sample: Sample, **columns: object) -> pd.DataFrame:
     """The table of one case with an optimizer of 9 ms, and other cells in timings.csv."""
     frames = tables(sample)
     frames["timings"] = frames["timings"].assign(**columns)
-    steps_there = frames["ranges"][frames["ranges"]["phase"] == "train_step"]
-    optimizer = steps_there.assign(path="train_step/optimizer", busy_ms=9.0)
-    frames["ranges"] = pd.concat([frames["ranges"], optimizer])
     for name in NAMES:
         frames[name].to_csv(tmp_path / f"{name}.csv", index=False)
     return steps(Tables.read(tmp_path, NAMES))
@@ -51,7 +48,7 @@ def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Pat
 def test_a_phase_whose_clock_was_limited_is_marked_whichever_it_is(tmp_path: Path) -> None:
     found = table(tmp_path, Sample(), power_capped_share=[0.0, 0.0, 0.4])
     assert cells(found)[2:7:2] == ["12.0 ± 0.10", "36.0 ± 0.10", "50.0 ± 0.10§"]
-    assert "§" in result(Tables.read(tmp_path, NAMES, ("kernels",))).marks
+    assert "§" in result(Tables.read(tmp_path, NAMES)).marks
 
 
 def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: Path) -> None:
