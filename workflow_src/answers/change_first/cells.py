@@ -15,7 +15,6 @@ PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
 
 NOTHING_SURE = "none by its interval"
-UNDECIDED = "undecided:"
 
 AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
@@ -49,23 +48,25 @@ def share(saving: Saving) -> Cell:
     return Joined((saving.name, signed(saving, saving.share.middle)), " ")
 
 
-def first(choice: Choice) -> Cell:
+def first(choice: Choice, why: Cell = None) -> Cell:
     """What comes first, or what may, at most AT_MOST; None if nothing saves by its interval.
 
-    Where shares are of several plain times, each stands behind its share.
+    The first has the part that it shortens behind it. Where a share is of a study's plain time, all
+    have theirs.
     """
     if not choice.contenders:
         return None
     named = choice.contenders[:AT_MOST]
-    mixed = len({each.plain.number for each in named}) > 1
+    apart = any(each.known.studied for each in named)
     said: list[Cell] = [
-        Joined((share(each), each.plain), " of ") if mixed else share(each) for each in named
+        Joined((share(each), " of ", each.plain, " ms"), "") if apart else share(each)
+        for each in named
     ]
+    said[0] = Joined((said[0], " (", why, ")"), "") if why else said[0]
     if others := choice.contenders[AT_MOST:]:
         more = count((each.share.middle for each in others), "others that may come first")
         said.append(Joined((more, "more"), " "))
-    shares = Joined(tuple(said), " or ")
-    return Joined((UNDECIDED, shares), " ") if len(choice.contenders) > 1 else shares
+    return Joined(tuple(said), " or ")
 
 
 def best(choice: Choice, headed: str = "") -> Cell:
@@ -87,7 +88,7 @@ def best_time(choice: Choice, headed: str) -> Cell:
     found, saved = choice.best, best(choice, headed)
     if found is None or saved is None:
         return None
-    return Joined((saved, Joined((_of_its_moment(found, left(found)), "ms"), " ")), ", ")
+    return Joined((saved, _of_its_moment(found, left(found))), ", ")
 
 
 def whole(saving: Saving) -> Cell:

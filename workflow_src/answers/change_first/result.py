@@ -13,6 +13,7 @@ from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
 from workflow_src.answers.change_first.saving import Choice, Saving
 from workflow_src.answers.change_first.summary import against_predictions, alone, summary
+from workflow_src.answers.change_first.targets import target
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, corners, matrix
@@ -93,7 +94,7 @@ def result(tables: Tables) -> ChangeFirst:
     return ChangeFirst(
         phase=words.PHASES_IN_PROSE[longest],
         counts=counts,
-        matrices=in_pairs(tables.cases, mine) if shown else (),
+        matrices=in_pairs(tables, mine) if shown else (),
         tables={
             "summary": summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
             "alone": alone(columns, longest),
@@ -143,20 +144,21 @@ def _by_frequency(names: Iterable[str]) -> list[str]:
     return [name for name, _ in Counter(filter(None, names)).most_common()]
 
 
-def in_pairs(
-    cases: Sequence[CaseKey], phases: Mapping[CaseKey, OfPhase]
-) -> tuple[pd.DataFrame, ...]:
+def in_pairs(tables: Tables, phases: Mapping[CaseKey, OfPhase]) -> tuple[pd.DataFrame, ...]:
     """Of each precision what comes first, by size and context, and the best combinations."""
     pairs = (
-        _pair(corner, {each: phases[each] for each in mine}) for corner, mine in corners(cases)
+        _pair(tables, corner, {each: phases[each] for each in mine})
+        for corner, mine in corners(tables.cases)
     )
     return tuple(frame for pair in pairs for frame in pair if len(frame))
 
 
-def _pair(corner: str, phases: Mapping[CaseKey, OfPhase]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _pair(
+    tables: Tables, corner: str, phases: Mapping[CaseKey, OfPhase]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What comes first in some cases, and the best combinations, headed by that of most cases."""
     usual = usual_best(each.choice for each in phases.values())
-    first = matrix(corner, phases, lambda case: first_cell(phases[case]))
+    first = matrix(corner, phases, lambda case: first_cell(tables, phases[case]))
     heading = f"{corner}, with {usual}"
     return first, matrix(heading, phases, lambda case: cells.best_time(phases[case].choice, usual))
 
@@ -168,10 +170,12 @@ def usual_best(choices: Iterable[Choice]) -> str:
     return max(names, key=lambda each: names[each], default="")
 
 
-def first_cell(phase: OfPhase) -> Cell:
-    """What comes first in a case; or why nothing does."""
+def first_cell(tables: Tables, phase: OfPhase) -> Cell:
+    """What comes first in a case, and why; or why nothing does."""
     if phase.savings:
-        return cells.first(phase.choice) or cells.NOTHING_SURE
+        top = next(iter(phase.choice.contenders), None)
+        why = target(tables, phase.times, top) if top else None
+        return cells.first(phase.choice, why) or cells.NOTHING_SURE
     return words.STATES.get(phase.state)
 
 

@@ -46,15 +46,16 @@ def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
         for saving in known(every)
         if set(saving.remedies) <= set(REMEDIES) and (saving.single or saving.name in may)
     ]
-    headings = [words.PHASES[phase], *columns, PREDICTED_OVER]
-    made = pd.DataFrame(lines, columns=headings, dtype="object")
-    return made if made[PREDICTED_OVER].notna().any() else made.drop(columns=PREDICTED_OVER)
+    near = f"{PREDICTED_OVER} (n)"
+    made = pd.DataFrame(lines, columns=[words.PHASES[phase], *columns, near], dtype="object")
+    return made if made[near].notna().any() else made.drop(columns=near)
 
 
 def _near(saving: Saving, phases: Sequence[OfPhase]) -> Cell:
     """How near predictions of some remedies come to what was measured, and in how many cases."""
     both = _ratios(found for each in phases if (found := each.by(saving.name)))
-    return Joined((median(both), count(both, "cases with both")), "; n = ") if both else None
+    number = count(both, "cases with both")
+    return Joined((median(both), " (", number, ")"), "") if both else None
 
 
 def _where_known(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
