@@ -174,7 +174,7 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
-    assert printed(row.cells["fp32"]) == "≈ 20 % (1 of 1); ≈ 40 %"
+    assert printed(row.cells["fp32"]) == "≈ 20 % (1); ≈ 40 %"
 
 
 def test_of_many_undecided_remedies_three_are_named(read) -> None:
@@ -232,10 +232,13 @@ def test_sentences_name_the_longest_phase_of_which_anything_is_known(read, longe
 
 
 def test_a_remedy_is_marked_where_a_clock_was_limited_for_it_or_for_the_plain_step(read) -> None:
-    """bf16's plain step was limited, fp32's wasn't; predictions and replays rest on fp32's alone."""
+    """bf16's plain step was limited, fp32's wasn't, on which alone predictions and replays rest.
+
+    Of 50 ms its products take 10.
+    """
     fp32, bf16 = Sample(replayed_ms={"train_step": 45.0}), train(30.0, precision="bf16")
     tables = read(fp32, bf16, remedies=predictions(fp32, ("fused", 46.0, 45.0, 47.0)))
     tables.frames["timings"]["power_capped_share"] = [0.0] * 5 + [0.5]
     marked = {each.name: each.known.capped for each in of(tables, "train_step").savings}
     assert marked == {"bf16": True, "fused": False, "graph (no training)": False}
-    assert printed(result(tables).matrices[0].iloc[0, 1]) == "bf16 40 %¹§ (products 4 %)"
+    assert printed(result(tables).matrices[0].iloc[0, 1]) == "bf16 40 %¹§ (products 20 %)"

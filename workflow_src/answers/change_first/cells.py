@@ -94,8 +94,8 @@ def best_time(choice: Choice, headed: str) -> Cell:
 def whole(saving: Saving) -> Cell:
     """How a time is known, the time with its interval, of how many processes, the share saved.
 
-    Of a measured time also what was predicted: "measured 25.1 (24.9 to 25.4), n = 3; 50 %;
-    ≈ 24.8 (22.9 to 26.6)".
+    Of a measured time also what was predicted, but of a study's, whose own tables say so:
+    "measured 25.1 (24.9 to 25.4), n = 3; 50 %; ≈ 24.8 (22.9 to 26.6)".
     """
     known, how = "measured" if saving.measured else "predicted", saving.known
     ends = Ranged(left(saving), saving.time.low, saving.time.high)
@@ -107,7 +107,7 @@ def whole(saving: Saving) -> Cell:
         Joined((time, Joined(("n = ", number), "")), ", ") if counted else time,
         Marked(share, CAPPED * how.capped + NO_TRAINING * (not saving.trains)),
     ]
-    if guess := saving.predicted:
+    if (guess := saving.predicted) and not how.studied:
         told.append(Joined((PREDICTED, Ranged(_rounded(guess), guess.low, guess.high)), " "))
     return Joined(tuple(told), "; ")
 

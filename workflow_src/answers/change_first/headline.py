@@ -28,8 +28,8 @@ class Verdict(StrEnum):
         "another precision: {narrowed})."
     )
     NOTHING = (
-        "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by its "
-        "interval and leaves training as it is."
+        "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "
+        "its interval and leaves training as it is."
     )
     DISTURBED = (
         "Each case of which a saving is known was disturbed while it was captured, so what comes "

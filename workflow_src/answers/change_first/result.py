@@ -187,8 +187,7 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
         if counts.best.saved:
             chosen = [each.phases[phase].choice for each in cases]
             single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
-            unsure = Joined((single, " (", counts.undecided, " of ", counts.cases, ")"), "")
+            unsure = Joined((single, " (", counts.undecided, ")"), "")
             saved[name] = Joined((unsure, counts.best.saved), "; ")
-    phase = words.PHASES_IN_PROSE[phase]
-    label = f"(f) {phase} saved by the remedy estimated best (undecided); combination"
+    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved: first (undecided); combined"
     return (OpeningRow(label, saved),) if saved else ()

@@ -92,13 +92,16 @@ def _is_first(phase: OfPhase, name: str) -> bool:
 
 
 def against_predictions(cases: Sequence[First], phases: Sequence[str]) -> pd.DataFrame:
-    """How near predicted times come to measured ones, by phase and remedies."""
+    """How near predicted times come to measured ones, by phase and remedies.
+
+    Not to those of a study, which its own tables hold against predictions one by one.
+    """
     lines: list[list[Cell]] = []
     for phase in phases:
         of_phase = [each.phases[phase] for each in cases]
         for saving in known(of_phase):
-            both = [it for each in of_phase if (it := each.by(saving.name)) and it.predicted]
-            if both:
+            every = [it for each in of_phase if (it := each.by(saving.name))]
+            if both := [it for it in every if it.predicted and not it.known.studied]:
                 lines.append([words.PHASES[phase], saving.name, *_nearness(both)])
     headings = ["phase", "with", f"{PREDICTED_OVER}, median (least to most)", "intervals meet"]
     return pd.DataFrame(lines, columns=headings, dtype="object")
