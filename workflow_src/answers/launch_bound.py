@@ -14,7 +14,7 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEVICE
 from workflow_src.common.units import NS_PER_US, US_PER_MS
-from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
+from workflow_src.paper.value import Cell, Joined, Rounded, Value, computed, ratio
 
 NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
@@ -33,12 +33,17 @@ class Limit:
 
     us: Value
     nearly: Value = NEARLY
-    usual: Value = USUAL
+    usual: Rounded = Rounded(USUAL)
 
     @property
     def origin(self) -> str:
         """Whether the run's own phases tell the limit, in words."""
-        return "the usual limit" if self.us == self.usual else "the run's own limit"
+        return "the usual limit" if self.us == USUAL else "the run's own limit"
+
+    @property
+    def told(self) -> Rounded:
+        """The limit in two digits: other processes would tell it otherwise."""
+        return Rounded(self.us)
 
     def bound(self, kernel_us: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""
@@ -56,7 +61,7 @@ def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
         return us or times.working
     below = tables.cached("launch_bound_limit", partial(limit, tables))
     said = "yes" if below.bound(us) and times.waits else "no"
-    return Joined((said, Joined((us, below.us), " / "), times.working), "; ")
+    return Joined((said, Joined((us, below.told), " / "), times.working), "; ")
 
 
 def kernel_us(tables: Tables, times: PhaseTimes) -> Value | None:

@@ -23,17 +23,19 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in {waiting} "
         "of these the device idles for over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
+        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in {waiting} "
         "of these the device idles for over 10 % of plain time. In {low}, matrix products take "
         "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
     )
-    LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
+    LONG = (
+        "In none of {cases} forward passes are kernels short: they take about {limit} us or more."
+    )
     LONG_AND_PRODUCTS = (
-        "In none of {cases} forward passes are kernels short: they take {limit} us or more. In "
+        "In none of {cases} forward passes are kernels short: they take about {limit} us or more. In "
         "{low}, matrix products take {products} of their {high} device time, other kernels "
         "{others} (medians, {pairs} cases)."
     )
@@ -78,7 +80,7 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
         "bound": count(bound, "cases of short kernels"),
         "waiting": count(waiting, "of these, those whose device works for less than 90 %"),
         "cases": count(launched, "cases with both times"),
-        "limit": below.us,
+        "limit": below.told,
         "working": median(each.working for each in judged),
         "judged": count((each.working for each in judged), "cases with both times"),
         "high": changed.high,
