@@ -57,7 +57,7 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
     text = concluded(read(Sample(times_ms=BOUND), bf16(times_ms=LONG))).text(Printer())
     assert text.startswith(
         "Kernels are short (under about 30 us) in 1 of 2 forward passes; in 1 of these the device "
-        "idles for over 10 % of plain time."
+        "idles over 10 % of plain time."
     )
     assert "In bf16, matrix products take 25 % of their fp32 device time" in text
     assert "other kernels 100 %" in text

@@ -19,6 +19,8 @@ from workflow_src.paper.value import Cell, Joined, Rounded, Value, computed, rat
 NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
 
+USUAL_TOLD = Rounded(USUAL)
+
 FEWEST_EACH = 10
 """A limit isn't derived from fewer phases that wait for launches, or fewer that don't."""
 
@@ -33,7 +35,7 @@ class Limit:
 
     us: Value
     nearly: Value = NEARLY
-    usual: Rounded = Rounded(USUAL)
+    usual: Rounded = USUAL_TOLD
 
     @property
     def origin(self) -> str:

@@ -23,21 +23,22 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device idles for over 10 % of plain time."
+        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in "
+        "{waiting} of these the device idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device idles for over 10 % of plain time. In {low}, matrix products take "
-        "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
+        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in "
+        "{waiting} of these the device idles over 10 % of plain time. In {low}, matrix products "
+        "take {products} of their {high} device time, other kernels {others} (medians of {pairs} "
+        "pairs)."
     )
     LONG = (
         "In none of {cases} forward passes are kernels short: they take about {limit} us or more."
     )
     LONG_AND_PRODUCTS = (
-        "In none of {cases} forward passes are kernels short: they take about {limit} us or more. In "
-        "{low}, matrix products take {products} of their {high} device time, other kernels "
-        "{others} (medians, {pairs} cases)."
+        "In none of {cases} forward passes are kernels short: they take about {limit} us or more. "
+        "In {low}, matrix products take {products} of their {high} device time, other kernels "
+        "{others} (medians of {pairs} pairs)."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "

@@ -24,7 +24,6 @@ from workflow_src.paper.value import (
     value,
 )
 
-
 PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
 """The ends of what a time was: of single processes, and of samples."""
 

@@ -40,8 +40,9 @@ class ForwardTime:
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `paired` names the cases that the study profiler measured with and without
     it back to back. `every`: all cases of which agreement can be told; `bound`: those of short
-    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others. `matrices` have device, plain and profiled time in
-    a cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
+    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others.
+    `matrices` have device, plain and profiled time in a cell, `summary` a row per quantity and a
+    column per precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
