@@ -16,10 +16,7 @@ from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEV
 from workflow_src.common.units import NS_PER_US, US_PER_MS
 from workflow_src.paper.value import Cell, Joined, Rounded, Value, computed, ratio
 
-NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
-
-USUAL_TOLD = Rounded(USUAL)
 
 FEWEST_EACH = 10
 """A limit isn't derived from fewer phases that wait for launches, or fewer that don't."""
@@ -27,15 +24,9 @@ FEWEST_EACH = 10
 
 @dataclass(frozen=True)
 class Limit:
-    """The device time per kernel, in us, below which a phase is launch-bound.
-
-    nearly: from this share of the plain time on, the device works for nearly all of it. usual: the
-    limit of runs that can't tell.
-    """
+    """The device time per kernel, in us, below which a phase is launch-bound."""
 
     us: Value
-    nearly: Value = NEARLY
-    usual: Rounded = USUAL_TOLD
 
     @property
     def origin(self) -> str:
@@ -53,7 +44,7 @@ class Limit:
 
 
 def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
-    """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31.0; 29 %".
+    """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31; 29 %".
 
     It is if its device time per kernel is below the limit and the device waits. On a CPU, which
     launches nothing, only the share of the plain time is there.

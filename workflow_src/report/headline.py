@@ -23,20 +23,18 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in "
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
         "{waiting} of these the device idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "Kernels are short (under about {limit} us) in {bound} of {cases} forward passes; in "
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
         "{waiting} of these the device idles over 10 % of plain time. In {low}, matrix products "
         "take {products} of their {high} device time, other kernels {others} (medians of {pairs} "
         "pairs)."
     )
-    LONG = (
-        "In none of {cases} forward passes are kernels short: they take about {limit} us or more."
-    )
+    LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
-        "In none of {cases} forward passes are kernels short: they take about {limit} us or more. "
+        "In none of {cases} forward passes are kernels short: they take {limit} us or more. "
         "In {low}, matrix products take {products} of their {high} device time, other kernels "
         "{others} (medians of {pairs} pairs)."
     )

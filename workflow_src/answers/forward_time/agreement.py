@@ -13,8 +13,8 @@ Agree = Mapping[CaseKey, bool | None]
 """Of each case whether its times agree; None where that can't be told."""
 
 UNTOLD = {
-    True: "n = 1, and processes of other cases differ too much to tell",
-    False: "its processes differ too much to tell",
+    True: "untold, as others' processes differ (n = 1)",
+    False: "untold, as its processes differ",
 }
 """Why it can't be told, by whether one process alone was timed."""
 

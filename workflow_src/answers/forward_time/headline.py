@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of about {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
+        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
         "others; of {untold}, processes differ too much to tell. Of all, {alone} have one process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."

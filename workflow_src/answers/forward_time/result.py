@@ -206,7 +206,7 @@ def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> C
 def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) forward as long under the profiler, within 10 %": {
+        "(a) profiled as long as plain, within 10 %, where told": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
         "forward: the device works for": {
