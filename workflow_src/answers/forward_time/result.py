@@ -160,7 +160,9 @@ def summary(
 ) -> pd.DataFrame:
     """What the cases of each precision have in common: medians, with the least and the most."""
     rows: dict[str, list[Cell]] = {
-        "cases that agree within 10 %": [agreement(mine, agree).cell for mine in columns.values()],
+        "cases that agree within 10 %, of those told": [
+            agreement(mine, agree).cell for mine in columns.values()
+        ],
         "cases of short kernels": [
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
@@ -206,7 +208,7 @@ def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> C
 def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) profiled as long as plain, within 10 %, where told": {
+        "(a) profiled within 10 % of plain, where told": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
         "forward: the device works for": {
