@@ -178,12 +178,12 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peak memory is off by at most {off}. In forward passes for 90 % of which the "
-        "device works, products reach {used} of a reference product's rate."
+        "Predicted peaks of all phases are off by at most {off}. In forward passes for 90 % of "
+        "which the device works, products reach {used} of a reference product's rate."
     )
     MEMORY = (
-        "Predicted peak memory is off by at most {off}. No forward pass is known to keep the "
-        "device working for 90 % of its time, so none is held against the machine's rates."
+        "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
+        "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
         "In forward passes for 90 % of which the device works, products reach {used} of a "
