@@ -170,7 +170,7 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     alone, together = made.matrices
     assert printed(alone.iloc[0, 1]) == "compile ≈ 20 %¹ (rest 80 %) or sdpa ≈ 14 %¹"
     assert together.columns[0] == "fp32, with sdpa+compile"
-    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30.0"
+    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30"
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening

@@ -41,7 +41,7 @@ def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Pat
         "20.0",
         "50.0 ± 0.10",
         "20.0",
-        "14.0",
+        "14",
         "9.00",
     ]
 

@@ -1,8 +1,11 @@
 """The mean and the standard deviation of each phase's timed steps, beside its device time."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from workflow_src.answers.gemm_share.change import OPTIMIZER, by_part
+from workflow_src.answers.intervals import plain_time, spread_of_run
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
@@ -14,6 +17,7 @@ from workflow_src.paper.value import (
     Joined,
     Marked,
     Ranged,
+    Rounded,
     Rows,
     Value,
     cell_of,
@@ -57,16 +61,27 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
         row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
-    plain = difference(step, before, "difference of the means")
-    device = optimizer_ms(tables, times[STEP])
-    row["optimizer: difference"] = None if _is_less(plain, device) else plain
+    plain, device = difference(step, before, "of the means"), optimizer_ms(tables, times[STEP])
+    row["optimizer: difference"] = _beyond_noise(tables, times, plain, device)
     row["optimizer: device"] = device
     return row
 
 
-def _is_less(plain: Value | None, device: Value | None) -> bool:
-    """Whether a difference is below the device's own time: then it is of noise."""
-    return plain is not None and device is not None and plain.number < device.number
+def _beyond_noise(
+    tables: Tables, times: Mapping[str, PhaseTimes], plain: Value | None, device: Value | None
+) -> Rounded | None:
+    """A difference of two phases, with the digits that the intervals of both times earn.
+
+    None where it is of noise: below the device's own time, or half as wide as its interval.
+    """
+    spread = spread_of_run(tables)
+    step, before = (plain_time(tables, times[phase], spread) for phase in (STEP, BACKWARD))
+    if plain is None or step is None or before is None:
+        return None
+    least, most = difference(step.low, before.high), difference(step.high, before.low)
+    wide = (most.number - least.number) / 2 if most and least else 0.0
+    noise = max(wide, device.number if device else 0.0)
+    return Rounded(plain, least, most) if plain.number >= noise else None
 
 
 def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
