@@ -177,7 +177,7 @@ def _first(found: OfPhase) -> Cell:
     """What comes first, and the best combination."""
     if not found.savings:
         return None
-    first = cells.first(found.choice) or cells.NOTHING_SURE
+    first = cells.first(found.choice) or cells.nothing(found.savings)
     together = cells.best(found.choice)
     return Joined((first, together), "; ") if together else first
 

@@ -242,3 +242,10 @@ def test_a_remedy_is_marked_where_a_clock_was_limited_for_it_or_for_the_plain_st
     marked = {each.name: each.known.capped for each in of(tables, "train_step").savings}
     assert marked == {"bf16": True, "fused": False, "graph (no training)": False}
     assert printed(result(tables).matrices[0].iloc[0, 1]) == "bf16 40 %¹§ (products 20 %)"
+
+
+def test_where_only_a_graph_is_known_that_does_not_train_nothing_comes_first(read) -> None:
+    made = result(read(Sample(replayed_ms={"train_step": 40.0})))
+    assert printed(made.matrices[0].iloc[0, 1]) == "none that trains"
+    assert headline(made).verdict is Verdict.NOTHING and made.opening == ()
+    assert row_of(made.tables["alone"].iloc[0]) == ["graph (no training)", "20 %"]

@@ -6,7 +6,13 @@ In a case's table, which has room, words and the number of processes say the sam
 from collections.abc import Sequence
 from itertools import groupby
 
-from workflow_src.answers.change_first.saving import NO_TRAINING, Choice, Saving, rank
+from workflow_src.answers.change_first.saving import (
+    NO_TRAINING,
+    Choice,
+    Saving,
+    candidates,
+    rank,
+)
 from workflow_src.answers.intervals import Interval
 from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, computed, count, median
@@ -14,7 +20,7 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, comp
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
 
-NOTHING_SURE = "none by its interval"
+NOTHING_SURE, NOTHING_TRAINS = "none by its interval", "none that trains"
 
 AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
@@ -67,6 +73,11 @@ def first(choice: Choice, why: Cell = None) -> Cell:
         more = count((each.share.middle for each in others), "others that may come first")
         said.append(Joined((more, "more"), " "))
     return Joined(tuple(said), " or ")
+
+
+def nothing(savings: Sequence[Saving]) -> str:
+    """Why nothing comes first of what is known."""
+    return NOTHING_SURE if candidates(savings) else NOTHING_TRAINS
 
 
 def best(choice: Choice, headed: str = "") -> Cell:

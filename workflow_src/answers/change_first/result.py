@@ -175,7 +175,7 @@ def first_cell(tables: Tables, phase: OfPhase) -> Cell:
     if phase.savings:
         top = next(iter(phase.choice.contenders), None)
         why = target(tables, phase.times, top) if top else None
-        return cells.first(phase.choice, why) or cells.NOTHING_SURE
+        return cells.first(phase.choice, why) or cells.nothing(phase.savings)
     return words.STATES.get(phase.state)
 
 
