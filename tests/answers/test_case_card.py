@@ -104,7 +104,7 @@ def test_a_card_says_of_kernels_and_parts_in_one_cell_what_one_would_combine(
     saved = "sdpa \N{ALMOST EQUAL TO} 25 %\N{SUPERSCRIPT ONE}"
     assert said[LARGEST] == f"softmax: 3.00, 30 % ({saved}); norms: 0.0500, 0.5 %"
     assert said[SOFTMAX] == "3.00 / 6.00 = 0.50 x; 0.10 x"
-    assert said["with sdpa"] == "predicted 9.00 (8.00 to 10.0); 25 %"
+    assert said["with sdpa"] == "predicted 9.0 (8.00 to 10.0); 25 %"
 
 
 def test_a_phase_of_short_kernels_is_launch_bound_where_the_device_waits(tmp_path: Path) -> None:

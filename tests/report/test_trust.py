@@ -92,7 +92,7 @@ def test_each_check_says_which_answers_it_touches(read):
     environment = {"host_launch_us_before": 4.0, "host_launch_us_after": 9.0, "throttled": "heat"}
     table = trust(read(Sample(environment=environment))).table
     touched = dict(zip(table["check"], table.iloc[:, -1], strict=True))
-    assert touched["device throttled; cases"] == "all answers, of these cases"
+    assert touched["device throttled; cases"].startswith("all answers, of these cases")
     assert touched["host's speed after a case against before, at most"].endswith(
         "(a), (d)'s rates, (f)"
     )

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from workflow_src.answers.gemm_share.change import OPTIMIZER, by_part
 from workflow_src.answers.intervals import plain_time, spread_of_run
+from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -21,20 +23,18 @@ from workflow_src.paper.value import (
     cell_of,
     computed,
     difference,
-    median,
     rows_of,
     value,
 )
 
 BACKWARD, STEP = PHASES[1:]
-OPTIMIZER = f"{STEP}/optimizer"
 PLUS_MINUS = " \N{PLUS-MINUS SIGN} "
 MEANS, STDS = "process_means_ms", "process_stds_ms"
 """The columns that tell each process apart; tables of older runs lack them."""
 
 
 def steps(tables: Tables) -> pd.DataFrame:
-    """The table of all phases, from timings, ranges and captures: a row per case."""
+    """The table of all phases, from timings, ranges, captures and kernels: a row per case."""
     cases = [case for case in tables.cases if len(tables.of("timings", case.case))]
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
@@ -85,10 +85,9 @@ def _beyond_noise(
 
 
 def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
-    """The device time (ms) of a training step's optimizer: a median over captured steps."""
-    rows = tables.of("ranges", step.case.case, STEP)
-    mine = rows[rows["path"] == OPTIMIZER] if step.busy else rows.iloc[:0]
-    return median(cell_of(mine.loc[[line]], "ranges", "busy_ms") for line in mine.index)
+    """The device time (ms) of a training step's optimizer, as (d) and the case's table have it."""
+    _, rows = captured(tables, step.case.case, STEP)
+    return device_ms(by_part(rows).get(OPTIMIZER, rows.iloc[:0]))
 
 
 def _count(timed: pd.DataFrame) -> Cell:
