@@ -11,6 +11,7 @@ from workflow_src.answers.doubts import environments
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import Case, is_brought
+from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
 from workflow_src.paper.markdown import escape
 from workflow_src.paper.value import Cell, Joined, Rows, Value, rows_of, spread, value
@@ -95,6 +96,7 @@ def settings(run: Run) -> pd.DataFrame:
         **_named(run),
         **{said: recorded(table, name) for name, said in RECORDED.items()},
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
+        "dense peak by datasheet, TFLOP/s": _peaks(run),
         "measured on": _days(table),
         "hosts": hosts(run.tables),
         "GPUs": gpus(run.tables),
@@ -108,6 +110,18 @@ def settings(run: Run) -> pd.DataFrame:
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
     return pd.DataFrame(lines, columns=["what", "value"], dtype="object")
+
+
+def _peaks(run: Run) -> str:
+    """What MFU is a share of, by precision; "" of GPUs without a datasheet here."""
+    gpus_there = run.tables["environments"].get("gpu", pd.Series(dtype=object)).unique()
+    peaks = {
+        case.precision: peak
+        for case in run.tables.cases
+        for gpu in gpus_there
+        if (peak := peak_tflop_per_s(str(gpu), case.precision))
+    }
+    return ", ".join(f"{precision} {peak}" for precision, peak in peaks.items())
 
 
 def _named(run: Run) -> dict[str, Cell]:
