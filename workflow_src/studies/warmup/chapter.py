@@ -66,8 +66,8 @@ class WarmUp:
     `settled`: how many runs settle, of all. `enough`: the fewest warm-up steps tried from which on
     no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
     enough. `worst`: of the runs with fewer steps than are enough (with the most, if none are), the
-    one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
-    points that record it. `conditions`: what a step is, and how many were measured.
+    one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is
+    of points that record it. `conditions`: what a step is, and how many were measured.
     """
 
     settled: Cell
