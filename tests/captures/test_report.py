@@ -24,7 +24,8 @@ from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
-from workflow_src.dag.captures import captures_of, name_of, names_of
+from workflow_src.dag.capture_names import name_of, names_of
+from workflow_src.dag.captures import captures_of
 from workflow_src.paper.show import Printer
 from workflow_src.placing.paths import MANY
 from workflow_src.plan.config import ConfigError

@@ -14,11 +14,14 @@ from workflow_src.captures.capture import (
     KERNEL,
     PAGEABLE,
     RANGES,
+    THREADS,
+    UNKNOWN,
     WORK,
     Capture,
     Note,
     Threads,
     as_small,
+    empty,
     frame,
     joined_copies,
     left_out_notes,
@@ -29,7 +32,6 @@ from workflow_src.captures.launches import Launches, launches, that_launched
 from workflow_src.captures.nsys_calls import NamedCalls, calls_table, read_calls, read_overheads
 from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
 from workflow_src.captures.nsys_recording import recording
-from workflow_src.captures.nsys_threads import thread_names
 from workflow_src.captures.nsys_work import Worked, column, read_work
 from workflow_src.captures.plausible import Window, of_work, window
 from workflow_src.captures.recording import Recording
@@ -115,7 +117,7 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
         sum(part.total_ns for part in parts),
         launched.calls.assign(process=_as_shown(launched.calls["process"].to_numpy(), shown)),
         joined_copies([(part.copies, len(part.names)) for part in parts]),
-        threads=Threads(thread_names(found, shown)),
+        threads=Threads(_thread_names(found, shown)),
         notes=_notes(ranges, unclosed, launched) + table_notes(found),
         recording=launched.recording,
     )
@@ -196,3 +198,22 @@ def _work_rows(parts: list[Worked], launched: Launches, shown: dict[int, int]) -
         "thread": launched.thread,
         "missing": launched.missing,
     }
+
+
+def _thread_names(found: Exported, shown: dict[int, int]) -> pd.DataFrame:
+    """The names of the threads of some processes, with THREADS; nsys lists all of the host.
+
+    shown: the number to show for each process, by nsys's own.
+    """
+    if not found.has_columns("ThreadNames", "nameId", "globalTid"):
+        return empty(THREADS)
+    rows = found.integers("ThreadNames", ("nameId", "globalTid"))
+    number, thread = rows["nameId"], rows["globalTid"]
+    own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)
+    texts = found.texts(number[own])
+    columns = {
+        "process": [shown[process] for process in (thread[own] >> 24).tolist()],
+        "thread": thread[own] & 0xFFFFFF,
+        "name": [texts.get(name, "") for name in number[own].tolist()],
+    }
+    return frame(THREADS, columns)

@@ -8,7 +8,7 @@ from typing import Any
 import snakemake
 from snakemake.utils import update_config
 
-from workflow_src.plan.config import CONFIG, ConfigError, read_yaml
+from workflow_src.plan.config import CONFIG, read_config
 
 try:
     from snakemake.cli import parse_config
@@ -35,8 +35,6 @@ def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
 
     Raises ConfigError for a file that can't be read.
     """
-    config = read_yaml(file)
-    if not isinstance(config, dict):
-        raise ConfigError(f"{file}: must be a mapping of keys to values, not {config!r}")
+    config = dict(read_config(file))
     update_config(config, parse_config(given))
     return config

@@ -64,6 +64,11 @@ def tables() -> Mapping[str, str]:
     return {row.table: row.meaning for row in _rows() if not row.column}
 
 
+def tables_in(folder: str) -> tuple[str, ...]:
+    """The names of the tables in a folder."""
+    return tuple(name.rpartition("/")[2] for name in tables() if name.startswith(f"{folder}/"))
+
+
 @cache
 def columns(table: str) -> Mapping[str, Column]:
     """The columns of a table by name, those that it shares with others first."""

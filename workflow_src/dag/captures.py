@@ -7,27 +7,21 @@ import json
 import os
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
+from workflow_src.common.table_schema import tables_in
 from workflow_src.common.torch_ranks import jobs
+from workflow_src.dag.capture_names import names_of
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import PERIODIC, ConfigError
+from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
-TABLES = (
-    "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
-    "certificate", "diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies",
-    "gaps", "step_times", "step_differences", "idle_causes",
-)  # fmt: skip
-SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
-ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
-"""What a name leaves of its file's off, one instead of the other where that tells files apart."""
+TABLES = tables_in("capture")
 REPORT_OF_NSYS = ".nsys-rep"
 UNNAMED = re.compile("[{}<>]")
 """What an input's name can't have: Snakemake puts something else in its place."""
@@ -217,39 +211,3 @@ def _of_jobs(names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         name = f"{name}-and-{len(more)}-more" if more else name
         found[name] = (files[first], *(files[path] for path in more))
     return found
-
-
-def names_of(paths: Sequence[str]) -> dict[str, str]:
-    """The name of each capture's file; those that would have one name get longer ones together.
-
-    Raises ConfigError if even their whole paths give one name.
-    """
-    length = {name_of(path): 0 for path in paths}
-    longest = len(ENDS) * max((len(Path(path).parts) for path in paths), default=0) - 1
-    while True:
-        names = {path: name_of(path, length[name_of(path)]) for path in paths}
-        times = Counter(names.values())
-        alike = [path for path, name in names.items() if times[name] > 1]
-        if not alike:
-            return names
-        for name in {name_of(path) for path in alike}:
-            length[name] += 1
-        if max(length.values()) > longest:
-            first, second, *_ = (path for path in alike if names[path] == names[alike[0]])
-            raise ConfigError(
-                f"captures: {first} and {second} have one name, {names[first]}, and their tables "
-                "would lie in one folder: rename one"
-            )
-
-
-def name_of(path: str, length: int = 0) -> str:
-    """A capture's name: its file's, without suffixes and with letters that a path may have.
-
-    A longer one keeps suffixes, or has the last folders before it, by turns.
-    """
-    folders, kept = divmod(length, len(ENDS))
-    *above, file = Path(path).parts
-    stem = ENDS[kept].sub("", file) or "capture"
-    name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
-    return f"{name}-capture" if PERIODIC.search(name) else name

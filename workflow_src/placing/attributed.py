@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import (
+    GRAPH,
     IMPOSSIBLE,
+    KERNEL,
     NO_KERNELS,
     UNREADABLE,
     Capture,
@@ -16,7 +18,11 @@ from workflow_src.captures.capture import (
     noted,
 )
 from workflow_src.captures.domains import Chosen, choose, is_library
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.families import families
+from workflow_src.placing.kernel_names import distinct_names
+from workflow_src.placing.kernel_words import changes_type
 from workflow_src.placing.ledger import holding
 from workflow_src.placing.paths import Paths, paths_of
 from workflow_src.placing.placing import Placed, place
@@ -32,7 +38,6 @@ from workflow_src.placing.steps import (
     is_profilers,
 )
 from workflow_src.placing.updates import between_updates
-from workflow_src.placing.work_names import work_names
 
 TOO_MANY = 2000
 """Range paths, from which on what to leave out of names is suggested."""
@@ -45,6 +50,9 @@ OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
 
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
+
+CAST = "cast"
+"""The family of kernels that copy to another type, as far as their names tell."""
 
 
 @dataclass(frozen=True)
@@ -169,3 +177,19 @@ def source_of(found: Attributed) -> Source:
     """What the steps of a capture are found in."""
     held, is_step = holding(found.capture.calls), found.ranged.steps.is_step
     return Source(found.placed.ranges, found.capture.ranges, found.paths, found.work, held, is_step)
+
+
+def work_names(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
+    """The kind and name of each activity by number, and a row for each: family, short_name.
+
+    Families are those of `rules`, and GRAPH and CAST.
+    """
+    groups = work.groupby(["kind", "name"], sort=False)
+    names = groups.size().index.to_frame(index=False)
+    kind, name = names["kind"], names["name"].astype(str)
+    family = families(name, rules).where(kind != GRAPH, GRAPH)
+    casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)
+    found = names.assign(
+        family=family.mask(casts, CAST).astype(object), short_name=distinct_names(name)
+    )
+    return np.asarray(groups.ngroup(), dtype=np.int64), found

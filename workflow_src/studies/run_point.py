@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from workflow_src.common.arguments import Parser, json_of, new_file
@@ -39,13 +38,16 @@ IDENTITY = ("measurement", "phase", "name")
 
 @one_sentence()
 def main(
-    measure: Callable[[Point], list[Row]],
+    measure: Callable[..., list[Row]],
     schema: Schema | None = None,
     check: Check | None = None,
     module: str = "",
     in_processes: InProcesses | None = None,
+    beside: bool = False,
 ) -> None:
     """Measure one point, and write its raw rows with the environment they were measured in.
+
+    `measure` takes the point and, if it writes files beside it, the path of its result, too.
 
     `schema` and `check` are what the study asks of its points, beyond an id and a device. A point
     whose `processes` is above 1 runs `module`, the study's own, in that many fresh processes, one
@@ -59,28 +61,13 @@ def main(
     given = parser.parse_args()
     point = given.point
     if point.get("processes", 1) > 1 and (module or in_processes):
-        run = in_processes or partial(_one_after_another, module)
-        results = run(point)
+        results = (in_processes or partial(_one_after_another, module))(point)
         write_json(given.output, merged_point(results, IDENTITY) | {"point": point})
         return
     use_threads(point)
-    result = measured_alone(point["point"], point, "rows", lambda: measure(point))
+    run = partial(measure, point, *([given.output] if beside else []))
+    result = measured_alone(point["point"], point, "rows", run)
     write_json(given.output, {"point": point} | result)
-
-
-@one_sentence()
-def main_beside(
-    measure: Callable[[Point, Path], list[Row]], schema: Schema, check: Check | None = None
-) -> None:
-    """As `main`, for a study that writes files beside its points: `measure` takes the point's."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--point", type=point_of(schema, check), required=True)
-    parser.add_argument("--output", type=new_file, required=True)
-    given = parser.parse_args()
-    use_threads(given.point)
-    run = partial(measure, given.point, given.output)
-    result = measured_alone(given.point["point"], given.point, "rows", run)
-    write_json(given.output, {"point": given.point} | result)
 
 
 def _one_after_another(module: str, point: Point) -> list[dict[str, Any]]:

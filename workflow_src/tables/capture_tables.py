@@ -17,6 +17,7 @@ from workflow_src.common.arguments import Parser, existing_file, new_folder, pos
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.table_schema import tables_in
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
@@ -27,12 +28,9 @@ from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.steps import steps, thread_steps
 from workflow_src.tables.capture_summary import notes_table, sentences, summary
 from workflow_src.tables.certificate import certificate
-from workflow_src.tables.diagnosis_tables import DIAGNOSIS_TABLES, diagnosis_tables
+from workflow_src.tables.diagnosis_tables import diagnosis_tables
 
-TABLES = (
-    "paths", "kernels", "families", "unplaced", "steps", "idle", "domains", "summary", "notes",
-    "certificate", *DIAGNOSIS_TABLES,
-)  # fmt: skip
+TABLES = tables_in("capture")
 BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
 SUMS = BUSY | IN_STEPS

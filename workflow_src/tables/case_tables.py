@@ -2,17 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import TABLES
+from workflow_src.common.case import TABLES, Brought, case_of
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.model.flops import Work, forward_work
 from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
 from workflow_src.placing.families import RULES, coverage, load_rules, naming
 from workflow_src.placing.launches import api_calls, launch_delays, launches
@@ -21,7 +23,6 @@ from workflow_src.tables import certificate
 from workflow_src.tables.machine import environment
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
-from workflow_src.tables.work import work
 
 
 def stats_total_ns(report: Path) -> int | None:
@@ -109,6 +110,20 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
     return pd.DataFrame([row | case.facts])
 
 
+def work_table(result: dict[str, Any]) -> pd.DataFrame:
+    """A row per component of a forward pass: FLOPs and bytes, by formula.
+
+    Of a brought model, a row per operator whose FLOPs torch counts; its bytes are not known.
+    """
+    case = case_of(result["case"])
+    if isinstance(case, Brought):
+        counted = result["phases"]["forward"].get("counted", {}).get("flops", {})
+        rows = [Work(name, flops, 0) for name, flops in counted.items()]
+    else:
+        rows = forward_work(case)
+    return pd.DataFrame(rows, columns=list(Work._fields))
+
+
 def benchmark_tables(
     path: Path,
     profiler_version: str,
@@ -125,7 +140,7 @@ def benchmark_tables(
         version = profiler_version or result["environment"]["torch"]
         tables = {
             "timings": timings(result),
-            "work": work(result),
+            "work": work_table(result),
             "environments": environment(result, version),
         } | operator_tables(ranges, activities, result, rules)
         for table in tables.values():

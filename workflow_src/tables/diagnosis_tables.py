@@ -72,8 +72,6 @@ that of this one, host and device; of the first, from its start. buckets: as in
 diagnosis.communication. The others: as in diagnosis.facts and diagnosis.idle_causes.
 """
 
-DIAGNOSIS_TABLES = tuple(COLUMNS)
-
 Tables = dict[str, pd.DataFrame]
 
 

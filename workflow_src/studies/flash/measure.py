@@ -6,10 +6,11 @@ from functools import cache, partial
 import torch
 from torch._functorch import config as autograd_config
 
+from workflow_src.measure.oom import skipped
 from workflow_src.measure.progress import said
 from workflow_src.studies.flash.implementations import PHASES, Passes, Series, memory_mib
 from workflow_src.studies.flash.points import POINT
-from workflow_src.studies.flash.timing import guarded, skipped_after, timed, too_long
+from workflow_src.studies.flash.timing import guarded, timed, too_long
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -53,7 +54,7 @@ def _phases(
     for phase in PHASES:
         why = series.lacks(phase) or too_long(rough_ms, phase, context, series.point["limit_s"])
         if status == "oom":
-            yield phase, skipped_after(before)
+            yield phase, skipped(before)
             continue
         if why:
             yield phase, {"status": "skipped", "reason": why}

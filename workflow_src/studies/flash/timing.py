@@ -34,11 +34,6 @@ def too_long(
     return f"would take {expected_s:.0f} s, and the limit is {limit_s:g} s" * (expected_s > limit_s)
 
 
-def skipped_after(phase: str) -> Row:
-    """The row of a phase that needs more memory than `phase`, which ran out."""
-    return {"status": "skipped", "reason": f"needs more memory than {phase}, which ran out"}
-
-
 def guarded(run: Callable[[], Row], device: str) -> Row:
     """The row of `run`; else one of status oom, skipped (refused) or failed, with the reason.
 

@@ -11,7 +11,7 @@ from workflow_src.common.components import COMPONENTS
 from workflow_src.common.units import MIB_PER_GIB
 from workflow_src.paper.drawing import LINE_COLORS, label_left, legend_of, nothing
 from workflow_src.studies.lines import Line, grouped, lines, where
-from workflow_src.studies.memory.chapter import KINDS, RECORD
+from workflow_src.studies.memory.details import KINDS, RECORD
 
 MOST = 3
 """Records that are drawn."""

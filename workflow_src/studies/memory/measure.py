@@ -32,7 +32,7 @@ from workflow_src.studies.memory.rows import Held, as_row
 from workflow_src.studies.memory.saved import measure_saved
 from workflow_src.studies.models import case_of, with_known_sizes
 from workflow_src.studies.refusals import refusal
-from workflow_src.studies.run_point import main_beside as main
+from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
 PHASES = ("forward", "train_step")
@@ -144,4 +144,4 @@ def _block_rows(case: Case, compiled: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes)
+    main(measure, POINT, with_known_sizes, beside=True)
