@@ -36,10 +36,13 @@ SMALL = {
     r"report\.md --config tag=after-upgrade": (
         "results/after-upgrade/benchmark/mini-ctx128-fp32.json --config tag=after-upgrade"
     ),
+    # The command of make's target, with settings that the finished run has.
+    r"^python -m workflow_src\.cli\.status .*": "make -o .venv/installed status",
     "results/quickstart": "results/smoke",
     "mini-ctx128-fp32": "tiny-ctx16-fp32",
     # Reads the processes, and draws no pairs of runs.
     r"json$": "json --per-run",
+    r"remedies_blind/\w+": "remedies_blind/device_bound",
     r"OMP_NUM_THREADS=1 ": "",
     r"module_ranges$": "module_ranges --pairs 1 --steps 1",
 }
