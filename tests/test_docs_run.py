@@ -27,6 +27,8 @@ HERE = (
 """Commands that this module runs."""
 
 SMALL = {
+    # What make's target runs.
+    r"^python -m workflow_src\.cli\.status .*": "make status",
     # What it installs takes a network; CI installs it with `make test`.
     r"^make": "make -o .venv/installed",
     # The same without and with it, as the project's settings are those of the smoke suite.
@@ -36,8 +38,6 @@ SMALL = {
     r"report\.md --config tag=after-upgrade": (
         "results/after-upgrade/benchmark/mini-ctx128-fp32.json --config tag=after-upgrade"
     ),
-    # The command of make's target, with settings that the finished run has.
-    r"^python -m workflow_src\.cli\.status .*": "make -o .venv/installed status",
     "results/quickstart": "results/smoke",
     "mini-ctx128-fp32": "tiny-ctx16-fp32",
     # Reads the processes, and draws no pairs of runs.
