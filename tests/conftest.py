@@ -59,6 +59,7 @@ TOGETHER = {
     "tests/test_fuzz.py": "fuzz",
     "tests/test_arguments.py": "arguments",
     "tests/test_browser.py": "browser",
+    "tests/test_brought_models.py": "brought models",
     "tests/test_nsys.py": "nsys",
     "tests/test_operators.py": "operators",
     "tests/test_own_model.py": "own model",

@@ -1,6 +1,7 @@
 """Brought models, measured and captured on a CPU: ranges, operators, FLOPs, laws; bad functions."""
 
 import json
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,24 @@ def case_of(function: str, folder: Path = ROOT, **axes: Any) -> Brought:
     return case
 
 
-def made(case: Brought, folder: Path) -> dict[str, pd.DataFrame]:
-    """A case's tables, as its own stages make them."""
-    (folder / "b.json").write_text(json.dumps(benchmark(case, 1, 2)))
-    profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
-    export(folder / "c.kineto.json.gz", folder / "export", False)
-    return case_tables(folder / "export", folder / "b.json")
+Made = Callable[[Brought], dict[str, pd.DataFrame]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A case's tables, as its own stages make them, once for all tests of the case."""
+    known: dict[str, dict[str, pd.DataFrame]] = {}
+
+    def tables(case: Brought) -> dict[str, pd.DataFrame]:
+        if case.case not in known:
+            folder = tmp_path_factory.mktemp("brought")
+            (folder / "b.json").write_text(json.dumps(benchmark(case, 1, 2)))
+            profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
+            export(folder / "c.kineto.json.gz", folder / "export", False)
+            known[case.case] = case_tables(folder / "export", folder / "b.json")
+        return known[case.case]
+
+    return tables
 
 
 INSTALLED = {"gpt2": "transformers", "llama": "transformers", "vit": "torchvision"}
@@ -73,12 +86,12 @@ INSTALLED = {"gpt2": "transformers", "llama": "transformers", "vit": "torchvisio
     ],
 )
 def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
-    tmp_path: Path, function: str, axes: dict[str, Any], path: str
+    made: Made, tmp_path: Path, function: str, axes: dict[str, Any], path: str
 ) -> None:
     if function in INSTALLED and not find_spec(INSTALLED[function]):
         pytest.skip(f"{INSTALLED[function]} is not installed")
     case = case_of(function, **axes)
-    tables = made(case, tmp_path)
+    tables = made(case)
     assert tables["timings"]["status"].tolist() == ["ok"] * 3
     assert path in set(tables["ranges"]["path"])
     alignment = tables["alignment"]
@@ -91,11 +104,11 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
 
 
 def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
-    tmp_path: Path,
+    made: Made, tmp_path: Path
 ) -> None:
     """Of 2 x 6 elements of 16: to 16 four times, to the 6 of a row, to 32 and back."""
     case = case_of("evaluating")
-    tables = made(case, tmp_path)
+    tables = made(case)
     alignment = tables["alignment"].set_index("phase")
     assert alignment.loc["forward", "flops"] == 2 * 12 * 16 * (4 * 16 + 2 * 6 + 2 * 32)
     assert alignment["flops_counted"].isna().tolist() == [True, False, False]
@@ -103,9 +116,9 @@ def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
     assert check(joined(tables, case, tmp_path)).empty
 
 
-def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
+def test_a_product_that_autocast_wraps_is_one_call(made: Made, tmp_path: Path) -> None:
     case = case_of("twins", precision="bf16")
-    tables = made(case, tmp_path)
+    tables = made(case)
     kernels = tables["kernels"].query("phase == 'forward' and name == 'aten::addmm'")
     paths = [f"forward/{name}/proj" for name in ("attn", "mlp")]
     assert kernels[["path", "calls_per_step"]].to_numpy().tolist() == [[path, 1] for path in paths]
@@ -117,9 +130,9 @@ def test_a_product_that_autocast_wraps_is_one_call(tmp_path: Path) -> None:
     assert check(joined(tables, case, tmp_path)).empty
 
 
-def test_a_models_parameters_batch_and_flops_are_in_its_timings(tmp_path: Path) -> None:
+def test_a_models_parameters_batch_and_flops_are_in_its_timings(made: Made) -> None:
     """Of an LSTM (8 to 16, two layers) and a linear layer (16 to 4), and of 5 x 3 elements."""
-    timings = made(case_of("tagger"), tmp_path)["timings"]
+    timings = made(case_of("tagger"))["timings"]
     weights = 4 * 16 * (8 + 16 + 16 + 16)
     assert set(timings["parameters"]) == {weights + 4 * 4 * 16 + 16 * 4 + 4}
     assert set(timings["samples"]) == {2} and set(timings["samples_per_step"]) == {5}
@@ -144,27 +157,27 @@ def test_a_batch_of_whole_numbers_is_of_tokens_and_any_other_of_samples(
     assert batch_size(batch) == size
 
 
-def test_gradients_belong_to_the_modules_of_their_forward_operators(tmp_path: Path) -> None:
-    operators = made(case_of("course", context=8), tmp_path)["operators"]
+def test_gradients_belong_to_the_modules_of_their_forward_operators(made: Made) -> None:
+    operators = made(case_of("course", context=8))["operators"]
     backward = operators[operators["captured_path"] == "forward_backward/backward"]
     assert "forward_backward/forward/layers/ffn/w1" in set(backward["path"])
 
 
-def test_the_loss_of_a_case_that_is_not_finite_is_recorded(tmp_path: Path) -> None:
-    (row,) = made(case_of("not_finite"), tmp_path)["environments"].to_dict("records")
+def test_the_loss_of_a_case_that_is_not_finite_is_recorded(made: Made) -> None:
+    (row,) = made(case_of("not_finite"))["environments"].to_dict("records")
     assert row["loss_not_finite"] == "forward_backward; train_step"
 
 
-def test_without_anything_to_train_the_forward_pass_is_all(tmp_path: Path) -> None:
-    tables = made(case_of("frozen"), tmp_path)
+def test_without_anything_to_train_the_forward_pass_is_all(made: Made) -> None:
+    tables = made(case_of("frozen"))
     assert tables["timings"]["status"].tolist() == ["ok", "skipped", "skipped"]
     assert set(tables["kernels"]["phase"]) == {"forward"}
 
 
 def test_what_is_compiled_has_ranges_of_phases_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Made, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tables = made(case_of("compiled"), tmp_path)
+    tables = made(case_of("compiled"))
     ranges = tables["ranges"]
     assert tables["environments"]["compiled"].tolist() == [True]
     assert tables["alignment"]["aligned_share"].min() > 0.99

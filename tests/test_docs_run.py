@@ -27,6 +27,8 @@ HERE = (
 """Commands that this module runs."""
 
 SMALL = {
+    # What make's target runs.
+    r"^python -m workflow_src\.cli\.status .*": "make status",
     # What it installs takes a network; CI installs it with `make test`.
     r"^make": "make -o .venv/installed",
     # The same without and with it, as the project's settings are those of the smoke suite.
@@ -40,6 +42,7 @@ SMALL = {
     "mini-ctx128-fp32": "tiny-ctx16-fp32",
     # Reads the processes, and draws no pairs of runs.
     r"json$": "json --per-run",
+    r"remedies_blind/\w+": "remedies_blind/device_bound",
     r"OMP_NUM_THREADS=1 ": "",
     r"module_ranges$": "module_ranges --pairs 1 --steps 1",
 }

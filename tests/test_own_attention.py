@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -210,16 +208,9 @@ def test_one_without_a_backward_pass_is_no_part_of_a_model(mine: Path) -> None:
         own_core(case(f"{mine}:forward_only"))
 
 
+@pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") != "1", reason="runs in Triton's interpreter"
+)
 def test_a_kernel_of_tritons_is_right_in_its_interpreter() -> None:
-    pytest.importorskip("triton")
-    code = (
-        "import torch; from workflow_src.measure.own_attention import checked\n"
-        f"print(checked({TRITON!r}, 100, 16, 'cpu', torch.float16).errors['dq'])"
-    )
-    # Triton reads the variable at import, and its interpreter can't multiply in bfloat16.
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert float(ran.stdout) < 2**-9
+    """Which can't multiply in bfloat16."""
+    assert checked(TRITON, 100, 16, "cpu", torch.float16).errors["dq"] < 2**-9

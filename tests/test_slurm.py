@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import ask, gpus_of, said_by
-from tests.slurm_stories import BENCHMARK, CAPTURE, EXECUTORS, STOPS, TARGETS, Stories, Story
+from tests.slurm_stories import (
+    BENCHMARK,
+    CAPTURE,
+    EXECUTORS,
+    MEASURED,
+    STOPS,
+    TABULATED,
+    TARGETS,
+    Stories,
+    Story,
+)
 from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
 from workflow_src.measure.cuda_graph import WARMUP_CALLS
@@ -36,9 +46,9 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
     assert {*TARGETS[executor]} <= story.project.results()
     completed = [job for job in story.of_the_last_run if job.state == "COMPLETED"]
     measuring = [job for job in completed if job.measures]
-    assert len(measuring) == 5, "two cases, each benchmarked and captured, and the ceilings"
+    assert len(measuring) == MEASURED[executor]
     assert all("gres/gpu=1" in job.got for job in measuring)
-    assert len(completed) == 7, "one more job per case for its tables, without a GPU"
+    assert len(completed) == len(measuring) + TABULATED[executor], "tables, without a GPU"
     started = [job for job in story.of_the_last_run if job.measures]
     at_once = [pair for pair in itertools.combinations(started, 2) if pair[0].overlaps(pair[1])]
     assert any(one.node != other.node for one, other in at_once), "two nodes measured at once"

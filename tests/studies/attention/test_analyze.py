@@ -1,20 +1,7 @@
-import json
-
 import pytest
 
-from tests.workflow import ROOT
-from workflow_src.placing.families import load_rules
+from tests.studies.attention.small import derived
 from workflow_src.studies.attention import analyze as attention
-from workflow_src.studies.join_points import table_rows
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
-
-
-def derived(raw: list[dict]) -> list[dict]:
-    """The table's rows of a measured point."""
-    result = {"point": {"point": "p"}, "rows": raw, "environment": {"gpu": ""}}
-    return table_rows(json.loads(json.dumps(result)), attention.derive, RULES)
-
 
 NSYS = {"sweep": "nsys", "implementation": "naive", "context": 64, "status": "ok", "reason": ""}
 

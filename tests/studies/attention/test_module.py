@@ -1,10 +1,7 @@
 import torch
 
 from workflow_src.studies.attention import cores
-from workflow_src.studies.attention.module import (
-    SingleHeadBlock,
-    attention_core,
-)
+from workflow_src.studies.attention.module import SingleHeadBlock, attention_core
 
 
 def test_the_module_keeps_its_shape_and_cores_agree_in_it():

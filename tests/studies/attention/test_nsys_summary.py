@@ -2,66 +2,17 @@ import json
 
 import pytest
 
+from tests.studies.attention.small import MODULE, SMALL_MODULE, derived
 from tests.studies.tables import table
 from tests.workflow import ROOT
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import TraceError
-from workflow_src.placing.families import load_rules
-from workflow_src.plan.config import load
-from workflow_src.studies.attention import analyze as attention
 from workflow_src.studies.attention import nsys_summary, points, task
-from workflow_src.studies.attention.module import (
-    measure_module,
-)
+from workflow_src.studies.attention.module import measure_module
 from workflow_src.studies.attention.modules import calls_compared
-from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.lines import lines
 
 DATA = ROOT / "tests" / "data"
-
-
-SETTINGS = load(ROOT / "config.yaml")
-
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
-
-
-CORES, COMPILED, MODULE, PLAIN, LOOPS = (
-    point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
-)
-
-
-SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
-
-
-def pair(name: str, context: int, ms: float, mib: float, head_size: int = 64, **more) -> list[dict]:
-    """Rows of both phases, the backward pass with twice the time and twice the peak memory."""
-    about = {"sweep": "core", "implementation": name, "precision": "bf16", "batch": 8, "heads": 1}
-    about |= {"context": context, "head_size": head_size, "status": "ok", "reason": ""}
-    rows = [("forward", ms, mib), ("backward", 2 * ms, 2 * mib)]
-    return [
-        about
-        | {"phase": phase, "median_ms": t, "p20_ms": 0.9 * t, "p80_ms": 1.1 * t, "peak_mib": m}
-        | {"kept_mib": mib, "kernels": 3}
-        | more
-        for phase, t, m in rows
-    ]
-
-
-def derived(raw: list[dict]) -> list[dict]:
-    """The table's rows of a measured point."""
-    result = {"point": {"point": "p"}, "rows": raw, "environment": {"gpu": ""}}
-    return table_rows(json.loads(json.dumps(result)), attention.derive, RULES)
-
-
-CROSSING = [
-    *pair("naive", 128, 1.0, 4.0),
-    *pair("naive", 256, 4.0, 16.0),
-    *pair("naive", 512, 16.0, 64.0),
-    *pair("sdpa_flash", 128, 2.0, 4.0),
-    *pair("sdpa_flash", 256, 3.0, 8.0),
-    *pair("sdpa_flash", 512, 4.0, 16.0),
-]
 
 
 NSYS = {"sweep": "nsys", "implementation": "naive", "context": 64, "status": "ok", "reason": ""}

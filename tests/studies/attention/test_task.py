@@ -3,22 +3,9 @@ from itertools import pairwise
 
 import torch
 
-from tests.workflow import ROOT
-from workflow_src.plan.config import load
-from workflow_src.studies.attention import cores, points, task
-from workflow_src.studies.attention.module import (
-    module_task,
-)
-
-SETTINGS = load(ROOT / "config.yaml")
-
-
-CORES, COMPILED, MODULE, PLAIN, LOOPS = (
-    point | {"device": "cpu", "budget_ms": 1.0} for point in points.points("cpu", "small", SETTINGS)
-)
-
-
-SMALL_MODULE = MODULE | {"batch": 2, "width": 16, "contexts": [10], "passes": 3}
+from tests.studies.attention.small import SMALL_MODULE
+from workflow_src.studies.attention import cores, task
+from workflow_src.studies.attention.module import module_task
 
 
 def qkv() -> list[torch.Tensor]:

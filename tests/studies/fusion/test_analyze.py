@@ -1,38 +1,9 @@
 from pathlib import Path
 from typing import Any
 
+from tests.studies.fusion.rows import launches
 from tests.studies.tables import filled, joined
-from tests.workflow import ROOT
-from workflow_src.placing.families import load_rules
 from workflow_src.studies.fusion import analyze as fusion
-from workflow_src.studies.fusion import copies
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
-
-
-LARGE = copies.LARGE
-
-
-def row(
-    implementation: str = "triton", median_ms: float = 1.0, operation: str = "gelu", **other: Any
-) -> dict[str, Any]:
-    columns = LARGE if operation == "gelu" else 128
-    size = {"rows": LARGE // columns, "columns": columns, "elements": LARGE}
-    return {
-        "operation": operation,
-        "implementation": implementation,
-        "dtype": "float32",
-        **size,
-        "status": "ok",
-        "reason": "",
-        "median_ms": median_ms,
-        "achieved_gb_per_s": 8 * LARGE / median_ms / 1e6,
-        "share_of_copy": 0.9 / median_ms,
-        "bytes_moved": 8 * LARGE,
-        "kernels_launched": 8 if implementation == "written_out" else 1,
-        "relative_error": 1e-7,
-        "gpu": "H200",
-    } | other
 
 
 def raw(implementation: str, columns: int, ns: int = 0, **other: Any) -> dict[str, Any]:
@@ -43,11 +14,6 @@ def raw(implementation: str, columns: int, ns: int = 0, **other: Any) -> dict[st
         return about | {"status": "oom", "reason": "full"}
     outcome = {"status": "ok", "reason": "", "relative_error": 1e-3, "samples_ns": [ns]}
     return about | outcome | other
-
-
-def launches(*counts: int) -> list[dict[str, Any]]:
-    about = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
-    return [about | {"name": f"k{i}", "calls": calls} for i, calls in enumerate(counts)]
 
 
 def test_what_is_derived_of_raw_rows(tmp_path: Path) -> None:

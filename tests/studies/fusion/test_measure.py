@@ -5,45 +5,12 @@ from typing import Any
 import pytest
 import torch
 
+from tests.studies.fusion.rows import launches
 from tests.studies.tables import filled, joined
-from tests.workflow import ROOT
-from workflow_src.placing.families import load_rules
 from workflow_src.studies.fusion import analyze as fusion
-from workflow_src.studies.fusion import copies, implementations
+from workflow_src.studies.fusion import implementations
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
-
-
-LARGE = copies.LARGE
-
-
-def row(
-    implementation: str = "triton", median_ms: float = 1.0, operation: str = "gelu", **other: Any
-) -> dict[str, Any]:
-    columns = LARGE if operation == "gelu" else 128
-    size = {"rows": LARGE // columns, "columns": columns, "elements": LARGE}
-    return {
-        "operation": operation,
-        "implementation": implementation,
-        "dtype": "float32",
-        **size,
-        "status": "ok",
-        "reason": "",
-        "median_ms": median_ms,
-        "achieved_gb_per_s": 8 * LARGE / median_ms / 1e6,
-        "share_of_copy": 0.9 / median_ms,
-        "bytes_moved": 8 * LARGE,
-        "kernels_launched": 8 if implementation == "written_out" else 1,
-        "relative_error": 1e-7,
-        "gpu": "H200",
-    } | other
-
-
-def launches(*counts: int) -> list[dict[str, Any]]:
-    about = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
-    return [about | {"name": f"k{i}", "calls": calls} for i, calls in enumerate(counts)]
 
 
 @pytest.mark.parametrize("shape", [(1, 10), (5, 2)])

@@ -38,9 +38,6 @@ def test_sums_of_ieee_arithmetic(sums, variant, value):
     assert sums[variant]["value"] == value
 
 
-LOW = ("autocast_fp16", "autocast_bf16")
-
-
 def test_types_are_observed():
     rows = derived(SUM, dtypes("cpu"))
     types = {row["tensor"]: (row["autocast_fp16"], row["autocast_bf16"]) for row in rows}

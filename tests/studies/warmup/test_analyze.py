@@ -9,10 +9,7 @@ from workflow_src.common.summary import spread
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join
 from workflow_src.studies.warmup import analyze as warmup
-from workflow_src.studies.warmup.host_time import (
-    CATEGORIES,
-    split,
-)
+from workflow_src.studies.warmup.host_time import split
 
 RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
@@ -84,12 +81,3 @@ def test_points_whose_steps_were_split_when_measured_are_read_as_before(tmp_path
     for mine, row in zip(made, expected, strict=True):
         assert mine.items() <= row.items()
         assert {name for name in row if row[name] is not None} <= mine.keys()
-
-
-def traced(phase: str, step: int, **ms: float) -> dict:
-    """A step of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
-    ns = dict.fromkeys(CATEGORIES, 0) | {name: round(value * MS) for name, value in ms.items()}
-    calls = {name: 3 for name in CATEGORIES if name != "outside"}
-    row = ABOUT | {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": step}
-    kernels = 0 if step else 41
-    return row | {"wall_ns": sum(ns.values()), "ns": ns, "calls": calls, "kernels": kernels}

@@ -42,12 +42,3 @@ def trials(phase: str, process: int, mode: str, steps: list[float], **other: obj
     about = ABOUT | {"sweep": "loading", "phase": phase, "loading": mode, "process": process}
     build = {"LAZY": 200, "EAGER": 500}[mode] * MS
     return about | {"status": "ok", "reason": "", "build_ns": build, "steps_ns": ns} | other
-
-
-def traced(phase: str, step: int, **ms: float) -> dict:
-    """A step of sweep traced, with time in the categories of `ms`; the first runs 41 kernels."""
-    ns = dict.fromkeys(CATEGORIES, 0) | {name: round(value * MS) for name, value in ms.items()}
-    calls = {name: 3 for name in CATEGORIES if name != "outside"}
-    row = ABOUT | {"sweep": "traced", "status": "ok", "reason": "", "phase": phase, "step": step}
-    kernels = 0 if step else 41
-    return row | {"wall_ns": sum(ns.values()), "ns": ns, "calls": calls, "kernels": kernels}

@@ -5,16 +5,12 @@ from tests.studies.tables import joined
 from tests.workflow import ROOT
 from workflow_src.measure import phases
 from workflow_src.measure.oom import attempt
-from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.warmup import analyze as warmup
 from workflow_src.studies.warmup.measure import measure
 from workflow_src.studies.warmup.points import points
 
 SETTINGS = load(ROOT / "config.yaml")
-
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
 
 
 def test_only_out_of_memory_is_caught():
