@@ -75,14 +75,6 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
     return paces[alone.host_ns >= least_ns, alone.device_ns >= least_ns]
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    key: str
-    general: bool
-    found: Found
-    saves_ns: float
-
-
 def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """The findings of a subject; plain_ns: the time of a step without a profiler, if known.
 
@@ -103,7 +95,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, share)]
     step_ns = subject.step_with(*host)
     candidates = [
-        _Candidate(each.key, each.general, found, _saved_ns(subject, [found], host, step_ns))
+        _finding(subject, each.key, found, _saved_ns(subject, [found], host, step_ns))
         for each, found in places
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
@@ -111,7 +103,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     named = [each for found in specific(ranked) for each in found.place.changes]
     left = bounds(recording, [*named, *host]) if named else alone
     launching_ns = _launching_ns(subject, [*named, *host])
-    smaller = _smaller(subject, candidates, step_ns)
+    smaller = _smaller(candidates, step_ns / NS_PER_MS)
     return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone, left, launching_ns, smaller)
 
 
@@ -126,7 +118,8 @@ def _ordered(subject: Subject, facts: Sequence[Finding]) -> tuple[Finding, ...]:
     Where a device sets the pace the host's time is spent in waiting for it, and counts least.
     """
     step_ms = subject.check.recorded_ns / NS_PER_MS
-    busy_ms = subject.ms_a_step(Union.of(*_times(subject)).total())
+    times = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
+    busy_ms = subject.ms_a_step(Union.of(*times).total())
     hidden = busy_ms >= SETS_THE_PACE * step_ms
 
     def takes(fact: Finding) -> tuple[float, float]:
@@ -135,10 +128,6 @@ def _ordered(subject: Subject, facts: Sequence[Finding]) -> tuple[Finding, ...]:
 
     much = [each for each in facts if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
     return tuple(sorted(much, key=takes, reverse=True))
-
-
-def _times(subject: Subject) -> tuple[Indices, Indices]:
-    return subject.work["start_ns"].to_numpy(), subject.work["end_ns"].to_numpy()
 
 
 def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
@@ -160,37 +149,29 @@ def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:
 
 def launches(subject: Subject) -> Indices:
     """The rows of the loop's calls that launch device work, of the steps that count."""
-    calls, work = subject.calls, subject.work["call"]
-    counted = (calls.index >= first_counted(subject.recording)) & ~calls["beside"]
-    return rows_of(calls[counted & calls.index.isin(work)])
+    rows = rows_of(subject.own[subject.own.index.isin(subject.work["call"])])
+    return rows[rows >= first_counted(subject.recording)]
 
 
-def _smaller(
-    subject: Subject, candidates: Sequence[_Candidate], step_ns: float
-) -> tuple[Finding, ...]:
+def _smaller(candidates: Sequence[Finding], step_ms: float) -> tuple[Finding, ...]:
     """The candidates that save less than what is told, but for general ones, largest first."""
 
-    def size(each: _Candidate) -> tuple[float, float]:
-        return -each.saves_ns, -(each.found.host_ms + each.found.device_ms)
+    def takes_ms(each: Finding) -> float:
+        return each.place.host_ms + each.place.device_ms
 
-    small = (
-        replace(each, saves_ns=max(each.saves_ns, 0.0))
-        for each in candidates
-        if not each.general
-        and each.saves_ns < FINDING_AT_LEAST * step_ns
-        and size(each)[1] <= -SMALLER_AT_LEAST * step_ns / NS_PER_MS
-    )
-    return tuple(
-        _finding(subject, each.key, each.found, each.saves_ns) for each in sorted(small, key=size)
-    )
+    small = [
+        replace(each, saves_ms=max(each.saves_ms, 0.0))
+        for each in specific(candidates)
+        if each.saves_ms < FINDING_AT_LEAST * step_ms
+        and takes_ms(each) >= SMALLER_AT_LEAST * step_ms
+    ]
+    return tuple(sorted(small, key=lambda each: (-each.saves_ms, -takes_ms(each))))
 
 
-def _finding(
-    subject: Subject, key: str, found: Found, saves_ns: float = nan, with_above_ns: float = nan
-) -> Finding:
+def _finding(subject: Subject, key: str, found: Found, saves_ns: float = nan) -> Finding:
     """A place with what it saves and what shows it."""
-    ms = saves_ns / NS_PER_MS, with_above_ns / NS_PER_MS
-    return Finding(key, found, *ms, example_of(subject, key, found), between_of(subject, found))
+    shown = example_of(subject, key, found), between_of(subject, found)
+    return Finding(key, found, saves_ns / NS_PER_MS, nan, *shown)
 
 
 def _saved_ns(
@@ -207,18 +188,16 @@ def _saved_ns(
 
 
 def _ranked(
-    subject: Subject, candidates: Sequence[_Candidate], host: Sequence[Change], step_ns: float
+    subject: Subject, candidates: Sequence[Finding], host: Sequence[Change], step_ns: float
 ) -> tuple[Finding, ...]:
     """The candidates that save enough, alone and beside those that save more."""
     findings: list[Finding] = []
-    above: list[Found] = []
     saved = 0.0
-    worth = [each for each in candidates if each.saves_ns >= FINDING_AT_LEAST * step_ns]
-    for each in sorted(worth, key=lambda each: (each.general, -each.saves_ns)):
-        together = _saved_ns(subject, [*above, each.found], host, step_ns)
-        if together - saved < FINDING_OF_ITS_OWN * each.saves_ns:
-            continue
-        above.append(each.found)
-        saved = together
-        findings.append(_finding(subject, each.key, each.found, each.saves_ns, together))
+    worth = [each for each in candidates if each.saves_ms * NS_PER_MS >= FINDING_AT_LEAST * step_ns]
+    for each in sorted(worth, key=lambda each: (MECHANISMS[each.key].general, -each.saves_ms)):
+        places = [*(above.place for above in findings), each.place]
+        together = _saved_ns(subject, places, host, step_ns)
+        if together - saved >= FINDING_OF_ITS_OWN * each.saves_ms * NS_PER_MS:
+            saved = together
+            findings.append(replace(each, saves_with_above_ms=together / NS_PER_MS))
     return tuple(findings)

@@ -164,6 +164,12 @@ class Subject:
         ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
         return Found(where, self.a_step(count), *ms, changes)
 
+    def found_in(
+        self, rows: pd.DataFrame, changes: Changes, host_ns: float = 0, device_ns: float = 0
+    ) -> "Found":
+        """The same of some calls or activities, in the range that all lie in."""
+        return self.found(common_path(rows["path_text"]), len(rows), changes, host_ns, device_ns)
+
 
 def ended(recording: Recording) -> Recording:
     """A recording to the end of its last step, which is a call that takes no time.

@@ -20,20 +20,14 @@ from workflow_src.diagnosis.single_lane import (
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Replayed(Times):
     """What a replay took.
 
     times_ns: of each step, from the end of the one before it to its own, host and device; the first
-        one's is from its start, or from the end of the work that was launched before it.
-    call_start_ns, call_end_ns, work_start_ns, work_end_ns: of each row of the recording, from the
-        beginning of its first call's gap.
+    one's is from its start, or from the end of the work that was launched before it.
     """
 
     times_ns: Indices
-    call_start_ns: Indices
-    call_end_ns: Indices
-    work_start_ns: Indices
-    work_end_ns: Indices
 
     @property
     def step_ns(self) -> float:
@@ -62,13 +56,7 @@ def changed(recording: Recording, changes: Sequence[Change] = ()) -> Plan:
 def replayed(plan: Plan) -> Replayed:
     """The steps of a plan."""
     times = single_lane(plan) if is_single_lane(plan) else _run(plan)
-    return Replayed(
-        _step_times(plan, times),
-        times.call_start,
-        times.call_end,
-        times.work_start,
-        times.work_end,
-    )
+    return Replayed(**vars(times), times_ns=_step_times(plan, times))
 
 
 class _Lanes:
@@ -175,15 +163,15 @@ def _step_times(plan: Plan, times: Times) -> Indices:
     """
     steps, calls = plan.recording.steps, plan.recording.calls
     of_call = plan.recording.work["call"].to_numpy()
-    done = np.append(np.maximum.accumulate(times.work_end), BEFORE_ALL)
+    done = np.append(np.maximum.accumulate(times.work_end_ns), BEFORE_ALL)
     first, last = steps["call"].to_numpy(), steps["last_call"].to_numpy()
     tail = steps["end_ns"].to_numpy() - calls["end_ns"].to_numpy()[last]
     own = np.append(np.flatnonzero(~calls["beside"].to_numpy()), len(calls))
     left = np.append(plan.gap_ns, AFTER_ALL)[own[np.searchsorted(own, last, side="right")]]
-    host_end = times.call_end[last] + np.minimum(tail, left)
+    host_end = times.call_end_ns[last] + np.minimum(tail, left)
     ends = np.maximum(host_end, done[np.searchsorted(of_call, last, side="right") - 1])
     lead = calls["start_ns"].to_numpy()[first[0]] - steps["start_ns"].iloc[0]
-    begin = times.call_start[first[0]] - min(lead, plan.gap_ns[first[0]])
+    begin = times.call_start_ns[first[0]] - min(lead, plan.gap_ns[first[0]])
     begin = max(begin, done[np.searchsorted(of_call, first[0]) - 1])
     return np.diff(np.append(begin, ends)).astype(np.int64)
 

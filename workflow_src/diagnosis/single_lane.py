@@ -15,12 +15,12 @@ from workflow_src.diagnosis.changes import Plan
 
 @dataclass(frozen=True)
 class Times:
-    """When calls and activities start and end (ns), from the beginning of the first call's gap."""
+    """When calls and activities start and end, from the beginning of the first call's gap."""
 
-    call_start: Indices
-    call_end: Indices
-    work_start: Indices
-    work_end: Indices
+    call_start_ns: Indices
+    call_end_ns: Indices
+    work_start_ns: Indices
+    work_end_ns: Indices
 
 
 def own_clock(plan: Plan) -> tuple[Indices, Indices]:

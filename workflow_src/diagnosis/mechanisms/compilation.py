@@ -5,7 +5,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import OF_OTHERS, matching
 from workflow_src.diagnosis.changes import DropCall, DropGap
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.recording import LAUNCH
 
 LOADS = r"(?:Module|Library)Load|nvrtc|cuLink"
@@ -24,7 +24,7 @@ def find_recompilations(subject: Subject) -> list[Found]:
     rows = rows_of(loads)
     spent = (loads["gap_ns"] + loads["end_ns"] - loads["start_ns"]).sum()
     changes = (DropCall(rows), DropGap(rows))
-    return [subject.found(common_path(loads["path_text"]), len(loads), changes, spent)]
+    return [subject.found_in(loads, changes, spent)]
 
 
 def _asks_first(calls: pd.DataFrame) -> "pd.Series[bool]":

@@ -8,7 +8,7 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
 from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, TO_HOST, transfers
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 
 MOSTLY = 0.5
 """A copy that other work overlaps for this share of its time is hidden."""
@@ -32,7 +32,7 @@ def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
 
 def _found(subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...]) -> Found:
     times = copies[["host_ns", "device_ns"]].sum()
-    return subject.found(common_path(copies["path_text"]), len(copies), changes, *times)
+    return subject.found_in(copies, changes, *times)
 
 
 @mechanism("pageable_batch")

@@ -66,16 +66,21 @@ def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":
 def _found(
     subject: Subject,
     gaps: pd.DataFrame,
-    keep_ns: "pd.Series[float]",
-    where: str,
+    keep: str,
+    where: str | None = None,
     held: bool = False,
 ) -> Found:
-    """Some gaps as one place; keep_ns: what would be left of each; held: as in DropGap."""
-    keep = keep_ns[gaps.index].fillna(0).astype(np.int64)
+    """Some gaps as one place: the range that all lie in, unless it is given.
+
+    keep: the column that says what would be left of each; held: as in DropGap.
+    """
+    left_ns = gaps[keep].fillna(0).astype(np.int64)
     changes = tuple(
-        DropGap(rows_of(some), int(str(left)), held) for left, some in gaps.groupby(keep)
+        DropGap(rows_of(some), int(str(left)), held) for left, some in gaps.groupby(left_ns)
     )
-    return subject.found(where, len(gaps), changes, (gaps["gap_ns"] - keep).sum())
+    if where is None:
+        where = common_path(paths_in_gaps(subject, rows_of(gaps)))
+    return subject.found(where, len(gaps), changes, (gaps["gap_ns"] - left_ns).sum())
 
 
 @mechanism("other_thread")
@@ -85,7 +90,7 @@ def find_other_thread(subject: Subject) -> list[Found]:
     if not len(rows):
         return []
     where = common_path(rows.loc[rows["after"] != "", "after"])
-    return [_found(subject, rows, rows["in_line_ns"], where, held=True)]
+    return [_found(subject, rows, "in_line_ns", where, held=True)]
 
 
 @mechanism("stall")
@@ -95,10 +100,7 @@ def find_stalls(subject: Subject) -> list[Found]:
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
-    if not len(rows):
-        return []
-    where = common_path(paths_in_gaps(subject, rows_of(rows)))
-    return [_found(subject, rows, rows["usual_ns"], where)]
+    return [_found(subject, rows, "usual_ns")] if len(rows) else []
 
 
 @mechanism("python_in_a_layer")
@@ -109,10 +111,8 @@ def find_python_in_a_layer(subject: Subject) -> list[Found]:
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
     rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
-    places = [each for _, each in rows.groupby("after")]
-    return [
-        _found(subject, each, each["sisters_ns"], str(each["after"].iloc[0])) for each in places
-    ]
+    places = rows.groupby("after")
+    return [_found(subject, each, "sisters_ns", str(path)) for path, each in places]
 
 
 def _large(subject: Subject) -> list[pd.DataFrame]:
@@ -135,13 +135,12 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
     return found
 
 
-def _is_loading(subject: Subject, rows: pd.DataFrame) -> tuple[str, bool]:
-    """The range in which some gaps lie, and whether a batch is waited for in it."""
-    where = common_path(paths_in_gaps(subject, rows_of(rows)))
-    named = re.search(LOADING, where.rsplit("/", 1)[-1]) is not None
+def _is_loading(subject: Subject, rows: pd.DataFrame, found: Found) -> bool:
+    """Whether a batch is waited for in some gaps."""
+    named = re.search(LOADING, found.where.rsplit("/", 1)[-1]) is not None
     copies = subject.cached(transfers)
     sends = copies.loc[copies["direction"] == TO_DEVICE, "call"]
-    return where, named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
+    return named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
 
 
 def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
@@ -156,12 +155,8 @@ def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
 
 def _large_places(subject: Subject, loading: bool) -> list[Found]:
     """The large gaps in which a batch is waited for, or all others."""
-    places = [(*_is_loading(subject, rows), rows) for rows in _large(subject)]
-    return [
-        _found(subject, rows, rows["like_ns"], where)
-        for where, is_loading, rows in places
-        if is_loading == loading
-    ]
+    places = [(rows, _found(subject, rows, "like_ns")) for rows in _large(subject)]
+    return [found for rows, found in places if _is_loading(subject, rows, found) == loading]
 
 
 @mechanism("slow_loader")
@@ -169,8 +164,7 @@ def find_slow_loader(subject: Subject) -> list[Found]:
     """A long gap of the host in the range that fetches a batch, or before the batch is sent."""
     found = _large_places(subject, loading=True)
     if len(rows := _of_loader(subject)):
-        where = common_path(paths_in_gaps(subject, rows_of(rows)))
-        found.insert(0, _found(subject, rows, rows["like_ns"], where))
+        found.insert(0, _found(subject, rows, "like_ns"))
     return found
 
 
@@ -194,7 +188,7 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
         return []
     cost = int(usual.median())
     change, spent = MakeAsynchronous(rows_of(slow), cost), (slow["cost_ns"] - cost).sum()
-    return [subject.found(common_path(slow["path_text"]), len(slow), (change,), spent)]
+    return [subject.found_in(slow, (change,), spent)]
 
 
 @mechanism("launch_bound", general=True)
@@ -208,4 +202,4 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     launches = subject.own[subject.own.index.isin(work["call"])]
     changes = tuple(DropLaunches(rows_of(some)) for _, some in launches.groupby("step"))
     times = (launches["gap_ns"] + launches["cost_ns"]).sum(), work["device_ns"].sum()
-    return [subject.found(common_path(launches["path_text"]), len(launches), changes, *times)]
+    return [subject.found_in(launches, changes, *times)]

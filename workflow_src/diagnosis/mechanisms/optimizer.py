@@ -5,7 +5,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
 from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.torch_ranges import in_update
@@ -78,7 +78,7 @@ def find_parameter_by_parameter(subject: Subject) -> list[Found]:
     merged = FUSED_SHARE * device.groupby(group).sum()
     change = MergeLaunches(rows, group, merged.to_numpy().astype(np.int64))
     times = (launches["gap_ns"] + launches["cost_ns"]).sum(), device.sum()
-    return [subject.found(common_path(launches["path_text"]), len(launches), (change,), *times)]
+    return [subject.found_in(launches, (change,), *times)]
 
 
 @mechanism("zero_fills")
@@ -95,7 +95,7 @@ def find_zero_fills(subject: Subject) -> list[Found]:
     gone = pd.concat([fills, additions])
     changes = (DropCall(rows_of(gone)), DropGap(rows_of(fills[fills["run"].duplicated()])))
     times = fills["gap_ns"].sum() + gone["cost_ns"].sum(), gone["device_ns"].sum()
-    return [subject.found(common_path(fills["path_text"]), len(fills), changes, *times)]
+    return [subject.found_in(fills, changes, *times)]
 
 
 def _fills(subject: Subject) -> pd.DataFrame:

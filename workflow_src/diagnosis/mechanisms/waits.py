@@ -16,7 +16,7 @@ from workflow_src.diagnosis.copies_table import (
     leads,
     transfers,
 )
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
+from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import LOW, NUMBER
 from workflow_src.diagnosis.recording import SYNCHRONIZE
 from workflow_src.diagnosis.selections import SELECTING, selection_calls
@@ -68,7 +68,7 @@ def _without(subject: Subject, fetched: pd.DataFrame, lead: Indices | None = Non
     calls = np.sort(np.concatenate(parts))
     between = waits if lead is None else calls
     changes, times = (DropCall(calls), DropGap(between)), fetched[["host_ns", "device_ns"]].sum()
-    return subject.found(common_path(fetched["path_text"]), len(fetched), changes, *times)
+    return subject.found_in(fetched, changes, *times)
 
 
 def _places(fetched: pd.DataFrame) -> list[pd.DataFrame]:
@@ -134,9 +134,8 @@ def find_synchronizations(subject: Subject) -> list[Found]:
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
     waits = waits[~waits.index.isin(subject.cached(transfers)["wait"])]
     return [
-        subject.found(
-            common_path(each["path_text"]),
-            len(each),
+        subject.found_in(
+            each,
             (DropSynchronization(rows_of(each)),),
             (each["end_ns"] - each["start_ns"]).sum(),
         )
