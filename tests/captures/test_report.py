@@ -87,7 +87,7 @@ SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
         ),
         (
             "profiler_step_cpu.json.gz", "", Where.PLACED, "",
-            [(Verdict.CANT_TELL, "hold no API call. What holds")],
+            [(Verdict.ON_A_CPU, "all but 45 % of a step")],
         ),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.capture_report.cpu_result import Outside, outside_operators
 from workflow_src.capture_report.diagnosis_result import Diagnosed, Tables, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
 from workflow_src.capture_report.shown import FIRST, most
@@ -52,9 +53,10 @@ class Captured:
     `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
     `no_kernels`: it has calls that launched some, and none.
     `named`: the name of steps that no range has. `steps_found`: whether there are any, `diagnosed`
-    what is wrong with them. `waiting` is the process that waits longest for others. `whole`: there
-    are no ranges that count, so that all work is in one row. `candidates` has, where no steps were
-    found, the ranges that repeat, `paths` has the range paths, `ranks`
+    what is wrong with them, `outside` what passes beside operators on a CPU. `waiting` is the
+    process that waits longest for others. `whole`: there are no ranges that count, so that all work
+    is in one row. `candidates` has, where no steps were found, the ranges that repeat, `paths` has
+    the range paths, `ranks`
     those of several processes joined, `steps` how long steps take and where that goes, `idle`
     before the work of which range paths devices idled in steps, `kernels` and `families` what ran,
     `lost` what could not be placed and why, `processes` a row per process if there are several,
@@ -76,6 +78,7 @@ class Captured:
     named: str | None
     steps_found: bool
     diagnosed: Diagnosed
+    outside: Outside | None
     waiting: Waiting | None
     whole: bool
     leader: Leader | None
@@ -134,6 +137,7 @@ def captured(name: str, tables: Tables) -> Captured:
         named=_about_note(tables["notes"], "no step"),
         steps_found=steps > 0,
         diagnosed=diagnosed(tables, several),
+        outside=outside_operators(tables) if _takes(tables) is OPERATORS else None,
         waiting=longest_waiting(tables["paths"]),
         whole=not ranges,
         leader=_leader(tables["paths"], total),

@@ -73,11 +73,16 @@ def host_gaps(recording: Recording, paths: Texts) -> pd.DataFrame:
             "gap_ms": calls["gap_ns"] / NS_PER_MS,
         }
     )
+    return large_gaps(table, len(recording.steps))
+
+
+def large_gaps(table: pd.DataFrame, steps: int) -> pd.DataFrame:
+    """Of a row per gap, the large ones as in `host_gaps`: a row per place, per step."""
     large = table[table["gap_ms"] > LARGE * table["gap_ms"].median()]
     groups = large.groupby(list(table.columns[:4]), observed=True, sort=False)["gap_ms"]
     found = groups.agg(["size", "sum", "max"]).reset_index()
     found = found.rename(columns={"size": "gaps", "sum": "gap_ms", "max": "longest_ms"})
-    found[["gaps", "gap_ms"]] /= len(recording.steps)
+    found[["gaps", "gap_ms"]] /= steps
     return found.sort_values("gap_ms", ascending=False, ignore_index=True)
 
 

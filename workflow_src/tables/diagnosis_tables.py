@@ -1,7 +1,7 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
-All values are per step. Of a process without steps, or without API calls in them, only the table
-`diagnoses` has a row, which says so.
+All values are per step. Of a process without steps, or without API calls in them, the table
+`diagnoses` has a row that says so; where its work is operators of a CPU, `gaps` has rows, too.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,7 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
+from workflow_src.diagnosis.operator_gaps import operator_gaps
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.diagnosis.words import assumed, headline, words
@@ -102,7 +103,9 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
+        row: dict[str, object] = {"problem": str(error)}
+        tables = {"diagnoses": pd.DataFrame([row]), "gaps": operator_gaps(attributed, process)}
+        return {name: table.assign(process=process) for name, table in tables.items()}
     diagnosis, problem = _diagnosed(subject, plain_ns)
     recording, paths = subject.recording, attributed.paths.text
     plain = plain_ns is not None and problem is None and diagnosis.understood
