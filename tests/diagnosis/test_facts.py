@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.captures.building import event, tables_in, trace_file
+from tests.captures.building import cpu_trace, tables_in
 from tests.diagnosis.test_recorded import COPY, LAUNCH, LENGTH, US, WAIT, Program
 from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.step import recorded
@@ -58,16 +58,7 @@ def test_a_step_that_differs_is_told_by_what_it_takes_more(tmp_path: Path) -> No
 def test_on_a_cpu_time_without_an_operator_is_told_by_what_ran_before_and_after(
     tmp_path: Path,
 ) -> None:
-    """Three steps of 1,000 us: 600 in a loader's range, then operators with 1 us between them."""
-    events = []
-    for n in range(3):
-        at = 1000 * n
-        events.append(event("user_annotation", f"ProfilerStep#{n}", at, 1000))
-        events.append(event("user_annotation", "enumerate(DataLoader)#iter.__next__", at, 605))
-        events.append(event("cpu_op", "aten::stack", at + 600, 10))
-        events += [event("cpu_op", "aten::mm", at + 611 + 39 * k, 38) for k in range(9)]
-        events.append(event("cpu_op", "aten::add_", at + 962, 38))
-    found = tables_in(trace_file(tmp_path, events), diagnosed=True)["gaps"]
+    found = tables_in(cpu_trace(tmp_path, 600), diagnosed=True)["gaps"]
     loading = "ProfilerStep#*/enumerate(DataLoader)#iter.__next__"
     assert found[["after_call", "before_call", "before_path"]].to_numpy().tolist() == [
         ["aten::add_", "aten::stack", loading]

@@ -1,7 +1,8 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
 All values are per step. Of a process without steps, or without API calls in them, the table
-`diagnoses` has a row that says so; where its work is operators of a CPU, `gaps` has rows, too.
+`diagnoses` has a row that says so; on a CPU, whose work is operators, `gaps` and `step_times` have
+rows, too.
 """
 
 from collections.abc import Mapping
@@ -14,11 +15,11 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
+from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
 from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.operator_gaps import operator_gaps
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.diagnosis.words import assumed, headline, words
@@ -103,8 +104,10 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        row: dict[str, object] = {"problem": str(error)}
-        tables = {"diagnoses": pd.DataFrame([row]), "gaps": operator_gaps(attributed, process)}
+        tables = {
+            "diagnoses": pd.DataFrame([{"problem": str(error)}]),
+            **cpu_steps(attributed, process),
+        }
         return {name: table.assign(process=process) for name, table in tables.items()}
     diagnosis, problem = _diagnosed(subject, plain_ns)
     recording, paths = subject.recording, attributed.paths.text

@@ -1,7 +1,6 @@
-"""On a CPU, which launches nothing, the time of steps in which no operator runs, by place.
+"""Steps on a CPU, which launches nothing: how long they take, and where no operator runs."""
 
-It is of Python, of what loads data, and of files.
-"""
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -20,16 +19,28 @@ from workflow_src.placing.paths import escaped
 from workflow_src.placing.steps import is_profilers, step_ranges
 
 
-def operator_gaps(attributed: Attributed, process: int) -> pd.DataFrame:
-    """A row per place of large gaps, with the columns of facts.host_gaps; none if a device works.
+def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame]:
+    """The tables gaps and step_times of a process all of whose work is operators, if it has steps.
 
-    A path ends with a range of torch's own, such as a loader's, where that is the innermost.
+    gaps: a row per place of large ones between operators, with the columns of facts.host_gaps; a
+    path ends with a range of torch's own, such as a loader's, where that is the innermost.
+    step_times: from the end of the step before to that of this one; of the first, from its start.
     """
     work = rows_where(attributed.work, (attributed.work["process"] == process).to_numpy())
     has_steps = (step_ranges(source_of(attributed))["process"] == process).any()
     if not has_steps or not len(work) or (work["kind"] != OPERATOR).any():
-        return pd.DataFrame()
+        return {}
     loop = loop_of(attributed, process)
+    return {"gaps": _gaps(attributed, loop, work), "step_times": _times(loop.steps)}
+
+
+def _times(steps: pd.DataFrame) -> pd.DataFrame:
+    end = steps["end_ns"].to_numpy()
+    times = np.diff(np.append(steps["start_ns"].to_numpy()[:1], end)) / NS_PER_MS
+    return pd.DataFrame({"step": range(len(steps)), "time_ms": times})
+
+
+def _gaps(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> pd.DataFrame:
     work = work.sort_values(["start_ns", "end_ns"], ignore_index=True)
     start, end = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
     active = Union.of(start, end)
