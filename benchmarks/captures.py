@@ -101,7 +101,7 @@ def _word(number: int) -> str:
     return "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
-WRITERS = {
+WRITERS: dict[str, Callable[[Path, int], None]] = {
     "c.sqlite": write_export,
     "c_arwdir": partial(write_folder, suffix=".arrow"),
     "c_pqtdir": partial(write_folder, suffix=".parquet"),

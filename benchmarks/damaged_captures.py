@@ -159,7 +159,8 @@ def check(path: Path, folder: Path) -> None:
     steps = tables["steps"]
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
-    assert (sum(known[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == known["idle_ns"]).all()
+    causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+    assert (known[causes].sum(axis=1) == known["idle_ns"]).all()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     kept = read_tables(folder)

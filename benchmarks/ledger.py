@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +21,20 @@ from workflow_src.placing.ledger import ledger
 
 PERIOD_NS = 15_000
 STEPS = 30
+Rows = list[tuple[int | str | None, ...]]
 NAMES = ("cudaLaunchKernel_v7000", "cuKernelGetName", "void kernel<float>(int)")
 
 
 def write_export(database: Path, kernels: int) -> None:
     """An export of STEPS steps, with two API calls per kernel."""
     at = (np.arange(kernels) * PERIOD_NS).tolist()
-    calls = [(t, t + 90, MAIN, None, 1) for t in at]
+    calls: Rows = [(t, t + 90, MAIN, None, 1) for t in at]
     calls += [(t + 1_000, t + 6_000, MAIN, n, 0) for n, t in enumerate(at)]
-    rows = [(t + 8_000, t + 12_000, n, MAIN, 2) for n, t in enumerate(at)]
+    rows: Rows = [(t + 8_000, t + 12_000, n, MAIN, 2) for n, t in enumerate(at)]
     length = kernels * PERIOD_NS // STEPS
-    steps = [(n * length, (n + 1) * length, 59, "forward", MAIN, None, 0) for n in range(STEPS)]
+    steps: Rows = [
+        (n * length, (n + 1) * length, 59, "forward", MAIN, None, 0) for n in range(STEPS)
+    ]
     parts = {"CUPTI_ACTIVITY_KIND_RUNTIME": calls, KERNEL: rows, "NVTX_EVENTS": steps}
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(SCHEMA)
@@ -61,11 +65,12 @@ def main() -> None:
             case = placed_case(capture)
             ranges, work, calls = case.ranges, case.work, capture.calls
             parts: dict[str, Callable[[], object]] = {
-                "read": lambda database=database: read(database),
-                "place": lambda capture=capture: placed_case(capture),
-                "ledger": lambda r=ranges, w=work, c=calls: ledger(r, w, c),
-                "launches": lambda r=ranges, w=work: (launches(r, w), launch_delays(r, w)),
-                "API calls": lambda r=ranges, c=calls: api_calls(r, c),
+                "read": partial(read, database),
+                "place": partial(placed_case, capture),
+                "ledger": partial(ledger, ranges, work, calls),
+                "launches": partial(launches, ranges, work),
+                "launch delays": partial(launch_delays, ranges, work),
+                "API calls": partial(api_calls, ranges, calls),
             }
             print(f"{kernels:,} kernels")
             for what, call in parts.items():

@@ -200,7 +200,7 @@ def row_of(samples: Sequence[Sequence[int]]) -> Row:
 
 def maker(point: Point, variant: Variant) -> Maker:
     """What builds a variant of a point's case."""
-    at = point | {"variant": asdict(variant) | {"remedies": list(variant.remedies)}}
+    at = dict(point) | {"variant": asdict(variant) | {"remedies": list(variant.remedies)}}
     return lambda: Trial(case_at(at), variant)
 
 

@@ -79,6 +79,7 @@ def main() -> None:
         window = nsys_window(plan.device) if arguments.profiled else nullcontext()
         with hold(plan.device, "module ranges"), window:
             for case in plan.cases:
+                assert isinstance(case, Brought)
                 measure(case, arguments.pairs, arguments.steps)
 
 

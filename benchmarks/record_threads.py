@@ -71,7 +71,7 @@ class Block(nn.Module):
             y.register_hook(self.mark)
         return y
 
-    @torch.compiler.disable  # Dynamo would leave the range out.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # Dynamo would leave the range out.
     def mark(self, gradient: Tensor) -> Tensor:
         """Launch the one kernel whose name tells that it is a gradient hook's."""
         with range_(f"gradient.{self.number}"):
@@ -103,10 +103,11 @@ class Inside(torch.autograd.Function):
         """Run the block without a graph."""
         ctx.block = block
         ctx.save_for_backward(x)
-        return block(x)
+        y: Tensor = block(x)
+        return y
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         """Give the gradient of x; those of the block's parameters are added up inside."""
         x = ctx.saved_tensors[0].detach().requires_grad_()
         with torch.enable_grad():
@@ -158,11 +159,14 @@ def ddp_hooks(device: torch.device, single: bool) -> list[Step]:
         parameter.register_post_accumulate_grad_hook(mark_parameter(name))
     parallel = DistributedDataParallel(model, bucket_cap_mb=1)
 
-    def communicate(state: None, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    def communicate(state: None, bucket: Any) -> torch.futures.Future[Tensor]:
         with range_("communicate"):
             buffer = bucket.buffer().div_(dist.get_world_size())
             work = dist.all_reduce(buffer, async_op=True)
-            return work.get_future().then(lambda future: future.value()[0])
+            reduced: torch.futures.Future[Tensor] = work.get_future().then(
+                lambda future: future.value()[0]
+            )
+        return reduced
 
     parallel.register_comm_hook(None, communicate)
     return [training_step(parallel, device, single)]
@@ -191,9 +195,10 @@ def fsdp1(device: torch.device, single: bool) -> list[Step]:
 
 def fsdp2(device: torch.device, single: bool) -> list[Step]:
     """fully_shard, of each block and of all."""
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    mesh = dist.init_device_mesh(device.type, (dist.get_world_size(),))
+    mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     model = Model().to(device)
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
@@ -213,7 +218,7 @@ def checkpointed(reentrant: bool) -> Callable[[torch.device, bool], list[Step]]:
 
 def backward_inside(device: torch.device, single: bool) -> list[Step]:
     """An autograd.Function whose backward calls backward."""
-    model = Model(call=lambda block, x: Inside.apply(x, block))
+    model = Model(call=lambda block, x: Inside.apply(x, block))  # type: ignore[no-untyped-call]
     return [training_step(model.to(device), device, single)]
 
 

@@ -82,7 +82,7 @@ def test_there_are_as_many_parts_as_are_asked_for() -> None:
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 def test_each_fault_changes_what_the_program_does(fault: str) -> None:
-    kind = next(kind for kind in ("decoder", "residual") if suits(fault, kind))
+    kind = next(kind for kind in ("decoder", "residual", "denoiser") if suits(fault, kind))
     assert done(kind, fault) != done(kind, NO_FAULT)
 
 

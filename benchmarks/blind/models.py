@@ -41,7 +41,8 @@ class Model(nn.Module):
             with marked(f"layer.{number}"):
                 hidden = layer(hidden)
         with marked("head"):
-            return self.head(hidden)
+            logits: Tensor = self.head(hidden)
+        return logits
 
 
 class Attention(nn.Module):
@@ -59,7 +60,8 @@ class Attention(nn.Module):
         joint = self.joint(hidden).view(batch, tokens, 3, self.heads, width // self.heads)
         query, key, value = joint.permute(2, 0, 3, 1, 4)
         mixed = self.mix(query, key, value, is_causal=self.causal)
-        return self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        joined: Tensor = self.out(mixed.transpose(1, 2).reshape(batch, tokens, width))
+        return joined
 
 
 class Gated(nn.Module):
@@ -72,7 +74,8 @@ class Gated(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """The same shape."""
         gate, value = self.up(hidden).chunk(2, dim=-1)
-        return self.down(functional.silu(gate) * value)
+        narrowed: Tensor = self.down(functional.silu(gate) * value)
+        return narrowed
 
 
 class Residual(nn.Module):
@@ -98,7 +101,8 @@ class Across(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(batch, tokens, width) to the same."""
-        return self.inner(hidden.transpose(1, 2)).transpose(1, 2)
+        across: Tensor = self.inner(hidden.transpose(1, 2))
+        return across.transpose(1, 2)
 
 
 class Recurrent(nn.Module):
@@ -110,11 +114,10 @@ class Recurrent(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(batch, tokens, width) to the same."""
-        if hidden.is_cuda:
-            return self.cells(hidden)[0]
         # Few CPUs have an LSTM in bfloat16.
-        with torch.autocast(hidden.device.type, enabled=False):
-            return self.cells(hidden.float())[0]
+        with torch.autocast("cpu", enabled=False):
+            states: Tensor = self.cells(hidden if hidden.is_cuda else hidden.float())[0]
+        return states
 
 
 class Flat(nn.Module):
@@ -192,12 +195,15 @@ def _ranking(size: Size) -> Model:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of model, by its sizes where the host and where the device sets the pace."""
+    """A kind of model, by its sizes where the host and where the device sets the pace.
+
+    layout: of images and of the model's weights; None where inputs are numbers of tokens.
+    """
 
     make: Callable[[Size], Model]
     host: Size
     device: Size
-    images: bool = False
+    layout: torch.memory_format | None = None
 
     def size(self, pace: str) -> Size:
         """The size for a pace, "host", "device" or "tiny"."""
@@ -205,9 +211,9 @@ class Kind:
 
     def batch(self, size: Size) -> Tensor:
         """Inputs on the device: images, or numbers of tokens."""
-        if self.images:
+        if self.layout is not None:
             image = torch.rand(size.batch, 3, size.length, size.length, device=DEVICE)
-            return image.to(memory_format=torch.channels_last)
+            return image.to(memory_format=self.layout)
         return torch.randint(CLASSES, (size.batch, size.length), device=DEVICE)
 
 
@@ -217,14 +223,17 @@ KINDS = {
     "decoder": Kind(_of_tokens(lambda size: transformer(size.width, causal=True)), _SMALL, _LARGE),
     "encoder": Kind(_of_tokens(lambda size: transformer(size.width, causal=False)), _SMALL, _LARGE),
     "gated": Kind(_of_tokens(lambda size: gated(size.width)), _SMALL, _LARGE),
-    "patches": Kind(_patches, Size(256, 6, 16, 64), Size(768, 8, 96, 224), images=True),
+    "patches": Kind(
+        _patches, Size(256, 6, 16, 64), Size(768, 8, 96, 224), torch.channels_last
+    ),
     "residual": Kind(
         _of_images(lambda size: convolutions(size.width, nn.BatchNorm2d)),
-        Size(64, 6, 16, 32), Size(256, 5, 48, 64), images=True,
+        Size(64, 6, 16, 32), Size(256, 5, 48, 64), torch.channels_last,
     ),
     "denoiser": Kind(
         _of_images(lambda size: convolutions(size.width, lambda width: nn.GroupNorm(8, width))),
-        Size(64, 5, 8, 32), Size(192, 5, 32, 64), images=True,
+        # PyTorch's norms over groups know contiguous images alone.
+        Size(64, 5, 8, 32), Size(192, 5, 32, 64), torch.contiguous_format,
     ),
     "recurrent": Kind(
         _of_tokens(lambda size: Recurrent(size.width)),

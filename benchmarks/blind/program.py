@@ -87,8 +87,8 @@ def clean(kind: str, pace: str, style: int) -> Program:
     """A loop without a fault; style: a number that chooses the optimizer and the ranges' names."""
     made, size = KINDS[kind], KINDS[kind].size(pace)
     model = made.make(size).to(DEVICE)
-    if made.images:
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if made.layout is not None:
+        model = model.to(memory_format=made.layout)  # type: ignore[call-overload]
     fused = DEVICE.type == "cuda"
     optimizer: torch.optim.Optimizer = (
         torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9, fused=fused)

@@ -30,7 +30,8 @@ class Images(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits of images (batch, 3, height, width)."""
-        return self.head(self.layers(images))
+        logits: Tensor = self.head(self.layers(images))
+        return logits
 
 
 def _classified(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:

@@ -219,7 +219,8 @@ def attention_written_out(size: Size) -> Loop:
         context = query.shape[-2]
         mask = torch.ones(context, context, dtype=torch.bool, device=query.device).tril()
         scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
-        return scores.masked_fill(~mask, float("-inf")).softmax(-1).to(value.dtype) @ value
+        shares: Tensor = scores.masked_fill(~mask, float("-inf")).softmax(-1).to(value.dtype)
+        return shares @ value
 
     return _with(size, Attention, "mix", mix)
 
@@ -238,11 +239,11 @@ def needless_copies(size: Size) -> Loop:
     """Tensors are laid out anew without need."""
 
     def mix(self: Attention, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        turned = [
+        query, key, value = (
             each.transpose(1, 2).contiguous().transpose(1, 2).contiguous()
             for each in (query, key, value)
-        ]
-        return functional.scaled_dot_product_attention(*turned, is_causal=True)
+        )
+        return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
     return _with(size, Attention, "mix", mix)
 
@@ -277,7 +278,7 @@ def float64_in_a_layer(size: Size) -> Loop:
 
     loop = clean_loop(size)
     layer = loop.model.blocks[1].feed_forward  # type: ignore[index, union-attr]
-    layer.gated = gated.__get__(layer)  # type: ignore
+    layer.gated = gated.__get__(layer)
     return loop
 
 
@@ -297,7 +298,8 @@ def recomputation(size: Size) -> Loop:
     """Blocks are computed again in backward though memory is free."""
 
     def run(self: Decoder, block: nn.Module, hidden: Tensor) -> Tensor:
-        return checkpoint(block, hidden, use_reentrant=False)
+        again: Tensor = checkpoint(block, hidden, use_reentrant=False)
+        return again
 
     return _with(size, Decoder, "run", run)
 

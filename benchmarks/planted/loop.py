@@ -65,7 +65,8 @@ class Attention(nn.Module):
         joint = self.joint(hidden).view(batch, context, 3, self.heads, width // self.heads)
         query, key, value = joint.permute(2, 0, 3, 1, 4)
         mixed = self.mix(query, key, value)
-        return self.out(mixed.transpose(1, 2).reshape(batch, context, width))
+        joined: Tensor = self.out(mixed.transpose(1, 2).reshape(batch, context, width))
+        return joined
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Attention proper, over (batch, heads, context, head width)."""
@@ -83,7 +84,8 @@ class FeedForward(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """Map (batch, context, width) to the same."""
         gate, value = self.up(hidden).chunk(2, dim=-1)
-        return self.down(self.gated(gate, value))
+        narrowed: Tensor = self.down(self.gated(gate, value))
+        return narrowed
 
     def gated(self, gate: Tensor, value: Tensor) -> Tensor:
         """The activation."""
@@ -105,7 +107,8 @@ class Block(nn.Module):
             with marked("attention"):
                 hidden = hidden + self.attention(self.norms[0](hidden))
             with marked("mlp"):
-                return hidden + self.feed_forward(self.norms[1](hidden))
+                hidden = hidden + self.feed_forward(self.norms[1](hidden))
+        return hidden
 
 
 class Decoder(nn.Module):
@@ -125,11 +128,13 @@ class Decoder(nn.Module):
         for block in self.blocks:
             hidden = self.run(block, hidden)
         with marked("head"):
-            return self.head(self.norm(hidden))
+            logits: Tensor = self.head(self.norm(hidden))
+        return logits
 
     def run(self, block: nn.Module, hidden: Tensor) -> Tensor:
         """One block."""
-        return block(hidden)
+        mapped: Tensor = block(hidden)
+        return mapped
 
 
 @dataclass(frozen=True)

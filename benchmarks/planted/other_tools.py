@@ -136,8 +136,9 @@ def matched(name: str) -> list[str]:
     loop = fault.make(replace(TINY, batch=8) if on_cpu else fault.size)
     loop.step(0, 1)
     kinds = [ProfilerActivity.CPU] if on_cpu else [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    shown = dict(with_stack=True, record_shapes=True, profile_memory=True)
-    with profile(activities=kinds, **shown) as profiler:
+    with profile(
+        activities=kinds, with_stack=True, record_shapes=True, profile_memory=True
+    ) as profiler:
         loop.step(1, 1)
     text = io.StringIO()
     with contextlib.redirect_stdout(text):

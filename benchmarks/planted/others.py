@@ -43,7 +43,8 @@ class Network(nn.Module):
             with marked(f"stage{number}"):
                 hidden = stage(hidden)
         with marked("classifier"):
-            return self.classes(self.head(hidden))
+            logits: Tensor = self.classes(self.head(hidden))
+        return logits
 
 
 def _loss(model: nn.Module, images: Tensor, targets: Tensor) -> Tensor:
@@ -128,7 +129,7 @@ def float64_loss(size: Size) -> Loop:
         def forward(self, hidden: Tensor) -> Tensor:
             return functional.silu(hidden.double()).to(hidden.dtype)
 
-    loop.model.stages[0][2] = Wide()  # type: ignore[index, union-attr, operator]
+    loop.model.stages[0][2] = Wide()  # type: ignore[index, assignment]
     return loop
 
 

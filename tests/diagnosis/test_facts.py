@@ -8,7 +8,7 @@ import pytest
 from tests.captures.building import cpu_trace, tables_in
 from tests.diagnosis.test_recorded import COPY, LAUNCH, LENGTH, US, WAIT, Program
 from workflow_src.diagnosis import facts
-from workflow_src.diagnosis.step import recorded
+from workflow_src.diagnosis.finding import Subject
 from workflow_src.placing.attributed import attributed
 
 
@@ -23,21 +23,20 @@ def test_waits_gaps_and_copies_are_told_by_place(tmp_path: Path) -> None:
     program.does(LAUNCH, 301, 306, at=308, length=190).does(WAIT, 310, 500)
     for start in range(600, 690, 10):
         program.does(LAUNCH, start, start + 9, at=start + 10, length=5)
-    placed = attributed(program.read(), None)
-    recording, paths = recorded(placed, 1), placed.paths.text
+    subject = Subject.of(attributed(program.read(), None), 1)
 
-    held = facts.waits(recording, paths).to_numpy().tolist()
+    held = facts.waits(subject).to_numpy().tolist()
     assert held[0] == ["cudaMemcpyAsync", "step/data", 1, pytest.approx(0.19)]
     assert held[1] == [WAIT, "step/data", 1, pytest.approx(0.185)]
 
-    copied = facts.copies(recording, placed.capture.copies, paths).iloc[0]
+    copied = facts.copies(subject).iloc[0]
     assert copied[["source", "path", "copies", "bytes"]].tolist() == [
         "pageable", "step/data", 1, 360_000,
     ]  # fmt: skip
     assert copied["gb_per_s"] == pytest.approx(2.0)
     assert copied["blocked_ms"] == pytest.approx(0.19)
 
-    gaps = facts.host_gaps(recording, paths)
+    gaps = facts.large_gaps(subject)
     assert gaps["gap_ms"].is_monotonic_decreasing
     # From the last launch, at 689, to the copy of the next step, at 1,100; of the first step, 100.
     between = gaps[gaps["before_path"] == "step/data"]
@@ -48,8 +47,7 @@ def test_waits_gaps_and_copies_are_told_by_place(tmp_path: Path) -> None:
 def test_a_step_that_differs_is_told_by_what_it_takes_more(tmp_path: Path) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
     program.work(2 * LENGTH + 200 * US, 300 * US, start=2 * LENGTH + 210 * US)
-    placed = attributed(program.read(), None)
-    found = facts.differing_steps(recorded(placed, 1), placed.paths.text)
+    found = facts.differing_steps(Subject.of(attributed(program.read(), None), 1))
     device = found[found["what"] == "device"]
     assert device[["step", "path"]].to_numpy().tolist() == [[2, "step"]]
     assert device[["ms", "median_ms"]].to_numpy() == pytest.approx(np.array([[0.31, 0.01]]))

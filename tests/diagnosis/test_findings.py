@@ -16,11 +16,13 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
+from workflow_src.capture_report.findings_result import finding_rows
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline, words
+from workflow_src.paper.value import Joined
 from workflow_src.tables.diagnosis_tables import COLUMNS, DIAGNOSIS_TABLES, diagnosis_tables
 
 
@@ -69,6 +71,26 @@ def times(count: int, place: Place) -> Place:
 def selects(program: Program, step: int) -> None:
     fetches(4, "cub::DeviceReduceSingleTileKernel")(program, step)
     program.launch("cub::DeviceSelectSweepKernel", takes=1)
+
+
+def scales_selected(program: Program, step: int) -> None:
+    """What is selected is read, scaled and written back; scaling isn't of the selection."""
+    selects(program, step)
+    for kernel in ("vectorized_gather_kernel", ACTIVATION, "index_elementwise_kernel"):
+        program.launch(kernel, takes=1)
+
+
+def gradient_of_selected(program: Program, step: int) -> None:
+    """Autograd fills, computes indices, sorts these and adds to what they say."""
+    integers = "vectorized_elementwise_kernel<AddFunctor<long>>"
+    for kernel in (
+        ACTIVATION,
+        "FillFunctor",
+        integers,
+        "DeviceRadixSort",
+        "indexing_backward_kernel",
+    ):
+        program.launch(kernel, takes=1, thread=2)
 
 
 def updates(program: Program, step: int) -> None:
@@ -126,6 +148,12 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
     # Without five calls: the count, the copy and its wait, which ends 470 after, the selection.
     ("selection", "step/forward", 470, {"forward": after(400, selects)}),
+    # Without the same five calls, two kernels by index, and four of the gradient of the first; with
+    # more such gradients than are read by a selection, others are among them.
+    ("selection", "step/forward", (5 + 2 + 4) * 60,
+     {"forward": scales_selected, "backward": gradient_of_selected}),
+    ("selection", "step/forward", (5 + 2) * 60,
+     {"forward": scales_selected, "backward": times(2, gradient_of_selected)}),
     # Four kernels find what differs before the host learns how much: six calls.
     ("selection", "step/forward", 6 * 60, {"forward": fetches(
         8, "DeviceRadixSort", "adjacent_difference", "DeviceScan", "DeviceSelectSweep")}),
@@ -402,7 +430,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     documented = Path("docs/findings.md").read_text()
     for key, each in words().items():
         assert f"`{key}`" in documented
-        filled = headline(Finding(key, Found("step/a", 1, 1, 1, (), ""), 1, 1), 3, True, False)
+        filled = headline(Finding(key, Found("step/a", 1, 1, 1, ()), 1, 1), 3, True, False)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
 
@@ -419,7 +447,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
 def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
     calls: float, pattern: tuple[int, ...], plain: bool, said: str
 ) -> None:
-    finding = Finding("item", Found("step", calls, 9, 0, (), "", Pattern(*pattern)), 1, 1)
+    finding = Finding("item", Found("step", calls, 9, 0, (), Pattern(*pattern)), 1, 1)
     assert said in headline(finding, 6, plain)
 
 
@@ -501,6 +529,27 @@ def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) 
     assert overview["device_alone_ms"] == pytest.approx(0.972, rel=0.02)
     gaps = tables["gaps"]
     assert gaps["gap_ms"].iloc[0] == pytest.approx(4.055 * 4 / 5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        (
+            {"data": sleeps(4000)},
+            "multi_tensor_apply in step/optimizer → indexSelect in step/forward",
+        ),
+        ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
+        ({"forward": after(400, fetches(4))}, None),
+    ],
+)
+def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
+    tmp_path: Path, faults: dict[str, Place], said: str | None
+) -> None:
+    tables = diagnosis_tables(training_loop(tmp_path, **faults).attributed())
+    rows = finding_rows(tables["findings"][:1], several=False)
+    (cell,) = rows["gaps lie at"] if said else (None,)
+    shown = f"{cell.cells[0].number:g} {cell.cells[1]}" if isinstance(cell, Joined) else cell
+    assert shown == said and ("gaps lie at" in rows) == bool(said)
 
 
 def test_a_process_without_steps_has_no_rows_but_one_that_says_so(tmp_path: Path) -> None:

@@ -46,11 +46,13 @@ def finding_rows(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
             value(row[name], "ms", source, formula=name)
             for name in ("step_ms", "saves_ms", "saves_with_above_ms")
         )
-        first = [*_where(row, several), text_of(row["example"]), *_amounts(row, source)]
+        shown = [text_of(row["example"]), _between(row, source)]
+        first = [*_where(row, several), *shown, *_amounts(row, source)]
         remedy = [text_of(row["assumes"]) if saves else None, str(row["remedy"])]
         lines.append([*first, saves, difference(step, all_saved), *remedy])
-    heads = [*_where_heads(several), "for example", *AMOUNTS, "saves, ms", "without all so far, ms"]
-    return filled(lines, [*heads, "assumed without it", "what to do"])
+    heads = [*_where_heads(several), "for example", "gaps lie at", *AMOUNTS]
+    saving = ["saves, ms", "without all so far, ms", "assumed without it", "what to do"]
+    return filled(lines, heads + saving)
 
 
 def smaller_rows(smaller: pd.DataFrame, several: bool) -> pd.DataFrame:
@@ -75,6 +77,16 @@ def _where(row: Mapping[str, object], several: bool) -> list[Cell]:
     process: list[Cell] = [str(row["process"])] if several else []
     paths = [text for path in (row["path"], row["also_in"]) if (text := text_of(path))]
     return [*process, str(row["name"]), " and ".join(paths) or None]
+
+
+def _between(row: Mapping[str, object], source: Rows) -> Cell:
+    """Between which calls the host's time lies, where a finding is a matter of that alone."""
+    places = value(row["gap_places"], "count", source)
+    if places is None or places.number > 1:
+        return Joined((places, "places"), " ") if places else None
+    sides = (("gap_after", "gap_after_path"), ("gap_before", "gap_before_path"))
+    texts = ([text for name in side if (text := text_of(row[name]))] for side in sides)
+    return " \N{RIGHTWARDS ARROW} ".join(" in ".join(side) for side in texts)
 
 
 def _amounts(row: Mapping[str, object], source: Rows) -> list[Cell]:

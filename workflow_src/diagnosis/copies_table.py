@@ -5,7 +5,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import Subject, rows_of
 from workflow_src.diagnosis.recording import SYNCHRONIZE
 
 TO_DEVICE, TO_HOST = "HtoD", "DtoH"
@@ -22,11 +22,6 @@ LONGEST_LEAD = 6
 """Activities that compute a number before it is fetched: isfinite and all take so many."""
 
 
-def own_rows(subject: Subject) -> Indices:
-    """The rows of the loop's own calls, in order."""
-    return subject.calls.index[~subject.calls["beside"]].to_numpy(dtype=np.int64)
-
-
 def transfers(subject: Subject) -> pd.DataFrame:
     """A row per copy between host and device, by its row of work.
 
@@ -37,7 +32,7 @@ def transfers(subject: Subject) -> pd.DataFrame:
     copies = subject.copies
     copies = copies[copies["direction"].isin([TO_DEVICE, TO_HOST])]
     work, calls = subject.work.loc[copies.index], subject.calls
-    own = own_rows(subject)
+    own = rows_of(subject.own)
     call = work["call"].to_numpy(dtype=np.int64)
     following = np.append(own, NOWHERE)[np.searchsorted(own, call, side="right")]
     kind = calls["kind"].reindex(following).to_numpy()
@@ -63,20 +58,13 @@ def transfers(subject: Subject) -> pd.DataFrame:
     ).sort_values("call")
 
 
-def families_of_calls(subject: Subject) -> "pd.Series[str]":
-    """The family of the first activity that each call launched, "" if it launched none."""
-    first = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
-    return first.reindex(subject.calls.index).fillna("")
-
-
 def leads(subject: Subject, fetched: pd.DataFrame) -> Indices:
     """The calls, directly before all of some copies, whose work computes the number that is copied.
 
     They launch small kernels of the same families before each of the copies, between fills if need
     be, and come after the copy before it.
     """
-    own = own_rows(subject)
-    names = families_of_calls(subject).reindex(own).tolist()
+    own, names = rows_of(subject.own), subject.own["family"].tolist()
     at = np.searchsorted(own, fetched["call"].to_numpy(dtype=np.int64)).tolist()
     ends = np.searchsorted(own, fetched["last"].to_numpy(dtype=np.int64)).tolist()
     before = [_before(names, n, end) for n, end in zip(at, [NOWHERE, *ends[:-1]], strict=True)]

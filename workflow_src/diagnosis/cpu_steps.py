@@ -11,7 +11,7 @@ from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.facts import large_gaps
+from workflow_src.diagnosis.facts import by_place
 from workflow_src.diagnosis.host_calls import Loop
 from workflow_src.diagnosis.step import loop_of
 from workflow_src.placing.attributed import Attributed, source_of
@@ -22,7 +22,7 @@ from workflow_src.placing.steps import is_profilers, step_ranges
 def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame]:
     """The tables gaps and step_times of a process all of whose work is operators, if it has steps.
 
-    gaps: a row per place of large ones between operators, with the columns of facts.host_gaps; a
+    gaps: a row per place of large ones between operators, with the columns of facts.large_gaps; a
     path ends with a range of torch's own, such as a loader's, where that is the innermost.
     step_times: from the end of the step before to that of this one; of the first, from its start.
     """
@@ -59,7 +59,7 @@ def _gaps(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> pd.DataFram
             "gap_ms": within / NS_PER_MS,
         }
     )
-    return large_gaps(gaps[within > 0], len(loop.steps))
+    return by_place(gaps[within > 0], len(loop.steps))
 
 
 def _places(attributed: Attributed, loop: Loop, moments: Indices) -> "pd.Series[str]":

@@ -18,12 +18,12 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.changes import Change, DropGap, Plan
 from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
+from workflow_src.diagnosis.examples import between_of, example_of
 from workflow_src.diagnosis.finding import (
     MECHANISMS,
     Finding,
     Found,
     Subject,
-    example_of,
     rows_of,
 )
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
@@ -95,10 +95,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         for found in each.find(subject)
     ]
     if not subject.check.understood:
-        facts = [
-            Finding(each.key, found, nan, nan, example_of(subject, each.key, found))
-            for each, found in places
-        ]
+        facts = [_finding(subject, each.key, found) for each, found in places]
         unknown = Bounds(nan, nan)
         return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
     running_ns = _running_ns(recording, [found for _, found in places])
@@ -184,15 +181,16 @@ def _smaller(
         and size(each)[1] <= -SMALLER_AT_LEAST * step_ns / NS_PER_MS
     )
     return tuple(
-        Finding(
-            each.key,
-            each.found,
-            each.saves_ns / NS_PER_MS,
-            nan,
-            example_of(subject, each.key, each.found),
-        )
-        for each in sorted(small, key=size)
+        _finding(subject, each.key, each.found, each.saves_ns) for each in sorted(small, key=size)
     )
+
+
+def _finding(
+    subject: Subject, key: str, found: Found, saves_ns: float = nan, with_above_ns: float = nan
+) -> Finding:
+    """A place with what it saves and what shows it."""
+    ms = saves_ns / NS_PER_MS, with_above_ns / NS_PER_MS
+    return Finding(key, found, *ms, example_of(subject, key, found), between_of(subject, found))
 
 
 def _saved_ns(
@@ -222,8 +220,5 @@ def _ranked(
             continue
         above.append(each.found)
         saved = together
-        ms = each.saves_ns / NS_PER_MS, together / NS_PER_MS
-        findings.append(
-            Finding(each.key, each.found, *ms, example_of(subject, each.key, each.found))
-        )
+        findings.append(_finding(subject, each.key, each.found, each.saves_ns, together))
     return tuple(findings)

@@ -13,22 +13,16 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import (
-    Change,
-    DropCall,
-    DropSynchronization,
-    MakeAsynchronous,
-    MergeLaunches,
-    ScaleWork,
-)
+from workflow_src.diagnosis.changes import Change
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
+
+Changes = tuple[Change, ...]
 
 END = "end of the last step"
 """The name of the call that ends a Subject's recording."""
@@ -123,6 +117,17 @@ class Subject:
         return only.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
 
     @cached_property
+    def own(self) -> pd.DataFrame:
+        """The loop's own calls, with what each `launched` and the `family` of its first activity.
+
+        "" where it launched none.
+        """
+        calls = self.calls[~self.calls["beside"]]
+        first = self.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+        family = first.reindex(calls.index).fillna("")
+        return calls.assign(launched=self.launched[calls.index], family=family)
+
+    @cached_property
     def loop_thread(self) -> int:
         """The thread that runs the loop: the one that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
@@ -151,6 +156,13 @@ class Subject:
     def ms_a_step(self, total_ns: float) -> float:
         """Nanoseconds of all steps as milliseconds of one."""
         return self.a_step(total_ns) / NS_PER_MS
+
+    def found(
+        self, where: str, count: int, changes: Changes, host_ns: float = 0, device_ns: float = 0
+    ) -> "Found":
+        """A place of so many calls or activities, with the time of all steps that it takes."""
+        ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
+        return Found(where, self.a_step(count), *ms, changes)
 
 
 def ended(recording: Recording) -> Recording:
@@ -195,19 +207,33 @@ class Found:
 
     where: a range's path; calls: how often a step, and with its pattern known (cost.py), how often
     in a step in which it occurs; host_ms, device_ms: what it takes a step (the host's time blocked
-    or spent, and the device's); changes: the step without it; evidence: which table shows it, and
-    which of its rows; also: the part of the step in which most of its device time runs, if that is
-    elsewhere (cost.py).
+    or spent, and the device's); changes: the step without it; also: the part of the step in which
+    most of its device time runs, if that is elsewhere (cost.py); evidence: what shows it besides
+    that of its mechanism.
     """
 
     where: str
     calls: float
     host_ms: float
     device_ms: float
-    changes: tuple[Change, ...]
-    evidence: str
+    changes: Changes
     pattern: Pattern = Pattern()
     also: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Between:
+    """The calls that gaps of the host lie between: what they launched, or their names, and paths.
+
+    places: how many such pairs there are; none of several is given.
+    """
+
+    places: int
+    after: str = ""
+    after_path: str = ""
+    before: str = ""
+    before_path: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +242,8 @@ class Finding:
 
     saves_ms: what a step saves without it; saves_with_above_ms: without it and all findings above.
     Both are missing (nan) where the model doesn't understand the step. example: the kernel, copy or
-    call that takes most of what is changed; "" where nothing but the host's own time is.
+    call that takes most of what is changed; "" where nothing but the host's own time is, which is
+    then `between` calls.
     """
 
     key: str
@@ -224,43 +251,7 @@ class Finding:
     saves_ms: float
     saves_with_above_ms: float
     example: str = ""
-
-
-def example_of(subject: Subject, key: str, place: Found) -> str:
-    """The kernel, copy or call that takes most of what a place's changes touch; "" if none does.
-
-    Of a mechanism that one family shows, the kernel is of that.
-    """
-    work = [change.work for change in place.changes if isinstance(change, ScaleWork)]
-    calls = [
-        change.calls
-        for change in place.changes
-        if isinstance(change, DropSynchronization | MakeAsynchronous | DropCall | MergeLaunches)
-    ]
-    if not work and not calls:
-        return ""
-    is_touched = subject.work.index.isin(np.concatenate([*work, np.empty(0)]))
-    is_touched |= subject.work["call"].isin(np.concatenate([*calls, np.empty(0)])).to_numpy()
-    touched = subject.work[is_touched]
-    of_family = touched[touched["family"] == MECHANISMS[key].shown_by]
-    if len(touched):
-        return _longest(subject, of_family if len(of_family) else touched)
-    named = subject.calls[subject.calls.index.isin(np.concatenate(calls))]
-    return (
-        str(named.groupby("name", observed=True)["blocked_ns"].sum().idxmax()) if len(named) else ""
-    )
-
-
-def _longest(subject: Subject, work: pd.DataFrame) -> str:
-    """The name of the activity that takes most of some work; of a copy, its memories."""
-    name = work.groupby("name", observed=True)["device_ns"].sum().idxmax()
-    row = work.loc[work["name"] == name, "device_ns"].idxmax()
-    copied = subject.copies[subject.copies.index == row]
-    if copied.empty:
-        return str(name)
-    source, target = (str(copied[side].iloc[0]) for side in ("source", "target"))
-    known = UNKNOWN_TEXT not in (source, target)
-    return f"copy from {source} to {target} memory" if known else str(name)
+    between: Between | None = None
 
 
 Find = Callable[[Subject], list[Found]]

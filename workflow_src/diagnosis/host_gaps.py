@@ -32,26 +32,18 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
     nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
     """
-    calls = subject.calls[~subject.calls["beside"]]
-    launched, path = subject.launched[calls.index], calls["path_text"]
-    sides = pd.DataFrame(
-        {
-            "launched_before": launched.shift(fill_value=""),
-            "before": path.shift(fill_value=""),
-            "launched": launched,
-            "after": path,
-        }
-    )
+    calls = subject.own
+    sides = neighbors(subject)
     folded = sides.apply(lambda names: names.map(_without_numbers(names)))
     table = pd.DataFrame({"gap_ns": calls["gap_ns"], "step": calls["step"]})
-    table = table.assign(before=sides["before"], after=path, sisters=_numbered(folded))
+    table = table.assign(before=sides["before"], after=sides["after"], sisters=_numbered(folded))
     kind = table.assign(number=_numbered(sides))
     nth = kind.groupby(["step", "number"]).cumcount()
     table["place"] = _numbered(kind[["number"]].assign(nth=nth))
     gaps = table.groupby("place")["gap_ns"]
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
     usual = table["place"].map(places["usual_ns"])
-    usual[launched == END] = _tails(subject).quantile(LOW)
+    usual[sides["launched"] == END] = _tails(subject).quantile(LOW)
     lowest = table.groupby("sisters")["gap_ns"].quantile(LOWEST)
     return table.assign(
         usual_ns=usual,
@@ -59,6 +51,21 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
         all_ns=table["sisters"].map(lowest),
         calls=gaps.transform("size"),
     )
+
+
+def neighbors(subject: Subject) -> pd.DataFrame:
+    """What was launched, or called, before and at each call of the loop, and in which ranges.
+
+    Columns: launched_before and before (its path), launched and after.
+    """
+    launched, path = subject.own["launched"], subject.own["path_text"]
+    sides = {
+        "launched_before": launched.shift(fill_value=""),
+        "before": path.shift(fill_value=""),
+        "launched": launched,
+        "after": path,
+    }
+    return pd.DataFrame(sides)
 
 
 @dataclass(frozen=True)

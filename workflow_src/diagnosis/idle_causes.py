@@ -8,15 +8,13 @@ another. The longest of these is named.
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.common.intervals import Union
+from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.facts import LARGE
+from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.recording import Recording
-
-Texts = npt.NDArray[np.object_]
 
 DECISIVE = 0.5
 """What took at least this share of an idle time is named for it."""
@@ -33,32 +31,30 @@ class Before(StrEnum):
     DEVICE = "nothing: the launch had been made"
 
 
-def idle_causes(recording: Recording, paths: Texts) -> pd.DataFrame:
+def idle_causes(subject: Subject) -> pd.DataFrame:
     """A row per Before, its call and path, and the path of the work that came next; most first.
 
     times and idle_ms are per step, of the time from the start of the first step to the end of the
     last; "" stands where no range was open, or no call is named.
     """
-    idle = _idle(recording)
-    steps = len(recording.steps)
-    groups = idle.assign(
-        path=np.append(paths, "")[idle["path"]], next_path=np.append(paths, "")[idle["next_path"]]
-    ).groupby(COLUMNS[:4], sort=False)["idle_ns"]
-    table = groups.agg(["size", "sum"]).reset_index()
-    table = table.assign(times=table["size"] / steps, idle_ms=table["sum"] / NS_PER_MS / steps)
-    return table[COLUMNS].sort_values("idle_ms", ascending=False, ignore_index=True)
+    groups = _idle(subject).groupby(COLUMNS[:4], sort=False)["idle_ns"]
+    table = groups.agg(times="size", idle_ms="sum").reset_index()
+    table[["times", "idle_ms"]] /= [1, NS_PER_MS]
+    table[["times", "idle_ms"]] /= subject.step_count
+    return table.sort_values("idle_ms", ascending=False, ignore_index=True)
 
 
-def _idle(recording: Recording) -> pd.DataFrame:
-    """A row per idle time: before, call, path, next_path (numbers), idle_ns."""
+def _idle(subject: Subject) -> pd.DataFrame:
+    """A row per idle time: before, call, path, next_path, idle_ns."""
+    recording = subject.recording
     work, calls = recording.work, recording.calls
     busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
     first, last = recording.steps["start_ns"].iloc[0], recording.steps["end_ns"].iloc[-1]
     begins = np.maximum(np.append(first, busy.ends[:-1])[: len(busy.ends)], first)
     idle_ns = np.minimum(busy.starts, last) - begins
     ending = busy.first[idle_ns > 0]
-    held = _held_up(recording, len(work)).loc[ending]
-    table = held.assign(next_path=work["path"].to_numpy()[ending], idle_ns=idle_ns[idle_ns > 0])
+    held = _held_up(recording).loc[ending]
+    table = held.assign(idle_ns=idle_ns[idle_ns > 0])
     large = LARGE * calls.loc[~calls["beside"], "gap_ns"].median()
     enough = np.maximum(DECISIVE * table["idle_ns"], 1)
     waited = (table["wait_ns"] >= enough) & (table["wait_ns"] >= table["gap_ns"])
@@ -72,14 +68,14 @@ def _idle(recording: Recording) -> pd.DataFrame:
                 [waited, gap, launched], [Before.WAIT, Before.GAP, Before.LAUNCHES], Before.DEVICE
             ),
             "call": np.append(calls["name"].to_numpy(dtype=object), "")[at],
-            "path": np.append(calls["path"].to_numpy(), -1)[at],
-            "next_path": table["next_path"],
+            "path": np.append(subject.texts(calls["path"]), "")[at],
+            "next_path": subject.texts(work["path"])[ending].to_numpy(),
             "idle_ns": table["idle_ns"],
         }
     )
 
 
-def _held_up(recording: Recording, activities: int) -> pd.DataFrame:
+def _held_up(recording: Recording) -> pd.DataFrame:
     """Of each activity, by row: the longest wait and gap between its launch and the one before.
 
     wait_ns, gap_ns with wait_call, gap_call (the row of the call, of a gap that of the call after
@@ -96,7 +92,7 @@ def _held_up(recording: Recording, activities: int) -> pd.DataFrame:
     }
     of_work = recording.work["call"].to_numpy()
     place = np.where(of_work >= 0, np.searchsorted(launches, of_work), -1)
-    is_first = np.append(True, of_work[1:] != of_work[:-1])[:activities]
+    is_first = np.append(True, of_work[1:] != of_work[:-1])[: len(of_work)]
     found = {"launched": (of_work >= 0) & is_first}
     for name, table in tables.items():
         rows = table.reindex(np.where(found["launched"], place, -1))
@@ -105,7 +101,7 @@ def _held_up(recording: Recording, activities: int) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _longest(times: "pd.Series[int]", group: npt.NDArray[np.intp]) -> pd.DataFrame:
+def _longest(times: "pd.Series[int]", group: Indices) -> pd.DataFrame:
     """The longest time of each group, `ns`, and the row of its `call`."""
     rows = times.groupby(group).idxmax()
     return pd.DataFrame({"call": rows, "ns": times.loc[rows].to_numpy()}, index=rows.index)

@@ -64,11 +64,9 @@ def begins_anew(subject: Subject, run: Run, product: int) -> bool:
 
 
 def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:
-    """The loop's calls that launch work, of one kind of thread, with `launched`."""
-    calls = subject.calls[~subject.calls["beside"]]
-    calls = calls[calls.index.isin(subject.work["call"])]
-    of_kind = (calls["thread"] == subject.loop_thread) == forward
-    return calls[of_kind].assign(launched=subject.launched[calls.index[of_kind]])
+    """The rows of Subject.own that launch work, of one kind of thread."""
+    calls = subject.own[subject.own.index.isin(subject.work["call"])]
+    return calls[(calls["thread"] == subject.loop_thread) == forward]
 
 
 def begins(subject: Subject, first: int, second: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MergeLaunches, ScaleWork
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Subject, rows_of
+from workflow_src.diagnosis.finding import Found, Subject, rows_of
 
 NUMBER = r"\d+"
 MAIN_SHARE = 0.25
@@ -51,6 +51,12 @@ def fused(work: pd.DataFrame, group: Indices, duration_ns: Indices) -> tuple[Cha
         calls = work["call"].to_numpy()[~mixed]
         changes.append(MergeLaunches(calls, group[~mixed], duration_ns))
     return tuple(changes)
+
+
+def of_work(subject: Subject, work: pd.DataFrame, *changes: Change, host_ns: float = 0) -> Found:
+    """Some of Subject.work as one place, which its changes do without."""
+    device_ns = work["device_ns"].sum()
+    return subject.found(main_place(work), len(work), changes, host_ns, device_ns)
 
 
 def main_place(work: pd.DataFrame) -> str:

@@ -52,13 +52,12 @@ def step_calls(subject: Subject) -> pd.DataFrame:
     of the host before and in these calls, but for what held it up, which is blocked_ms; share: of
     both in all calls.
     """
-    calls = subject.calls[~subject.calls["beside"]]
-    calls = calls[calls.index >= first_counted(subject.recording)]
-    families = subject.work.drop_duplicates("call").set_index("call")["family"].astype(object)
+    calls = subject.own[subject.own.index >= first_counted(subject.recording)]
+    launches = calls.index.isin(subject.work["call"])
     rows = pd.DataFrame(
         {
-            "what": families.reindex(calls.index).fillna(calls["name"]),
-            "launches": calls.index.isin(families.index),
+            "what": calls["family"].where(launches, calls["name"]),
+            "launches": launches,
             "path": parts(subject, calls["path_text"]),
             "host_ns": calls["gap_ns"] + calls["cost_ns"],
             "blocked_ns": calls["blocked_ns"],

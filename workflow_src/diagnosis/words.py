@@ -38,20 +38,22 @@ NOTHING = (
 class Words:
     """name: of the mechanism; fact: a format of a Finding's fields; remedy: one fixed sentence.
 
-    assumes: what the step without it is replayed with, a format of kept_ms.
+    assumes: what the step without it is replayed with, a format of kept_ms; evidence: which table
+    shows it, and which of its rows.
     """
 
     name: str
     fact: str
     assumes: str
     remedy: str
+    evidence: str
 
 
 @cache
 def words() -> dict[str, Words]:
     """The words of every mechanism by its key."""
     table = pd.read_csv(LINES, dtype=str, keep_default_na=False)
-    lines = table[["key", "name", "fact", "assumes", "remedy"]].itertuples(index=False)
+    lines = table[["key", *Words.__annotations__]].itertuples(index=False)
     return {str(key): Words(*texts) for key, *texts in lines}
 
 

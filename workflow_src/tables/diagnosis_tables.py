@@ -17,8 +17,8 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
-from workflow_src.diagnosis.facts import copies, differing_steps, host_gaps, waits
-from workflow_src.diagnosis.finding import Finding, Subject
+from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
+from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
@@ -38,7 +38,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
         "copied_bytes",
         "host_ms", "device_ms", "step_ms", "saves_ms", "saves_with_above_ms", "headline", "assumes",
-        "remedy", "evidence", "example",
+        "remedy", "evidence", "example", "gap_places", "gap_after", "gap_after_path", "gap_before",
+        "gap_before_path",
     ),
     "smaller": (
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
@@ -110,20 +111,19 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         }
         return {name: table.assign(process=process) for name, table in tables.items()}
     diagnosis, problem = _diagnosed(subject, plain_ns)
-    recording, paths = subject.recording, attributed.paths.text
     plain = plain_ns is not None and problem is None and diagnosis.understood
     tables = {
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
         "step_work": step_work(subject),
         "step_calls": step_calls(subject),
-        "waits": waits(recording, paths),
-        "copies": copies(recording, attributed.capture.copies, paths),
-        "gaps": host_gaps(recording, paths),
+        "waits": waits(subject),
+        "copies": copies(subject),
+        "gaps": large_gaps(subject),
         "buckets": buckets(subject),
-        "step_times": _step_times(recording),
-        "step_differences": differing_steps(recording, paths),
-        "idle_causes": idle_causes(recording, paths),
+        "step_times": _step_times(subject.recording),
+        "step_differences": differing_steps(subject),
+        "idle_causes": idle_causes(subject),
     }
     row = {"problem": problem, "plain": plain, **division(subject, diagnosis)}
     row |= account(subject, diagnosis)
@@ -155,7 +155,7 @@ def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dic
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain, others),
         "assumes": assumed(finding),
-        "evidence": place.evidence,
+        "evidence": words()[finding.key].evidence + place.evidence,
     }
 
 
@@ -177,7 +177,18 @@ def _found(finding: Finding) -> dict[str, object]:
         "saves_ms": finding.saves_ms,
         "remedy": words()[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
+        **_gap(finding.between),
     }
+
+
+def _gap(between: Between | None) -> dict[str, object]:
+    """Between which calls the gaps of a finding lie, if it is of gaps alone."""
+    if between is None:
+        return {}
+    names = {"gap_after": between.after, "gap_before": between.before}
+    paths = {"gap_after_path": between.after_path, "gap_before_path": between.before_path}
+    texts = {name: _short(text) for name, text in names.items()} | paths
+    return {"gap_places": between.places} | {n: _quotable(each) for n, each in texts.items()}
 
 
 def _short(name: str) -> str:

@@ -16,21 +16,20 @@ is loaded, as scans and selections do of their kernels in each step."""
 @mechanism("recompilation")
 def find_recompilations(subject: Subject) -> list[Found]:
     """Modules are loaded in a later step, after the host has compiled them."""
-    calls = subject.calls[~subject.calls["beside"]]
-    loads = calls[matching(calls["name"], LOADS) | _asks_first(subject, calls)]
+    calls = subject.own
+    loads = calls[matching(calls["name"], LOADS) | _asks_first(calls)]
     loads = loads[loads["step"] > 0]
     if not len(loads):
         return []
     rows = rows_of(loads)
     spent = (loads["gap_ns"] + loads["end_ns"] - loads["start_ns"]).sum()
-    where, count = common_path(loads["path_text"]), subject.a_step(len(loads))
     changes = (DropCall(rows), DropGap(rows))
-    return [Found(where, count, subject.ms_a_step(spent), 0.0, changes, "gaps.csv: module loads")]
+    return [subject.found(common_path(loads["path_text"]), len(loads), changes, spent)]
 
 
-def _asks_first(subject: Subject, calls: pd.DataFrame) -> "pd.Series[bool]":
+def _asks_first(calls: pd.DataFrame) -> "pd.Series[bool]":
     """Which calls ask for code and load it: they take long, before a kernel's first launch."""
     launch_ns = calls.loc[calls["kind"] == LAUNCH, "cost_ns"].median()
-    first = ~subject.launched[calls.index].duplicated().shift(-1, fill_value=True)
+    first = ~calls["launched"].duplicated().shift(-1, fill_value=True)
     asks = matching(calls["name"], OF_OTHERS["load"])
     return first & asks & (calls["cost_ns"] > LARGE * launch_ns)

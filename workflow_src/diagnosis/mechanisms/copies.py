@@ -30,17 +30,9 @@ def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
     return (MakeAsynchronous(np.sort(waiting)), ScaleWork(rows_of(copies), 0.0))
 
 
-def _found(
-    subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...], evidence: str
-) -> Found:
-    return Found(
-        common_path(copies["path_text"]),
-        subject.a_step(len(copies)),
-        subject.ms_a_step(copies["host_ns"].sum()),
-        subject.ms_a_step(copies["device_ns"].sum()),
-        changes,
-        evidence,
-    )
+def _found(subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...]) -> Found:
+    times = copies[["host_ns", "device_ns"]].sum()
+    return subject.found(common_path(copies["path_text"]), len(copies), changes, *times)
 
 
 @mechanism("pageable_batch")
@@ -48,8 +40,7 @@ def find_pageable_batches(subject: Subject) -> list[Found]:
     """Data comes from pageable memory: the driver copies it twice, and the host waits."""
     sent = _data(subject, TO_DEVICE)
     places = sent[sent["memory"] == PAGEABLE].groupby("path_text")
-    evidence = "copies.csv: from pageable memory"
-    return [_found(subject, each, _prefetched(each), evidence) for _, each in places]
+    return [_found(subject, each, _prefetched(each)) for _, each in places]
 
 
 @mechanism("unhidden_copy")
@@ -63,9 +54,7 @@ def find_unhidden_copies(subject: Subject) -> list[Found]:
     start, end = (work.loc[sent.index, name].to_numpy() for name in ("start_ns", "end_ns"))
     overlap = busy.until(end) - busy.until(start)
     alone = sent[overlap < MOSTLY * sent["device_ns"].to_numpy()]
-    evidence = "copies.csv: from pinned memory"
-    places = alone.groupby("path_text")
-    return [_found(subject, each, _prefetched(each), evidence) for _, each in places]
+    return [_found(subject, each, _prefetched(each)) for _, each in alone.groupby("path_text")]
 
 
 def _to_host(subject: Subject, rare: bool) -> list[Found]:
@@ -79,9 +68,7 @@ def _to_host(subject: Subject, rare: bool) -> list[Found]:
         calls = np.sort(np.concatenate([each["call"], waits])).astype(np.int64)
         first = each.groupby("step")["call"].min()
         changes = (DropCall(calls), DropGap(np.setdiff1d(calls, first)))
-        found.append(
-            _found(subject, each, changes, "copies.csv: to the host; step_differences.csv")
-        )
+        found.append(_found(subject, each, changes))
     return found
 
 

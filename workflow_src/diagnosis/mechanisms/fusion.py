@@ -8,7 +8,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism
 from workflow_src.diagnosis.passes import repeated
-from workflow_src.diagnosis.sequences import fused, in_lanes, main_place, runs
+from workflow_src.diagnosis.sequences import fused, in_lanes, of_work, runs
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
 """Families of kernels that a compiler joins into one."""
@@ -48,8 +48,7 @@ def find_elementwise_chains(subject: Subject) -> list[Found]:
     chains = chains[chains["device_ns"] >= SAME_TENSOR * longest]
     elementwise = chains["family"] == "elementwise"
     chains = chains[elementwise.groupby(chains["chain"]).transform("sum") >= SHORTEST]
-    evidence = "kernels.csv: elementwise kernels of this path"
-    return _as_one(subject, chains, _two_longest(chains), evidence)
+    return _as_one(subject, chains, _two_longest(chains))
 
 
 def _loops(chains: pd.DataFrame) -> list[int]:
@@ -76,16 +75,13 @@ def _two_longest(chains: pd.DataFrame) -> "pd.Series[int]":
     return ordered.groupby("chain").head(2).groupby("chain")["device_ns"].sum()
 
 
-def _as_one(
-    subject: Subject, chains: pd.DataFrame, left_ns: "pd.Series[int]", evidence: str
-) -> list[Found]:
+def _as_one(subject: Subject, chains: pd.DataFrame, left_ns: "pd.Series[int]") -> list[Found]:
     """The chains as one place, each fused into one kernel of left_ns (by chain)."""
     if not len(chains):
         return []
     group = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
     changes = fused(chains, np.asarray(group, dtype=np.int64), np.asarray(left_ns, dtype=np.int64))
-    count, device = subject.a_step(len(chains)), subject.ms_a_step(chains["device_ns"].sum())
-    return [Found(main_place(chains), count, 0.0, device, changes, evidence)]
+    return [of_work(subject, chains, *changes)]
 
 
 @mechanism("attention_written_out", shown_by="softmax")
@@ -110,8 +106,7 @@ def find_attention_written_out(subject: Subject) -> list[Found]:
     chain = _with_copies(subject, work, np.where(np.isin(chain, list(both)), chain, NOWHERE))
     chains = work.assign(chain=chain)[chain != NOWHERE]
     products = chains[chains["family"] == "gemm"].groupby("chain")["device_ns"].sum()
-    evidence = "kernels.csv: softmax and the kernels of this path"
-    return _as_one(subject, chains, products, evidence)
+    return _as_one(subject, chains, products)
 
 
 def _with_copies(subject: Subject, work: pd.DataFrame, chain: Indices) -> Indices:

@@ -75,9 +75,7 @@ def _found(
     changes = tuple(
         DropGap(rows_of(some), int(str(left)), held) for left, some in gaps.groupby(keep)
     )
-    spent = subject.ms_a_step((gaps["gap_ns"] - keep).sum())
-    calls = subject.a_step(len(gaps))
-    return Found(where, calls, spent, 0.0, changes, "gaps.csv: the rows of this place")
+    return subject.found(where, len(gaps), changes, (gaps["gap_ns"] - keep).sum())
 
 
 @mechanism("other_thread")
@@ -188,19 +186,15 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
 
     A kernel's first launch may load its code.
     """
-    calls = subject.calls[subject.launched.duplicated() & (subject.calls["kind"] == LAUNCH)]
-    calls = calls[~calls["beside"]]
+    calls = subject.own[subject.launched.duplicated()[subject.own.index]]
+    calls = calls[calls["kind"] == LAUNCH]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
-    launched = subject.launched[slow.index]
-    places = slow.assign(launched=launched)[["launched", "path_text"]].drop_duplicates()
-    if len(places) < MANY_PLACES:
+    if len(slow[["launched", "path_text"]].drop_duplicates()) < MANY_PLACES:
         return []
     cost = int(usual.median())
-    spent = subject.ms_a_step((slow["cost_ns"] - cost).sum())
-    change = MakeAsynchronous(rows_of(slow), cost)
-    where, count = common_path(slow["path_text"]), subject.a_step(len(slow))
-    return [Found(where, count, spent, 0.0, (change,), "calls that take long")]
+    change, spent = MakeAsynchronous(rows_of(slow), cost), (slow["cost_ns"] - cost).sum()
+    return [subject.found(common_path(slow["path_text"]), len(slow), (change,), spent)]
 
 
 @mechanism("launch_bound", general=True)
@@ -211,10 +205,7 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     alone = subject.bounds
     if kernel_ns >= LAUNCH_BOUND_BELOW_NS or alone.host_ns <= alone.device_ns:
         return []
-    launches = subject.calls[subject.calls.index.isin(work["call"]) & ~subject.calls["beside"]]
+    launches = subject.own[subject.own.index.isin(work["call"])]
     changes = tuple(DropLaunches(rows_of(some)) for _, some in launches.groupby("step"))
-    spent = subject.ms_a_step((launches["gap_ns"] + launches["cost_ns"]).sum())
-    where = common_path(launches["path_text"])
-    device = subject.ms_a_step(work["device_ns"].sum())
-    count = subject.a_step(len(launches))
-    return [Found(where, count, spent, device, changes, "summary.csv: activities and their time")]
+    times = (launches["gap_ns"] + launches["cost_ns"]).sum(), work["device_ns"].sum()
+    return [subject.found(common_path(launches["path_text"]), len(launches), changes, *times)]

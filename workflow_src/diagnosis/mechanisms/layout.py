@@ -8,7 +8,7 @@ from workflow_src.diagnosis.changes import DropCall, ScaleWork
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.group_norms import copies_ns, layout_copies
 from workflow_src.diagnosis.micro_batches import passes
-from workflow_src.diagnosis.sequences import NUMBER, in_lanes, main_place, runs
+from workflow_src.diagnosis.sequences import NUMBER, in_lanes, of_work, runs
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
@@ -25,24 +25,15 @@ LIKE = 3
 """At least so many layers are alike, or none is out of line."""
 
 
-def _dropped(subject: Subject, work: pd.DataFrame, evidence: str) -> list[Found]:
+def _dropped(subject: Subject, work: pd.DataFrame) -> list[Found]:
     """Some work as one place, without it and its launches."""
     if not len(work):
         return []
     calls = work["call"].drop_duplicates().to_numpy()
-    several = work["call"].isin(_of_several(subject))
-    changes = (
-        ScaleWork(rows_of(work[several]), 0.0),
-        DropCall(calls[~np.isin(calls, work.loc[several, "call"])]),
-    )
-    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
-    return [Found(main_place(work), count, 0.0, device, changes, evidence)]
-
-
-def _of_several(subject: Subject) -> pd.Series:
-    """The calls that launched more than one activity."""
-    calls = subject.work["call"]
-    return calls[calls.duplicated(keep=False)]
+    # Of calls that launch other work, too, such as graphs, the work alone goes.
+    several = subject.work["call"].duplicated(keep=False)[work.index]
+    alone = calls[~np.isin(calls, work.loc[several, "call"])]
+    return [of_work(subject, work, ScaleWork(rows_of(work[several]), 0.0), DropCall(alone))]
 
 
 @mechanism("convolution_layout")
@@ -52,18 +43,17 @@ def find_convolution_layout(subject: Subject) -> list[Found]:
     Copies that norms over groups would need instead take the place of as much of them.
     """
     turned = subject.work[matching(subject.work["name"], CONVERSION)]
-    evidence = "kernels.csv: nchwToNhwc and nhwcToNchw"
     come_ns = copies_ns(subject)
     if not come_ns or not len(turned):
-        return _dropped(subject, turned, evidence)
+        return _dropped(subject, turned)
     stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-    return _scaled(subject, turned, stays, evidence)
+    return [of_work(subject, turned, ScaleWork(rows_of(turned), stays))]
 
 
 @mechanism("norm_layout")
 def find_norm_layout(subject: Subject) -> list[Found]:
     """Copies between convolutions in channels_last and norms over groups, which are contiguous."""
-    return _dropped(subject, layout_copies(subject), "kernels.csv: copies beside GroupNorm")
+    return _dropped(subject, layout_copies(subject))
 
 
 @mechanism("layer_copies")
@@ -80,8 +70,7 @@ def find_layer_copies(subject: Subject) -> list[Found]:
     for path in more.index:
         rows = copies[copies["path_text"] == path]
         change = ScaleWork(rows_of(rows), float(usual[path] / more[path]))
-        count, device = subject.a_step(len(rows)), subject.ms_a_step(more[path])
-        found.append(Found(str(path), count, 0.0, device, (change,), "kernels.csv: copies"))
+        found.append(subject.found(str(path), len(rows), (change,), 0, more[path]))
     return found
 
 
@@ -102,7 +91,7 @@ def find_bias_before_batch_norm(subject: Subject) -> list[Found]:
     sums = (work["family"] == "reduction").to_numpy() & last_norm.eq(True).to_numpy()
     if not sums.any() or not biases.any():
         return []
-    return _dropped(subject, work[biases | sums], "kernels.csv: additions before batch norm")
+    return _dropped(subject, work[biases | sums])
 
 
 def _large_beside_norms(work: pd.DataFrame) -> pd.DataFrame:
@@ -133,11 +122,4 @@ def find_weights_cast_again(subject: Subject) -> list[Found]:
     if not len(weights):
         return []
     again = passes(subject, weights).query("nth > 0")
-    return _scaled(subject, again, 0.0, "kernels.csv: family cast") if len(again) else []
-
-
-def _scaled(subject: Subject, work: pd.DataFrame, factor: float, evidence: str) -> list[Found]:
-    """Some work as one place, with a share of its time; launches stay."""
-    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
-    change = ScaleWork(rows_of(work), factor)
-    return [Found(main_place(work), count, 0.0, device, (change,), evidence)]
+    return [of_work(subject, again, ScaleWork(rows_of(again), 0.0))] if len(again) else []

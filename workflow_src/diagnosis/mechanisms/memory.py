@@ -12,7 +12,7 @@ OFTEN = 0.5
 
 def _memory_calls(subject: Subject) -> pd.DataFrame:
     """Frees and allocations, with `run`: a number of each run of them without other calls."""
-    calls = subject.calls[~subject.calls["beside"]]
+    calls = subject.own
     is_memory = calls["kind"].isin([ALLOCATE, FREE])
     return calls.assign(run=(~is_memory).cumsum())[is_memory]
 
@@ -28,10 +28,9 @@ def _found(subject: Subject, calls: pd.DataFrame) -> list[Found]:
         return []
     rows = rows_of(calls)
     inside = rows_of(calls[calls["run"].duplicated()])
-    took = subject.ms_a_step((calls["end_ns"] - calls["start_ns"]).sum())
+    took = (calls["end_ns"] - calls["start_ns"]).sum()
     where = common_path(calls.loc[calls["kind"] == FREE, "path_text"])
-    changes = (DropCall(rows), DropGap(inside))
-    return [Found(where, subject.a_step(len(calls)), took, 0.0, changes, "waits.csv: free, malloc")]
+    return [subject.found(where, len(calls), (DropCall(rows), DropGap(inside)), took)]
 
 
 @mechanism("empty_cache")

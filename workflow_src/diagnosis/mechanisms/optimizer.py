@@ -77,10 +77,8 @@ def find_parameter_by_parameter(subject: Subject) -> list[Found]:
     group = np.repeat(np.arange(len(updates)), [len(each) for each in updates])
     merged = FUSED_SHARE * device.groupby(group).sum()
     change = MergeLaunches(rows, group, merged.to_numpy().astype(np.int64))
-    spent = subject.ms_a_step((launches["gap_ns"] + launches["cost_ns"]).sum())
-    where, count = common_path(launches["path_text"]), subject.a_step(len(launches))
-    device_ms = subject.ms_a_step(device.sum())
-    return [Found(where, count, spent, device_ms, (change,), "kernels.csv: the optimizer's")]
+    times = (launches["gap_ns"] + launches["cost_ns"]).sum(), device.sum()
+    return [subject.found(common_path(launches["path_text"]), len(launches), (change,), *times)]
 
 
 @mechanism("zero_fills")
@@ -95,11 +93,9 @@ def find_zero_fills(subject: Subject) -> list[Found]:
     alone = fills[~fills["launched"].str.contains(MANY_TENSORS)]
     additions = _additions(subject, alone.groupby("step").size())
     gone = pd.concat([fills, additions])
-    host = fills["gap_ns"].sum() + gone["cost_ns"].sum()
-    where, count = common_path(fills["path_text"]), subject.a_step(len(fills))
     changes = (DropCall(rows_of(gone)), DropGap(rows_of(fills[fills["run"].duplicated()])))
-    times = subject.ms_a_step(host), subject.ms_a_step(gone["device_ns"].sum())
-    return [Found(where, count, *times, changes, "kernels.csv: fills")]
+    times = fills["gap_ns"].sum() + gone["cost_ns"].sum(), gone["device_ns"].sum()
+    return [subject.found(common_path(fills["path_text"]), len(fills), changes, *times)]
 
 
 def _fills(subject: Subject) -> pd.DataFrame:

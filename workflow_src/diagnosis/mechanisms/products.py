@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from workflow_src.diagnosis.changes import Change, ScaleWork
+from workflow_src.diagnosis.changes import ScaleWork
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
-from workflow_src.diagnosis.sequences import main_place
+from workflow_src.diagnosis.sequences import of_work
 from workflow_src.placing.kernel_names import precision_ran
 
 TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 13.0}
@@ -48,18 +48,10 @@ def _usual_precision(products: pd.DataFrame) -> str:
     return str(faster.value_counts().index[0]) if len(faster) else "tf32"
 
 
-def _faster(subject: Subject, work: pd.DataFrame, factor: float, evidence: str) -> list[Found]:
-    """Some work as one place, which would take `factor` of its time."""
-    if not len(work):
-        return []
-    return [_place(subject, work, (ScaleWork(rows_of(work), factor),), evidence)]
-
-
-def _place(
-    subject: Subject, work: pd.DataFrame, changes: tuple[Change, ...], evidence: str
-) -> Found:
-    count, device = subject.a_step(len(work)), subject.ms_a_step(work["device_ns"].sum())
-    return Found(main_place(work), count, 0.0, device, changes, evidence)
+def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> list[Found]:
+    """Some work as one place, which would take `factor` of its time (one, or one for each)."""
+    share = np.broadcast_to(np.asarray(factor, dtype=np.float64), len(work))
+    return [of_work(subject, work, ScaleWork(rows_of(work), share))] if len(work) else []
 
 
 @mechanism("float32_products")
@@ -68,7 +60,7 @@ def find_float32_products(subject: Subject) -> list[Found]:
     products = _products(subject, ("gemm", "convolution"))
     factor = TIMES[_usual_precision(products)] / TIMES["fp32"]
     slow = products[products["precision"] == "fp32"]
-    return _faster(subject, slow, factor, "kernels.csv: products with precision fp32")
+    return _faster(subject, slow, factor)
 
 
 @mechanism("unaligned_products")
@@ -80,12 +72,9 @@ def find_unaligned_products(subject: Subject) -> list[Found]:
         return []
     elements = products["name"].str.extract(ALIGNED, expand=False).astype(float)
     unaligned = elements < products["precision"].map(FULL)
-    slow, factor = products[unaligned], 1 / elements.map(UNALIGNED)
-    slow = slow[factor[slow.index].notna()]
-    if not len(slow):
-        return []
-    change = ScaleWork(rows_of(slow), np.asarray(factor[slow.index], dtype=np.float64))
-    return [_place(subject, slow, (change,), "kernels.csv: products with align1, align2 or align4")]
+    factor = 1 / elements.map(UNALIGNED)
+    slow = products[unaligned & factor.notna()]
+    return _faster(subject, slow, factor[slow.index])
 
 
 def _casts_after(subject: Subject, *wide: pd.DataFrame) -> pd.DataFrame:
@@ -112,6 +101,4 @@ def find_float64(subject: Subject) -> list[Found]:
         return []
     usual = _usual_precision(products)
     factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
-    factors = factors.astype(np.float64).fillna(0.5 if usual == "tf32" else 0.25)
-    change = ScaleWork(rows_of(slow), np.asarray(factors, dtype=np.float64))
-    return [_place(subject, slow, (change,), "kernels.csv: kernels whose names have double")]
+    return _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))

@@ -1,5 +1,7 @@
 """Ranks: gradients reduced too often, communication that nothing hides, a rank that is late."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -14,7 +16,7 @@ from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.micro_batches import passes
-from workflow_src.diagnosis.sequences import main_place, runs
+from workflow_src.diagnosis.sequences import main_place, of_work, runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
@@ -58,9 +60,7 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
         DropGap(calls),
         DropGap(after, int(subject.calls["gap_ns"].median())),
     )
-    count, device = subject.a_step(len(early)), subject.ms_a_step(early["device_ns"].sum())
-    evidence = "kernels.csv: family communication, calls per step"
-    return [Found(main_place(early), count, 0.0, device, changes, evidence)]
+    return [of_work(subject, early, *changes)]
 
 
 def _around(subject: Subject, launches: Indices) -> tuple[Indices, Indices]:
@@ -97,10 +97,8 @@ def find_small_collectives(subject: Subject) -> list[Found]:
         DropGap(calls),
         DropGap(after, int(subject.calls["gap_ns"].median())),
     )
-    count, device = subject.a_step(len(moving)), subject.ms_a_step(moving["device_ns"].sum())
     spent = subject.calls.loc[calls, ["gap_ns", "cost_ns"]].to_numpy().sum()
-    evidence = "buckets.csv: short ones"
-    return [Found(main_place(moving), count, subject.ms_a_step(spent), device, changes, evidence)]
+    return [of_work(subject, moving, *changes, host_ns=spent)]
 
 
 def _between_products(subject: Subject, moving: pd.DataFrame) -> "pd.Series[int]":
@@ -136,11 +134,9 @@ def find_exposed_communication(subject: Subject) -> list[Found]:
     exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
     hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
     change = ScaleWork(rows_of(moving), (1 - hidden * exposed).to_numpy(dtype=np.float64))
-    count = subject.a_step(int((moving["exposed_ns"] > 0).sum()))
-    exposed_ms = subject.ms_a_step(moving["exposed_ns"].sum())
-    evidence = "buckets.csv: exposed_ms"
+    count, exposed_ns = int((moving["exposed_ns"] > 0).sum()), moving["exposed_ns"].sum()
     place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
-    return [Found(place, count, 0.0, exposed_ms, (change,), evidence)]
+    return [subject.found(place, count, (change,), 0, exposed_ns)]
 
 
 @mechanism("late_rank")
@@ -150,10 +146,8 @@ def find_late_rank(subject: Subject) -> list[Found]:
     That is long gaps of its host, or more work on its device. A rank that is late by a little in
     all gaps has a slower host, which isn't a fault.
     """
-    late = _latest(subject)
     waiting = collectives(communication(subject))
-    wait_ms = subject.ms_a_step(waiting["wait_ns"].sum())
-    if late == subject.process or wait_ms == 0:
+    if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.process:
         return []
     try:
         other = Subject.of(subject.attributed, late)
@@ -164,9 +158,10 @@ def find_late_rank(subject: Subject) -> list[Found]:
     longer = _longer_ms(other, subject)
     if longer.max() < EXPLAINS * saved_ms:
         return []
-    evidence = f"processes.csv: wait_ms; process {late} takes {longer.max():.2f} ms longer here"
-    count = subject.a_step(int((waiting["wait_ns"] > 0).sum()))
-    return [Found(str(longer.idxmax()), count, 0.0, wait_ms, (change,), evidence)]
+    evidence = f"; process {late} takes {longer.max():.2f} ms longer here"
+    count, wait_ns = int((waiting["wait_ns"] > 0).sum()), waiting["wait_ns"].sum()
+    found = subject.found(str(longer.idxmax()), count, (change,), 0, wait_ns)
+    return [replace(found, evidence=evidence)]
 
 
 def _longer_ms(subject: Subject, other: Subject) -> "pd.Series[float]":
@@ -185,7 +180,7 @@ def _by_path(times: pd.DataFrame, subject: Subject) -> "pd.Series[float]":
 
 
 def _long_gaps(subject: Subject) -> pd.DataFrame:
-    calls = subject.calls[~subject.calls["beside"]]
+    calls = subject.own
     calls = calls[calls["gap_ns"] > LARGE * calls["gap_ns"].median()]
     return calls.assign(ns=calls["gap_ns"], path_text=paths_in_gaps(subject, rows_of(calls)))
 

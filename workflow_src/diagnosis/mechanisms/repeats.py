@@ -1,12 +1,13 @@
 """Work that is done again: forward passes that nothing comes of, and those run for backward."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.changes import DropCall, DropGap
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism
+from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.passes import (
     PRODUCTS,
     Run,
@@ -51,20 +52,14 @@ def _spans(subject: Subject) -> list[tuple[int, int]]:
     return found
 
 
-def _dropped(subject: Subject, rows: Indices, evidence: str) -> Found:
+def _dropped(subject: Subject, rows: Indices) -> Found:
     """Calls that aren't made, nor what they launch, nor the host's time before each."""
     calls = subject.calls.loc[rows]
     work = subject.work[subject.work["call"].isin(rows)]
     own = calls[~calls["beside"]]
-    spent = (own["gap_ns"] + own["end_ns"] - own["start_ns"]).sum()
-    return Found(
-        common_path(work["path_text"]),
-        subject.a_step(len(calls)),
-        subject.ms_a_step(spent),
-        subject.ms_a_step(work["device_ns"].sum()),
-        (DropCall(rows), DropGap(rows)),
-        evidence,
-    )
+    times = (own["gap_ns"] + own["end_ns"] - own["start_ns"]).sum(), work["device_ns"].sum()
+    changes = (DropCall(rows), DropGap(rows))
+    return subject.found(common_path(work["path_text"]), len(calls), changes, *times)
 
 
 def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
@@ -83,9 +78,8 @@ def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
     apart = where != kept or bool((first.to_numpy() != after.to_numpy()).any())
     if apart != elsewhere:
         return []
-    found = _dropped(subject, np.concatenate(inside), "kernels.csv: products by range")
-    count = subject.a_step(len(spans))
-    return [Found(where, count, found.host_ms, found.device_ms, found.changes, found.evidence)]
+    dropped = _dropped(subject, np.concatenate(inside))
+    return [replace(dropped, where=where, calls=subject.a_step(len(spans)))]
 
 
 @mechanism("forward_twice")
@@ -104,7 +98,6 @@ def find_evaluations(subject: Subject) -> list[Found]:
 def find_recomputation(subject: Subject) -> list[Found]:
     """Backward launches forward's sequences of kernels again; what it communicates is its own."""
     forward, backward = own_launches(subject, True), own_launches(subject, False)
-    families = subject.work.drop_duplicates("call").set_index("call")["family"]
     names = forward["launched"].tolist()
     known = {tuple(names[n : n + SEQUENCE]) for n in range(len(names) - SEQUENCE + 1)}
     again = np.zeros(len(backward), dtype=bool)
@@ -112,9 +105,6 @@ def find_recomputation(subject: Subject) -> list[Found]:
     for n in range(len(launched) - SEQUENCE + 1):
         if tuple(launched[n : n + SEQUENCE]) in known:
             again[n : n + SEQUENCE] = True
-    again &= (families.reindex(backward.index) != COLLECTIVE).to_numpy()
-    rows = backward.index[again].to_numpy(dtype=np.int64)
-    repeats = families.reindex(rows).isin(PRODUCTS).sum()
-    if repeats < RECOMPUTED * families.reindex(forward.index).isin(PRODUCTS).sum() or not repeats:
-        return []
-    return [_dropped(subject, rows, "kernels.csv: forward's kernels in backward's range")]
+    rows = backward[again & (backward["family"] != COLLECTIVE)]
+    repeats, products = (calls["family"].isin(PRODUCTS).sum() for calls in (rows, forward))
+    return [_dropped(subject, rows_of(rows))] if repeats >= max(RECOMPUTED * products, 1) else []

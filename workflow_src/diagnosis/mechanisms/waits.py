@@ -1,11 +1,11 @@
 """The host waits for the device to fetch a number, or for no reason at all."""
 
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization, ScaleGap
@@ -13,27 +13,13 @@ from workflow_src.diagnosis.copies_table import (
     SMALL_BYTES,
     TO_DEVICE,
     TO_HOST,
-    families_of_calls,
     leads,
-    own_rows,
     transfers,
 )
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import LOW, NUMBER
 from workflow_src.diagnosis.recording import SYNCHRONIZE
-
-SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
-"""Kernels that pick the elements of a mask, after the host has fetched how many there are; or the
-different ones of a tensor, before that."""
-
-SORTING = (
-    r"DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|adjacent_difference|"
-    r"scatter_kernel|arange|direct_copy"
-)
-"""Kernels by which torch.unique sorts a tensor and selects from it."""
-
-COUNTING = r"DeviceReduce"
-"""Kernels that count the elements of a mask."""
+from workflow_src.diagnosis.selections import SELECTING, selection_calls
 
 TRUTH_BYTES = 1
 """What a single truth takes, as isfinite(...).all() gives."""
@@ -52,14 +38,14 @@ def _numbers(subject: Subject) -> pd.DataFrame:
     every = subject.cached(transfers)
     small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0)
     found = every[(every["direction"] == TO_HOST) & small].copy()
-    own, family = own_rows(subject), families_of_calls(subject)
+    own, family, launched = rows_of(subject.own), subject.own["family"], subject.own["launched"]
     at = np.searchsorted(own, found["last"].to_numpy(dtype=np.int64))
-    after = [" ".join(subject.launched.reindex(own[n + 1 : n + 4])) for n in at.tolist()]
+    after = [" ".join(launched.iloc[n + 1 : n + 4]) for n in at.tolist()]
     selects = pd.Series(after, index=found.index, dtype=object).str.contains(SELECTING)
     before = np.searchsorted(own, found["call"].to_numpy(dtype=np.int64)) - 1
-    last = own[np.maximum(before, 0)]
-    computed = family.reindex(last).to_numpy() == "reduction"
-    selected = subject.launched.reindex(last).str.contains(SELECTING).to_numpy(dtype=bool)
+    last = np.maximum(before, 0)
+    computed = family.to_numpy()[last] == "reduction"
+    selected = matching(launched, SELECTING)[last]
     found["selected"] = selected & ~selects.to_numpy(dtype=bool)
     checks = (found["bytes"] == TRUTH_BYTES) & computed
     reason = np.select(
@@ -81,14 +67,8 @@ def _without(subject: Subject, fetched: pd.DataFrame, lead: Indices | None = Non
     parts = [fetched["call"].to_numpy(dtype=np.int64), waits, *([] if lead is None else [lead])]
     calls = np.sort(np.concatenate(parts))
     between = waits if lead is None else calls
-    return Found(
-        common_path(fetched["path_text"]),
-        subject.a_step(len(fetched)),
-        subject.ms_a_step(fetched["host_ns"].sum()),
-        subject.ms_a_step(fetched["device_ns"].sum()),
-        (DropCall(calls), DropGap(between)),
-        "waits.csv, copies.csv: the rows of this range, to the host",
-    )
+    changes, times = (DropCall(calls), DropGap(between)), fetched[["host_ns", "device_ns"]].sum()
+    return subject.found(common_path(fetched["path_text"]), len(fetched), changes, *times)
 
 
 def _places(fetched: pd.DataFrame) -> list[pd.DataFrame]:
@@ -109,28 +89,7 @@ def find_selections(subject: Subject) -> list[Found]:
     """The host waits for the size of what is selected: boolean indexing, nonzero, unique."""
     numbers = subject.cached(_numbers)
     places = _places(numbers[numbers.reason == SELECTION])
-    return [_without(subject, each, _selecting(subject, each)) for each in places]
-
-
-def _selecting(subject: Subject, fetched: pd.DataFrame) -> Indices:
-    """The calls that count and select around each number, or that sort and select before it."""
-    own = own_rows(subject)
-    launched = subject.launched.reindex(own)
-    sorts, selects, counts = (
-        launched.str.contains(pattern).tolist() for pattern in (SORTING, SELECTING, COUNTING)
-    )
-    rows: list[int] = []
-    for call, last, selected in fetched[["call", "last", "selected"]].itertuples(index=False):
-        at, end = np.searchsorted(own, [call, last]).tolist()
-        before, after = (sorts, []) if selected else (counts, selects[end + 1 :])
-        rows += range(at - _run(before[:at][::-1]), at)
-        rows += range(end + 1, end + 1 + _run(after))
-    return np.sort(own[rows])
-
-
-def _run(holds: list[bool]) -> int:
-    """How many hold before the first that doesn't."""
-    return sum(takewhile(bool, holds))
+    return [_without(subject, each, selection_calls(subject, each)) for each in places]
 
 
 @mechanism("number_of_each_tensor")
@@ -172,14 +131,14 @@ def _not_made(subject: Subject, sent: pd.DataFrame, place: Found) -> Found:
 @mechanism("synchronize")
 def find_synchronizations(subject: Subject) -> list[Found]:
     """The host waits for the device, and copies nothing."""
-    calls = subject.calls
-    after_copies = subject.cached(transfers)["wait"]
-    waits = calls[(calls["kind"] == SYNCHRONIZE) & ~calls["beside"]]
-    waits = waits[~waits.index.isin(after_copies)]
-    found = []
-    for each in _places(waits):
-        took = subject.ms_a_step((each["end_ns"] - each["start_ns"]).sum())
-        where, count = common_path(each["path_text"]), subject.a_step(len(each))
-        changes = (DropSynchronization(rows_of(each)),)
-        found.append(Found(where, count, took, 0.0, changes, "waits.csv: the rows of this range"))
-    return found
+    waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
+    waits = waits[~waits.index.isin(subject.cached(transfers)["wait"])]
+    return [
+        subject.found(
+            common_path(each["path_text"]),
+            len(each),
+            (DropSynchronization(rows_of(each)),),
+            (each["end_ns"] - each["start_ns"]).sum(),
+        )
+        for each in _places(waits)
+    ]
