@@ -305,7 +305,11 @@ def test_files_have_names_and_bad_ones_a_sentence(
     (tmp_path / "odd\udcff.json").touch()
     for patterns, fold, sentence in (
         (["*.json"], "", r"captures: odd\\udcff.json: a name that isn't UTF-8; rename it"),
-        (["other"], "", "'other' isn't a file, nor a folder that nsys exported, and as a pattern"),
+        (
+            ["other/"],
+            "",
+            r"nor a folder that nsys exported, .* none; for the files in it: other/\*",
+        ),
         (["b.json", "./b.json"], "", "captures: b.json and ./b.json have one name, b.json,"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
     ):
