@@ -202,6 +202,8 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
         ("number_as_loss", "the loss is of type float, not a scalar tensor"),
         ("loss_without_gradient", "the loss has no gradient"),
         ("elsewhere", "the model is on meta, and the device is cpu"),
+        ("of_another_model", "the optimizer has none of the model's parameters"),
+        ("leaving", "the function raised SystemExit: usage: train.py --data FOLDER"),
     ],
 )
 def test_a_bad_function_gets_one_sentence(function: str, said: str) -> None:

@@ -278,5 +278,18 @@ def too_large(device):
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
 
 
+def leaving(device):
+    raise SystemExit("usage: train.py --data FOLDER")
+
+
+def of_another_model(device):
+    others = nn.Linear(2, 2).parameters()
+    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss_of_sum, torch.optim.SGD(others))
+
+
+def loss_of_sum(model, x):
+    return model(x).sum()
+
+
 def elsewhere(device):
     return Workload(nn.Linear(2, 2, device="meta"), (), lambda model: model.weight.sum())

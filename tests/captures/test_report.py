@@ -88,7 +88,7 @@ SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
         ),
         (
             "profiler_step_cpu.json.gz", "", Where.PLACED, "",
-            [(Verdict.CANT_TELL, "hold no API call. What holds")],
+            [(Verdict.ON_A_CPU, "all but 45 % of a step")],
         ),
     ],
 )  # fmt: skip
@@ -306,7 +306,11 @@ def test_files_have_names_and_bad_ones_a_sentence(
     (tmp_path / "odd\udcff.json").touch()
     for patterns, fold, sentence in (
         (["*.json"], "", r"captures: odd\\udcff.json: a name that isn't UTF-8; rename it"),
-        (["other"], "", "'other' isn't a file, nor a folder that nsys exported, and as a pattern"),
+        (
+            ["other/"],
+            "",
+            r"nor a folder that nsys exported, .* none; for the files in it: other/\*",
+        ),
         (["b.json", "./b.json"], "", "captures: b.json and ./b.json have one name, b.json,"),
         ([], "(", "capture_fold: '\\(' is no regular expression"),
     ):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures.building import Export
+from tests.captures.building import Export, cpu_trace
 from tests.captures.test_report import loop
 from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
@@ -115,6 +115,21 @@ def test_each_verdict_and_its_status(
         "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv", "findings.csv",
         "host.csv",
     }  # fmt: skip
+
+
+def test_a_slow_loader_makes_steps_of_a_cpu_slower_whose_operators_take_the_same(
+    tmp_path: Path,
+) -> None:
+    folders = []
+    for name, loading_us in (("a", 100), ("b", 600)):
+        (tmp_path / name).mkdir()
+        given = ["--capture", str(cpu_trace(tmp_path / name, loading_us))]
+        tables.main([*given, "--output", str(tmp_path / name / "tables")])
+        folders.append(tmp_path / name / "tables")
+    found = compared(*folders)
+    assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
+    assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.5, 1.0))
+    assert found.profilers == ("torch", "torch")
 
 
 def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.captures.building import cpu_trace, tables_in
 from tests.diagnosis.test_recorded import COPY, LAUNCH, LENGTH, US, WAIT, Program
 from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.finding import Subject
@@ -50,3 +51,15 @@ def test_a_step_that_differs_is_told_by_what_it_takes_more(tmp_path: Path) -> No
     device = found[found["what"] == "device"]
     assert device[["step", "path"]].to_numpy().tolist() == [[2, "step"]]
     assert device[["ms", "median_ms"]].to_numpy() == pytest.approx(np.array([[0.31, 0.01]]))
+
+
+def test_on_a_cpu_time_without_an_operator_is_told_by_what_ran_before_and_after(
+    tmp_path: Path,
+) -> None:
+    found = tables_in(cpu_trace(tmp_path, 600), diagnosed=True)["gaps"]
+    loading = "ProfilerStep#*/enumerate(DataLoader)#iter.__next__"
+    assert found[["after_call", "before_call", "before_path"]].to_numpy().tolist() == [
+        ["aten::add_", "aten::stack", loading]
+    ]
+    # Before the first step no operator ran, so what its loader took is in no gap between two.
+    assert found["gap_ms"].tolist() == pytest.approx([2 * 0.6 / 3])

@@ -36,7 +36,16 @@ class Verdict(StrEnum):
     CANT_TELL = (
         "Nothing can be said of what is wrong: {why}. What holds a step up is told by calls that "
         "launch work, which nsys records with `-t cuda,nvtx` and torch.profiler with its activity "
-        "CUDA; a CPU has none."
+        "CUDA."
+    )
+    ON_A_CPU = (
+        "Savings aren't told on a CPU, which launches nothing. Operators run in all but {outside} "
+        "of a step; which ones stands below."
+    )
+    BETWEEN_OPERATORS = (
+        "Savings aren't told on a CPU, which launches nothing. In {outside} of a step no operator "
+        "runs, as Python computes or waits; the largest part of that, {gap} ms a step, comes after "
+        "{after} in {after_path} and before {before} in {before_path}."
     )
     NO_STEPS = (
         "Nothing can be said of what is wrong: no steps were found, for no outermost range with "
@@ -149,6 +158,7 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
         "plain_step": unlike.other if unlike else None,
         "problem": found.problem,
         "finding": Markup(finding) if finding else None,
+        **_outside(found),
         "tolerance": in_percent(REPLAYED_WITHIN),
         "few": str(FEW_STEPS),
         "steps": found.diagnosed.needs.few,
@@ -168,15 +178,31 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     }
 
 
+def _outside(found: Captured) -> Mapping[str, Cell]:
+    if found.work.outside is None:
+        return {}
+    gap, share = found.work.outside.gap, found.work.outside.share
+    if gap is None:
+        return {"outside": share}
+    places = {"after": gap.after, "after_path": gap.after_path}
+    places |= {"before": gap.before, "before_path": gap.before_path}
+    return {"outside": share, "gap": gap.ms, **places}
+
+
 def _verdict(found: Captured) -> Verdict:
     """The first of these that holds."""
     diagnosed = found.diagnosed
+    # Operators stand also where a GPU's calls were recorded without its kernels.
+    on_cpu = not diagnosed.steps and NO_KERNELS not in found.noted
+    outside = found.work.outside if on_cpu else None
     verdicts = {
         Verdict.UNREADABLE: found.problem is not None,
         Verdict.NO_WORK: not found.work.total.number,
         Verdict.NO_RANGES: found.work.whole,
         Verdict.NOT_NAMED: "no step" in found.noted,
         Verdict.NO_STEPS: not found.steps_found,
+        Verdict.BETWEEN_OPERATORS: outside is not None and outside.gap is not None,
+        Verdict.ON_A_CPU: outside is not None,
         Verdict.CANT_TELL: not diagnosed.steps,
         Verdict.TOO_FEW_STEPS: diagnosed.misunderstood is not None
         and diagnosed.needs.few is not None,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.capture_report.cpu_result import Outside, outside_operators
 from workflow_src.capture_report.diagnosis_result import Diagnosed, Tables, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
 from workflow_src.capture_report.shown import FIRST, by_process, cells_of, most, text_of
@@ -51,7 +52,8 @@ class Leader:
 class Work:
     """What a capture's work takes, in ms; `whole`: no ranges count, so that all is in one row.
 
-    takes: whether it is device time, or that of operators.
+    takes: whether it is device time, or that of operators; outside: on a CPU, what passes beside
+    these in steps.
     """
 
     total: Value
@@ -60,6 +62,7 @@ class Work:
     takes: str
     whole: bool
     leader: Leader | None
+    outside: Outside | None
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,9 @@ def _work(tables: Tables, every: pd.DataFrame) -> Work:
         for kind in ("total", "placed", "unplaced")
     )
     whole, leader = not every["ranges"].iloc[0], _leader(tables["paths"], total)
-    return Work(total, placed, unplaced, _takes(tables), whole, leader)
+    takes = _takes(tables)
+    outside = outside_operators(tables) if takes is OPERATORS else None
+    return Work(total, placed, unplaced, takes, whole, leader, outside)
 
 
 def _takes(tables: Tables) -> str:

@@ -6,7 +6,7 @@ didn't spend in operators that it called.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,9 @@ COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>
 FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
 
 
+BY_TORCH = Recording("torch")
+
+
 @dataclass(frozen=True)
 class _Done:
     """Device work as rows; how many numbers of launches several processes share, and how many
@@ -60,7 +63,7 @@ class _Done:
     rows: dict[str, object]
     shared: int = 0
     reused: int = 0
-    recording: Recording = field(default_factory=Recording)
+    recording: Recording = BY_TORCH
 
 
 def read(path: Path) -> Capture:

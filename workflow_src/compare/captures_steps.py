@@ -49,9 +49,12 @@ def compare_steps(a: Tables, b: Tables, fewest: int) -> StepsCompared:
     parts, findings, host = (
         by_change(beside(*map(read, both))) for read in (_parts, _findings, _host)
     )
-    step_ms = float(parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"].sum())
+    time = _time(both, fewest)
+    # On a CPU, which launches nothing, steps have no parts.
+    recorded = parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"]
+    step_ms = float(recorded.sum()) if len(recorded) or time is None else time.a_ms
     return StepsCompared(
-        time=_time(both, fewest),
+        time=time,
         parts=parts,
         findings=findings.assign(kind=_kinds(findings)),
         host=host[host["change_ms"].abs() > LEAST * step_ms].reset_index(drop=True),

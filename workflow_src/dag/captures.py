@@ -169,9 +169,10 @@ def captures_of(
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
         if glob.has_magic(pattern) or not any(found.values()):
+            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * Path(pattern).is_dir()
             raise ConfigError(
                 f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
-                "pattern fits none"
+                f"pattern fits none{inside}"
             )
         found[pattern] = [pattern]
     files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)

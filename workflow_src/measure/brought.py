@@ -52,7 +52,7 @@ def blamed(case: AnyCase, what: str) -> Iterator[None]:
         yield
     except StageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         where = case.brought_code
         if not where or out_of_memory(error):
             raise
@@ -62,7 +62,7 @@ def blamed(case: AnyCase, what: str) -> Iterator[None]:
         raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
 
 
-def in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
     """An exception's kind and what it says, shortened."""
     said = " ".join(str(error).split())[:MOST_SAID]
     said += NO_GPU_FOR_TRITON if TRITON_LACKS_DRIVER in said else ""
@@ -103,7 +103,7 @@ def function_of(where: str) -> Callable[..., Any]:
     sys.path.insert(0, str(file.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if out_of_memory(error):
             raise
         said = f"importing the file raised {in_words(error)}{place_of(where, error)}"
@@ -162,7 +162,18 @@ def _checked(case: Brought, found: Any) -> Workload:
     places = {each.device.type for each in model.parameters()} - {case.device}
     if places:
         raise wrong(where, f"the model is on {places.pop()}, and the device is {case.device}")
+    if optimizer is not None and not _updates(optimizer, model):
+        raise wrong(
+            where, "the optimizer has none of the model's parameters, so no step changes it"
+        )
     return Workload(model, tuple(batch), loss, optimizer)
+
+
+def _updates(optimizer: Optimizer, model: nn.Module) -> bool:
+    """Whether an optimizer has a parameter of a model, or the model has none that needs it."""
+    needed = {id(each) for each in model.parameters() if each.requires_grad}
+    given = {id(each) for group in optimizer.param_groups for each in group["params"]}
+    return not needed or not needed.isdisjoint(given)
 
 
 def batch_size(batch: Iterable[Any]) -> dict[str, int]:

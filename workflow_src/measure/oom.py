@@ -37,7 +37,7 @@ def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     return {"status": "oom", "reason": reason}
 
 
-def out_of_memory(error: Exception) -> str:
+def out_of_memory(error: BaseException) -> str:
     """What an allocator of torch says when memory has run out; empty for any other error."""
     if isinstance(error, torch.OutOfMemoryError):
         return " ".join(str(error).split()).split(". ")[0]

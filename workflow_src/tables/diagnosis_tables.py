@@ -1,7 +1,8 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
-All values are per step. Of a process without steps, or without API calls in them, only the table
-`diagnoses` has a row, which says so.
+All values are per step. Of a process without steps, or without API calls in them, the table
+`diagnoses` has a row that says so; on a CPU, whose work is operators, `gaps` and `step_times` have
+rows, too.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
+from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
@@ -101,7 +103,11 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        return {"diagnoses": pd.DataFrame([{"process": process, "problem": str(error)}])}
+        tables = {
+            "diagnoses": pd.DataFrame([{"problem": str(error)}]),
+            **cpu_steps(attributed, process),
+        }
+        return {name: table.assign(process=process) for name, table in tables.items()}
     diagnosis, problem = _diagnosed(subject, plain_ns)
     plain = plain_ns is not None and problem is None and diagnosis.understood
     tables = {
