@@ -49,11 +49,20 @@ EXECUTORS = {"slurm": "main", "cluster-generic": "second"}
 OLD = "third"
 """The partition of Snakemake 7's story."""
 
+TABLES = ("results/smoke/tables/kernels.csv", "results/smoke/tables/ceilings.csv")
 TARGETS = {
-    "slurm": ("report.md",),
-    "cluster-generic": ("results/smoke/tables/kernels.csv", "results/smoke/tables/ceilings.csv"),
+    "slurm": (*TABLES, "results/smoke/answers/a.md", "results/smoke/figures/forward_time.svg"),
+    "cluster-generic": TABLES,
 }
-"""What the last run of each makes: answers and figures, which are no jobs, one alone."""
+"""What the last run of each makes: an answer and a figure, which are no jobs, one alone."""
+
+FAULTS = {
+    "slurm": ("canceled", "limit", "preempted", "failing"),
+    "cluster-generic": ("canceled", "preempted"),
+}
+"""What happens to the measurements of each: what its plugin, or the script of its profile, tells
+apart. Both kinds that the script knows are here; which states it takes for which is tested alone.
+"""
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 CAPTURE = "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"
@@ -77,9 +86,13 @@ def options(executor: str) -> list[str]:
     return [*profile, *quick, *polls, "--config", *SUITE, *CLUSTER]
 
 
+STOPS = {"before SIGINT", "before SIGKILL"}
+"""Moments at which what is queued or running is stopped."""
+
+
 @dataclass(frozen=True)
 class Story:
-    """A run that was interrupted, and killed; then one whose measurements met a fault each."""
+    """A run that was interrupted, or killed; then one whose measurements met a fault each."""
 
     project: Project
     nodes: list[str]
@@ -95,7 +108,7 @@ class Story:
 
     @property
     def of_the_last_run(self) -> list[Job]:
-        stopped = {**self.queues["before SIGINT"], **self.queues["before SIGKILL"]}
+        stopped = {n for moment in STOPS & self.queues.keys() for n in self.queues[moment]}
         return [job for job in self.jobs if job.number not in stopped]
 
     def seen_by(self, job: Job) -> tuple[str, str]:
@@ -121,7 +134,7 @@ def tell(executor: str, folder: Path) -> Story:
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(project.run, *TARGETS[executor], *EVENTS, *options(executor))
         wait_in_run(run, lambda: len(held.started()) == 5, "its five measurements")
-        provoke(story, held)
+        provoke(executor, story, held)
         held.release()
         run.result()
     story.jobs.extend(ended_jobs(project.folder))
@@ -137,11 +150,13 @@ def in_partition(partition: str, folder: Path) -> dict[str, str]:
 
 
 def stop(executor: str, story: Story, held: FirstRuns) -> None:
-    """Interrupt a run with one job running and one queued, and kill the next."""
+    """Interrupt a run with one job running and one queued; of one executor, kill the next."""
     project = story.project
     with drained(story.nodes[2]):
         stop_with(signal.SIGINT, executor, story, held)
         wait_until(lambda: not queue(project.folder), "the end of the interrupted jobs")
+        if executor != "slurm":
+            return
         held.again()
         stop_with(signal.SIGKILL, executor, story, held)
         story.queues["after SIGKILL"] = queue(project.folder)
@@ -171,33 +186,44 @@ def stop_with(number: signal.Signals, executor: str, story: Story, held: FirstRu
         story.printed[number.name] = run.result()
 
 
-def provoke(story: Story, held: FirstRuns) -> None:
-    """Let a fault happen to each benchmark and capture; of all others slurmd dies and comes back.
-
-    It does so when all have begun: a step that slurmd is just launching when it dies fails.
-    """
+def provoke(executor: str, story: Story, held: FirstRuns) -> None:
+    """Let its faults happen to the measurements, each to one of its own."""
     folder, (first, preempted, failing) = story.project.folder, story.nodes
-    story.queues["before slurmd died"] = queue(folder)
-    with slurmd_killed(first):
-        pass
-    story.queues["after slurmd came back"] = queue(folder)
     by_limit = {limit: number for number, limit in queue(folder, what="%l").items()}
-    story.faults["canceled"], story.faults["limit"] = by_limit["9:00"], by_limit["8:00"]
-    story.faults["preempted"], story.faults["failing"] = job_on(preempted), job_on(failing)
-    on_failing = [run for run in held.started() if run.is_of(story.faults["failing"])]
+    numbers = {"canceled": by_limit["9:00"], "limit": by_limit["8:00"]}
+    numbers |= {"preempted": job_on(preempted), "failing": job_on(failing)}
+    story.faults.update((fault, numbers[fault]) for fault in FAULTS[executor])
+    if "failing" in story.faults:
+        restart_slurmd(first, story)
     ask("scancel", story.faults["canceled"])
-    # Slurm then looks after its limit, which it does twice a minute, and finds it reached.
-    end_now(story.faults["limit"])
+    if "limit" in story.faults:
+        # Slurm then looks after its limit, which it does twice a minute, and finds it reached.
+        end_now(story.faults["limit"])
     take_every_gpu(preempted)
-    with slurmd_killed(failing):
-        set_node(failing, "State=DOWN", "Reason=test")
-        job = story.faults["failing"]
-        wait_until(lambda: has_run(job, "NODE_FAIL"), "NODE_FAIL")
-        story.orphans.extend(run for run in on_failing if run.is_running)
-    wait_until(lambda: not any(orphan.is_running for orphan in story.orphans), "their end")
+    if "failing" in story.faults:
+        fail(failing, story, held)
     start_again(story.faults["preempted"])
+
+
+def restart_slurmd(node: str, story: Story) -> None:
+    """Let slurmd die and come back when all jobs have begun: a step that it just launches fails."""
+    story.queues["before slurmd died"] = queue(story.project.folder)
+    with slurmd_killed(node):
+        pass
+    story.queues["after slurmd came back"] = queue(story.project.folder)
+
+
+def fail(node: str, story: Story, held: FirstRuns) -> None:
+    """Let a node fail, and start its job elsewhere."""
+    job = story.faults["failing"]
+    runs = [run for run in held.started() if run.is_of(job)]
+    with slurmd_killed(node):
+        set_node(node, "State=DOWN", "Reason=test")
+        wait_until(lambda: has_run(job, "NODE_FAIL"), "NODE_FAIL")
+        story.orphans.extend(run for run in runs if run.is_running)
+    wait_until(lambda: not any(orphan.is_running for orphan in story.orphans), "their end")
     # Not where it failed: slurmd goes on to end what is left of it there, and what it finds of it.
-    start_again(story.faults["failing"], f"ExcNodeList={failing}", "MinMemoryNode=2000")
+    start_again(job, f"ExcNodeList={node}", "MinMemoryNode=2000")
 
 
 def take_every_gpu(node: str) -> None:

@@ -89,6 +89,7 @@ class Sample:
     """By phase, in which some activity ran; without any, there are no rows of ledger.csv."""
     products: Mapping[str, list[Product]] = field(default_factory=dict)
     """By phase; without any, there are no rows of products.csv."""
+    optimizer: str = "adamw"
     execution: str = "eager"
 
     @property
@@ -102,7 +103,7 @@ class Sample:
     def front(self) -> dict[str, Any]:
         """The case columns."""
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
-        return asdict(CaseKey(*values, "adamw", self.device, self.execution))
+        return asdict(CaseKey(*values, self.optimizer, self.device, self.execution))
 
     def ran(self, phase: str) -> bool:
         """Whether the phase has measurements."""

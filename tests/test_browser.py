@@ -179,10 +179,8 @@ def test_no_table_is_wider_than_printed_paper(open_page, scripts):
     assert page.evaluate(TOO_WIDE) == 0
 
 
-# What is parsed while a frame is drawn moves a table's columns; what scripts move comes after that.
 SHIFTS = """new PerformanceObserver((seen) => seen.getEntries().forEach((each) => {
-  const { domInteractive } = performance.getEntriesByType("navigation")[0];
-  if (each.startTime >= domInteractive) window.shifts = (window.shifts ?? 0) + each.value;
+  window.shifts = (window.shifts ?? 0) + each.value;
 })).observe({ type: "layout-shift", buffered: true })"""
 # To the end, with time for what is done near the screen. Resolves to the page's height before.
 READ_ALL = """async () => {

@@ -9,7 +9,7 @@ import pytest
 
 from workflow_src.common.environment import POWER_CAP
 from workflow_src.measure import clock_readings
-from workflow_src.tables.case_tables import doubts
+from workflow_src.tables.machine import doubts
 from workflow_src.tables.timings import timings
 
 FAST, SLOW = [1980, 400.0, []], [1500, 700.0, [POWER_CAP]]

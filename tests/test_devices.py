@@ -24,7 +24,7 @@ from workflow_src.common.devices import hold, hold_several
 from workflow_src.measure import neighbors
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.progress import observed, said
-from workflow_src.tables.case_tables import doubts
+from workflow_src.tables.machine import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")
 

@@ -17,7 +17,7 @@ from workflow_src.common import environment as columns
 from workflow_src.measure import machine
 from workflow_src.measure.alone import measured_alone
 from workflow_src.plan import drift
-from workflow_src.tables import case_tables
+from workflow_src.tables import machine as machine_tables
 from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one
 
 H200 = {"gpu": "H200", "torch": "2.13"}
@@ -97,7 +97,8 @@ def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
     assert found["environment"]["host_id"] == host
     gpu = found["environment"] | {"device_name": "GPU-1"}
     tables = [
-        case_tables.environment(each, "torch 2") for each in (found, found | {"environment": gpu})
+        machine_tables.environment(each, "torch 2")
+        for each in (found, found | {"environment": gpu})
     ]
     assert tables[0]["gpu_id"].tolist() == [""] and len(tables[1]["gpu_id"][0]) == 8
     table = tables[0].to_csv()

@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 WAITS = {0.2: "a fifth"}[round(1 - thresholds.WAITS_BELOW, 2)]
 MATCH = in_percent(thresholds.MATCH_WITHIN)
 FULLY = in_percent(thresholds.WORKING_FULLY)
+NEARLY = f"works for {in_percent(thresholds.NEARLY_ALL_DEVICE)} of the plain time or more"
+USUAL = f"or {thresholds.LAUNCH_BOUND_BELOW_NS / 1000:g} us where"
 DEVICE = in_percent(change.DEVICE_BEYOND)
 HOST = f"by more than {in_percent(captures_steps.LEAST)} of"
 REPLAYED = f"within {in_percent(thresholds.REPLAYED_WITHIN)};"
@@ -29,6 +31,8 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (FULLY, "report_templates/studies/accounting.md.j2"),
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
+        (NEARLY, "docs/glossary.md"),
+        (USUAL, "docs/glossary.md"),
         (DEVICE, "report_templates/compare.md.j2"),
         (DEVICE, "report_templates/compare_captures.md.j2"),
         (HOST, "report_templates/compare_captures.md.j2"),

@@ -18,7 +18,7 @@ from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import ConfigError, load
 from workflow_src.plan.suites import make_plan
-from workflow_src.tables.case_tables import doubts, environment
+from workflow_src.tables.machine import doubts, environment
 from workflow_src.tables.timings import timings
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")

@@ -19,8 +19,9 @@ from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import TraceError
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import CaseCapture
-from workflow_src.tables.case_tables import capture_table, doubts, kernels_table
+from workflow_src.tables.case_tables import capture_table, kernels_table
 from workflow_src.tables.join import join_all
+from workflow_src.tables.machine import doubts
 
 
 def case(name: str) -> dict[str, Any]:

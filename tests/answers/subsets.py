@@ -14,7 +14,7 @@ import pandas as pd
 
 from workflow_src.answers.tables import OF_THE_MACHINE, Tables, empty_table, read_table
 from workflow_src.common.case import CASE_COLUMNS, PHASES
-from workflow_src.common.study_table import read_study
+from workflow_src.common.read_table import read_study
 from workflow_src.common.table_schema import columns
 
 ROOT = Path(__file__).parent.parent.parent

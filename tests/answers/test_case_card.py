@@ -96,7 +96,7 @@ def test_a_card_says_of_kernels_and_parts_in_one_cell_what_one_would_combine(
     tables = read(tmp_path, SHORT)
     tables.frames["remedies"] = pd.DataFrame([guess | {"remedies": "sdpa"}])
     said = {name: cells[0] for name, cells in rows(tables).items()}
-    assert said[LAUNCHES] == "no; 122 / 30.0; 100 %"
+    assert said[LAUNCHES] == "no; 122 / 30; 100 %"
     top = "void gemm_long_name, matrix product: 24, 60 %"
     assert said[TOP] == f"{top}; with backward: another, gemm_backward"
     both = "gemm_backward, matrix product: 48, 60 %"
@@ -104,13 +104,13 @@ def test_a_card_says_of_kernels_and_parts_in_one_cell_what_one_would_combine(
     saved = "sdpa \N{ALMOST EQUAL TO} 25 %\N{SUPERSCRIPT ONE}"
     assert said[LARGEST] == f"softmax: 3.00, 30 % ({saved}); norms: 0.0500, 0.5 %"
     assert said[SOFTMAX] == "3.00 / 6.00 = 0.50 x; 0.10 x"
-    assert said["with sdpa"] == "predicted 9.00 (8.00 to 10.0); 25 %"
+    assert said["with sdpa"] == "predicted 9.0 (8.00 to 10.0); 25 %"
 
 
 def test_a_phase_of_short_kernels_is_launch_bound_where_the_device_waits(tmp_path: Path) -> None:
     """1.2 ms of 98 kernels are 12.2 us each, below 30: in 12 ms it waits, in 1.25 it doesn't."""
     busy = Sample().times_ms | {"forward": (12.6, 1.2, 12.3)}
-    for plain, expected in ((12.0, "yes; 12.2 / 30.0; 10 %"), (1.25, "no; 12.2 / 30.0; 96 %")):
+    for plain, expected in ((12.0, "yes; 12.2 / 30; 10 %"), (1.25, "no; 12.2 / 30; 96 %")):
         median = Sample().median_ms | {"forward": plain}
         tables = read(tmp_path / str(plain), Sample(times_ms=busy, median_ms=median))
         assert rows(tables)[LAUNCHES][0] == expected

@@ -180,7 +180,7 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
 def test_without_steps_the_ranges_that_repeat_are_listed(
     recorded: Callable[[str, str], Path],
 ) -> None:
-    listed = captured("graph", read_tables(recorded("graph.json.gz", ""))).candidates
+    listed = captured("graph", read_tables(recorded("graph.json.gz", ""))).tables["candidates"]
     assert len(listed) and all(cell.number > 1 for cell in listed["times"])
 
 
@@ -220,8 +220,9 @@ def test_ranks_are_apart_and_waiting_for_each_other_is_communication(
     recorded: Callable[[str, str], Path],
 ) -> None:
     of = captured("ddp", read_tables(recorded(DDP, "")))
-    assert len(of.processes) == 2 and set(of.paths["process"]) == set(of.processes["process"])
-    first = of.families.iloc[0]
+    processes, paths = (of.tables[name]["process"] for name in ("processes", "paths"))
+    assert len(processes) == 2 and set(paths) == set(processes)
+    first = of.tables["families"].iloc[0]
     assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
         49.7, 0.01
     )

@@ -83,8 +83,8 @@ def test_conditions_are_counted_and_hosts_compared(read):
     slow = {"host_launch_us_before": 9.0, "host_launch_us_after": 6.0, "throttled": "power cap"}
     run = read(Sample(environment=speed), Sample(context=256, environment=slow))
     assert result(run, "device throttled") == f"1 of 2: small-ctx256-fp32 {BEYOND}"
-    assert result(run, "host's speed") == f"1.500 x {BEYOND}"
-    assert result(run, "host's speed before a case") == f"2.2 x {BEYOND}"
+    assert result(run, "host's speed") == f"1.5 x {BEYOND}"
+    assert result(run, "a launch on the host before a case") == f"2.2 x {BEYOND}"
 
 
 def test_each_check_says_which_answers_it_touches(read):
@@ -92,7 +92,7 @@ def test_each_check_says_which_answers_it_touches(read):
     environment = {"host_launch_us_before": 4.0, "host_launch_us_after": 9.0, "throttled": "heat"}
     table = trust(read(Sample(environment=environment))).table
     touched = dict(zip(table["check"], table.iloc[:, -1], strict=True))
-    assert touched["device throttled; cases"] == "all answers, of these cases"
+    assert touched["device throttled; cases"].startswith("all answers, of these cases")
     assert touched["host's speed after a case against before, at most"].endswith(
         "(a), (d)'s rates, (f)"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.published import run_of
-from workflow_src.common.study_table import read_study
+from workflow_src.common.read_table import read_study
 
 ROOT = Path(__file__).parent.parent.parent
 STATUSES = ("oom", "skipped", "failed", "not_supported")

@@ -12,7 +12,7 @@ from tests.studies.subsets import ROOT, recorded, subset
 from workflow_src.paper.drawing import svg
 from workflow_src.paper.texts import Texts
 from workflow_src.studies.registry import REGISTRY
-from workflow_src.studies.section import StudyTables, section
+from workflow_src.studies.section import section
 from workflow_src.studies.study import STUDIES
 
 LINES, WORDS = 20, 45
@@ -22,7 +22,7 @@ EMPTY_TABLE = re.compile(r"^\|[:\-| ]+\|\n(?!\|)", re.MULTILINE)
 def written(study: str, table: pd.DataFrame, seed: int = 0) -> Texts:
     """A section as its stage writes it, with ceilings in two of three runs."""
     ceilings = recorded("ceilings") if seed % 3 else pd.DataFrame()
-    tables = StudyTables(table, ceilings)
+    tables = (table, ceilings)
     return section(study, "figure.svg").texts(tables, ROOT / "report_templates")
 
 

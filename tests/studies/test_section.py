@@ -120,7 +120,7 @@ def test_conditions_are_printed_only_where_they_disturb() -> None:
     host = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0, "median_ms": 1.0}
     rows = table(host | {"profiler_stayed": True})
     fusion = section.section("fusion", "f.svg")
-    said = fusion.texts(section.StudyTables(rows, pd.DataFrame()), templates).markdown
+    said = fusion.texts((rows, pd.DataFrame()), templates).markdown
     assert "Unsteady host: 6.00 to 9.00 us" in said and "slows launches: p." in said
-    calm = fusion.texts(section.StudyTables(table({}), pd.DataFrame()), templates).markdown
+    calm = fusion.texts((table({}), pd.DataFrame()), templates).markdown
     assert "Unsteady" not in calm and "slows launches" not in calm

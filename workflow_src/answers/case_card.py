@@ -18,6 +18,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
+from workflow_src.common.remedies import GRAPH
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import (
     Cell,
@@ -151,8 +152,10 @@ def _pairs(tables: Tables, times: PhaseTimes) -> Cell:
 
 def _replayed(found: OfPhase) -> Cell:
     """The replay's time where no saving of it was measured, or why there is none."""
-    graph = found.by(("graph",))
-    known = graph is not None and graph.measured
+    known = any(
+        each.remedies == (GRAPH,) and each.measured and not each.known.studied
+        for each in found.savings
+    )
     return None if known else found.times.replayed or _replay_state(found.times)
 
 

@@ -104,7 +104,7 @@ def _part(whole: Pass, name: str, found: OfPhase) -> Cell:
 
 def _saved(remedies: Iterable[str], found: OfPhase) -> Iterable[Cell]:
     """What single remedies are known to save of the phase."""
-    return (cells.share(saving) for each in remedies if (saving := found.by((each,))))
+    return (cells.share(saving) for each in remedies if (saving := found.by(each)))
 
 
 def _softmax(tables: Tables, case: CaseKey) -> Cell:

@@ -84,7 +84,7 @@ class Environment:
     def changed(self) -> Value | None:
         """How many times as long something took on the host after a process as before it, or the
         other way around, at most; of older tables, of the medians of all processes."""
-        return self.value("host_change_most", "near_one") or _most(
+        return self.value("host_change_most", "times") or _most(
             [self._change(name) for name in HOST_SPEEDS]
         )
 
@@ -126,7 +126,7 @@ class Environment:
         if before is None or after is None or not min(before.number, after.number) > 0:
             return None
         low, high = sorted((before.number, after.number))
-        return computed(high / low, "near_one", f"{name}: the longer / the shorter", before, after)
+        return computed(high / low, "times", f"{name}: the longer / the shorter", before, after)
 
 
 def power_limited(share: Value | None) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workflow_src.answers.tables import Tables
-from workflow_src.answers.times import PhaseTimes
+from workflow_src.answers.times import PhaseTimes, phase_times
+from workflow_src.common.case import PHASES
 from workflow_src.paper.value import Value, cell_of, computed, median, ratio
 
 
@@ -34,6 +35,13 @@ def spread_of(times: Iterable[PhaseTimes]) -> Spread | None:
     below = median(_off(each, each.plain, each.fastest) for each in several)
     above = median(_off(each, each.slowest, each.plain) for each in several)
     return Spread(below, above) if below and above else None
+
+
+def spread_of_run(tables: Tables) -> Spread | None:
+    """The same of all phases of a run, made once."""
+
+    phases = ((case, phase) for case in tables.cases for phase in PHASES)
+    return tables.cached("spread", lambda: spread_of(phase_times(tables, *each) for each in phases))
 
 
 def _beyond(times: PhaseTimes) -> float:

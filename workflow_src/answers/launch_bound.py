@@ -14,9 +14,8 @@ from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, NEARLY_ALL_DEVICE
 from workflow_src.common.units import NS_PER_US, US_PER_MS
-from workflow_src.paper.value import Cell, Joined, Value, computed, ratio
+from workflow_src.paper.value import Cell, Joined, Rounded, Value, computed, ratio
 
-NEARLY = Value(NEARLY_ALL_DEVICE, "share", ())
 USUAL = Value(LAUNCH_BOUND_BELOW_NS / NS_PER_US, "us", ())
 
 FEWEST_EACH = 10
@@ -25,20 +24,19 @@ FEWEST_EACH = 10
 
 @dataclass(frozen=True)
 class Limit:
-    """The device time per kernel, in us, below which a phase is launch-bound.
-
-    nearly: from this share of the plain time on, the device works for nearly all of it. usual: the
-    limit of runs that can't tell.
-    """
+    """The device time per kernel, in us, below which a phase is launch-bound."""
 
     us: Value
-    nearly: Value = NEARLY
-    usual: Value = USUAL
 
     @property
     def origin(self) -> str:
         """Whether the run's own phases tell the limit, in words."""
-        return "the usual limit" if self.us == self.usual else "the run's own limit"
+        return "the usual limit" if self.us == USUAL else "the run's own limit"
+
+    @property
+    def told(self) -> Rounded:
+        """The limit in two digits: other processes would tell it otherwise."""
+        return Rounded(self.us)
 
     def bound(self, kernel_us: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""
@@ -46,7 +44,7 @@ class Limit:
 
 
 def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
-    """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31.0; 29 %".
+    """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31; 29 %".
 
     It is if its device time per kernel is below the limit and the device waits. On a CPU, which
     launches nothing, only the share of the plain time is there.
@@ -56,7 +54,7 @@ def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
         return us or times.working
     below = tables.cached("launch_bound_limit", partial(limit, tables))
     said = "yes" if below.bound(us) and times.waits else "no"
-    return Joined((said, Joined((us, below.us), " / "), times.working), "; ")
+    return Joined((said, Joined((us, below.told), " / "), times.working), "; ")
 
 
 def kernel_us(tables: Tables, times: PhaseTimes) -> Value | None:

@@ -27,10 +27,11 @@ def left_out(tables: Tables, states: Mapping[CaseKey, str]) -> pd.DataFrame:
     """A row per reason: in how many of all cases it holds, and in which; empty without any.
 
     states: "ok" for a case that is counted, or else why it isn't: a key of words.STATES, or words.
+    A case of which nothing was measured has no row: the opening counts it, and tables say so.
     """
     why: dict[str, list[str]] = {}
     for case, state in states.items():
-        if state != "ok":
+        if state != "ok" and _was_measured(tables, case):
             why.setdefault(words.STATES.get(state, state), []).append(case.case)
     every = _count(tables, [case.case for case in states])
     lines = [
@@ -38,6 +39,12 @@ def left_out(tables: Tables, states: Mapping[CaseKey, str]) -> pd.DataFrame:
         for reason, names in why.items()
     ]
     return pd.DataFrame(lines, columns=["why", "cases", "which"], dtype="object")
+
+
+def _was_measured(tables: Tables, case: CaseKey) -> bool:
+    """Whether there is a time or a capture of a case, or a reason why there is none."""
+    timed = tables.of("timings", case.case)["status"]
+    return bool((timed != "not_measured").any()) or len(tables.of("captures", case.case)) > 0
 
 
 def _count(tables: Tables, names: Sequence[str]) -> Value:

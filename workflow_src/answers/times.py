@@ -92,8 +92,8 @@ class PhaseTimes:
 
     @property
     def alone(self) -> bool:
-        """Whether one process alone timed it and was profiled."""
-        return self.matches is not None and self.processes == 1
+        """Whether it is compared with the profiled step by one process alone."""
+        return self.overhead is not None and self.processes == 1
 
     @property
     def power_limited(self) -> bool:
@@ -132,11 +132,6 @@ class PhaseTimes:
     def longer(self) -> Value | None:
         """The same by the captured steps alone, whose process is another."""
         return _beyond_1(ratio(self.profiled, self.plain, "change")) if self.comparable else None
-
-    @property
-    def matches(self) -> bool | None:
-        """Whether the profiled time is the plain one; None where they can't be compared."""
-        return None if self.overhead is None else abs(self.overhead.number) <= MATCH_WITHIN
 
     @property
     def saved(self) -> Value | None:

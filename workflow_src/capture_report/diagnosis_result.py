@@ -17,6 +17,7 @@ from workflow_src.common.table_schema import columns
 from workflow_src.common.thresholds import RECORDED_BEYOND, SETS_THE_PACE
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.finding import MECHANISMS
+from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Value, rows_of
 from workflow_src.placing.updates import BETWEEN_UPDATES
 
@@ -57,19 +58,21 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Misunderstood:
-    """The time of a step by the model, and the recorded one, where they are too far apart."""
-
-    replayed: Value
-    recorded: Value
-
-
-@dataclass(frozen=True)
-class Unlike:
-    """The time of a step as recorded, and the plain one, where they are far apart."""
+class Apart:
+    """The time of a step as recorded, and by the model or plain, where they are far apart."""
 
     recorded: Value
-    plain: Value
+    other: Value
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, other: str) -> "Apart | None":
+        """The times of the first process, if there is one, the other in this column."""
+        source = (rows_of("diagnoses", rows[:1]),)
+        for row in records(rows[:1]):
+            return cls(
+                *(Value(float(row[name]), "ms", source, name) for name in ("recorded_ms", other))
+            )
+        return None
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class Diagnosed:
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; unlike: if the recording is unlike the plain step;
+    headline: of the finding that is said first; misunderstood: if the model is far from what was
+    recorded; unlike: if that is from the plain step;
     needs: which notes the tables need; tables: those that the report shows, by the names of their
     CSVs, and ACCOUNT.
     """
@@ -106,8 +110,8 @@ class Diagnosed:
     plain: bool
     problem: str | None
     headline: str | None
-    misunderstood: Misunderstood | None
-    unlike: Unlike | None
+    misunderstood: Apart | None
+    unlike: Apart | None
     needs: Needs
     tables: Tables
 
@@ -119,6 +123,9 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
     findings = ordered(tables["findings"])
     of_steps = {ACCOUNT: known[known["step_ms"].notna()], "diagnoses": known}
     off = known[~known["understood"].astype(bool)]
+    longer = known["plain"].astype(bool) & (
+        known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"]
+    )
     shown = {
         "findings": finding_rows(findings, several),
         "smaller": smaller_rows(tables["smaller"], several),
@@ -133,8 +140,8 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         plain=bool(known["plain"].astype(bool).any()),
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
         headline=str(findings["headline"].iloc[0]) if len(findings) else None,
-        misunderstood=_misunderstood(off) if len(off) else None,
-        unlike=_unlike(known),
+        misunderstood=Apart.of(off, "replayed_ms"),
+        unlike=Apart.of(known[longer], "step_ms"),
         needs=_needs(known, findings, tables["steps"]),
         tables=shown,
     )
@@ -156,33 +163,9 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
     )
 
 
-def _unlike(known: pd.DataFrame) -> Unlike | None:
-    """Of the first process whose recorded step is many times as long as its plain one."""
-    plain = known["plain"].astype(bool)
-    rows = known[plain & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])][:1]
-    if rows.empty:
-        return None
-    source = rows_of("diagnoses", rows)
-    recorded, plain_ms = (
-        Value(float(rows[name].iloc[0]), "ms", (source,), name)
-        for name in ("recorded_ms", "step_ms")
-    )
-    return Unlike(recorded, plain_ms)
-
-
 def _steps_of(rows: pd.DataFrame) -> Value:
     """How many steps the first of some processes has."""
     return Value(int(rows["steps"].iloc[0]), "count", (rows_of("diagnoses", rows[:1]),), "steps")
-
-
-def _misunderstood(rows: pd.DataFrame) -> Misunderstood:
-    """Of the first process that isn't understood."""
-    source = rows_of("diagnoses", rows[:1])
-    replayed, recorded = (
-        Value(float(rows[f"{name}_ms"].iloc[0]), "ms", (source,), f"{name}_ms")
-        for name in ("replayed", "recorded")
-    )
-    return Misunderstood(replayed, recorded)
 
 
 def _table(rows: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:

@@ -7,10 +7,11 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.diagnosis_result import FEW_STEPS
 from workflow_src.capture_report.result import Captured
+from workflow_src.captures.capture import NO_KERNELS
 from workflow_src.common.thresholds import REPLAYED_WITHIN, in_percent
 from workflow_src.diagnosis.words import NOTHING
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell
+from workflow_src.paper.value import Cell, ratio
 from workflow_src.placing.steps import REPEATED
 
 WAITS = 0.05
@@ -130,35 +131,36 @@ def headlines(found: Captured) -> tuple[Headline, ...]:
 
 def where(found: Captured) -> Headline:
     """Where the device time of a capture lies."""
-    if found.problem or found.whole or not found.total.number:
+    if found.problem or found.work.whole or not found.work.total.number:
         verdict = Where.NOWHERE
-    elif not found.placed.number or found.leader is None:
+    elif not found.work.placed.number or found.work.leader is None:
         verdict = Where.UNPLACED
     else:
-        verdict = Where.PARTLY if found.unplaced.number else Where.PLACED
+        verdict = Where.PARTLY if found.work.unplaced.number else Where.PLACED
     return Headline(verdict, verdict.value, _slots(found))
 
 
 def _slots(found: Captured) -> Mapping[str, Cell]:
-    leader, waiting, off = found.leader, found.waiting, found.diagnosed.misunderstood
+    work, leader, waiting = found.work, found.work.leader, found.waiting
+    off = found.diagnosed.misunderstood
     finding, unlike = found.diagnosed.headline, found.diagnosed.unlike
     return {
         "recorded_step": unlike.recorded if unlike else None,
-        "plain_step": unlike.plain if unlike else None,
+        "plain_step": unlike.other if unlike else None,
         "problem": found.problem,
         "finding": Markup(finding) if finding else None,
         "tolerance": in_percent(REPLAYED_WITHIN),
         "few": str(FEW_STEPS),
         "steps": found.diagnosed.needs.few,
-        "replayed": off.replayed if off else None,
+        "replayed": off.other if off else None,
         "recorded": off.recorded if off else None,
         "why": found.diagnosed.problem,
-        "total": found.total,
-        "takes": found.takes,
-        "share": found.share,
+        "total": work.total,
+        "takes": work.takes,
+        "share": ratio(work.placed, work.total, "share", "placed / total"),
         "path": leader.path if leader else None,
         "most": leader.share if leader else None,
-        "named": found.named,
+        "named": found.noted.get("no step"),
         "repeats": str(REPEATED),
         "process": waiting.process if waiting else None,
         "waits": waiting.ms if waiting else None,
@@ -171,9 +173,9 @@ def _verdict(found: Captured) -> Verdict:
     diagnosed = found.diagnosed
     verdicts = {
         Verdict.UNREADABLE: found.problem is not None,
-        Verdict.NO_WORK: not found.total.number,
-        Verdict.NO_RANGES: found.whole,
-        Verdict.NOT_NAMED: found.named is not None,
+        Verdict.NO_WORK: not found.work.total.number,
+        Verdict.NO_RANGES: found.work.whole,
+        Verdict.NOT_NAMED: "no step" in found.noted,
         Verdict.NO_STEPS: not found.steps_found,
         Verdict.CANT_TELL: not diagnosed.steps,
         Verdict.TOO_FEW_STEPS: diagnosed.misunderstood is not None
@@ -189,8 +191,8 @@ def _more(found: Captured) -> list[More]:
     waiting, diagnosed, needs = found.waiting, found.diagnosed, found.diagnosed.needs
     saves = _verdict(found) is Verdict.FINDING
     said = {
-        More.NO_KERNELS: found.no_kernels,
-        More.CUT: found.cut,
+        More.NO_KERNELS: NO_KERNELS in found.noted,
+        More.CUT: "cut off" in found.noted,
         More.PLAIN: saves and diagnosed.plain,
         More.PROFILED: saves and not diagnosed.plain and needs.host,
         More.UNLIKE: diagnosed.unlike is not None,

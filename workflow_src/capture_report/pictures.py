@@ -36,7 +36,7 @@ def _chart(process: object, rows: pd.DataFrame) -> Chart:
 def step_image(found: Captured, folder: Path, beside: Path) -> Markup:
     """A Markdown image of the capture's step in a folder, for a file beside; "" without steps."""
     path = folder / "step.svg"
-    if found.steps.empty or not path.is_file():
+    if found.tables["steps"].empty or not path.is_file():
         return Markup("")
     label = f"A step of {escape(found.name)}: host ranges, launches, device work, idle time"
     return Markup(f"![{label}]({Path(os.path.relpath(path, beside)).as_posix()})")

@@ -16,10 +16,11 @@ from workflow_src.capture_report.pictures import flame_chart, step_image
 from workflow_src.capture_report.result import (
     Captured,
     captured,
-    problem_of,
+    notes_of,
     read_tables,
 )
 from workflow_src.capture_report.shown import FIRST, SHOWN
+from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
@@ -66,19 +67,12 @@ def shortened(found: Captured) -> Captured:
 
     Paths that processes share stand there once.
     """
-    paths = _most(found.paths, "device, ms") if found.ranks.empty else found.paths[:0]
-    steps, ranks, kernels = (rows[:SHOWN] for rows in (found.steps, found.ranks, found.kernels))
-    idle = _most(found.idle, "idle, ms")
-    tables = {name: table[:FIRST] for name, table in found.diagnosed.tables.items()}
-    return replace(
-        found,
-        paths=paths,
-        steps=steps,
-        idle=idle,
-        ranks=ranks,
-        kernels=kernels,
-        diagnosed=replace(found.diagnosed, tables=tables),
-    )
+    its = found.tables
+    tables = dict(its) | {name: its[name][:SHOWN] for name in ("steps", "ranks", "kernels")}
+    tables["paths"] = _most(its["paths"], "device, ms") if its["ranks"].empty else its["paths"][:0]
+    tables["idle"] = _most(its["idle"], "idle, ms")
+    first = {name: table[:FIRST] for name, table in found.diagnosed.tables.items()}
+    return replace(found, tables=tables, diagnosed=replace(found.diagnosed, tables=first))
 
 
 def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -93,7 +87,7 @@ def readable_last(tables: Mapping[str, Tables]) -> list[str]:
 
     Raises TraceError, with the reasons, if none can be read.
     """
-    problems = {name: problem_of(its) for name, its in tables.items()}
+    problems = {name: notes_of(its).get(UNREADABLE) for name, its in tables.items()}
     if all(problems.values()):
         raise TraceError("\n".join(map(str, problems.values())))
     return sorted(problems, key=lambda name: problems[name] is None)

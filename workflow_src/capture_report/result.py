@@ -1,5 +1,6 @@
 """What the tables of one capture say, as values: totals, range paths, kernels, families, losses."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pandas as pd
 
 from workflow_src.capture_report.diagnosis_result import Diagnosed, Tables, diagnosed
 from workflow_src.capture_report.rank_result import Waiting, longest_waiting, rank_times
-from workflow_src.capture_report.shown import FIRST, most
+from workflow_src.capture_report.shown import FIRST, by_process, cells_of, most, text_of
 from workflow_src.capture_report.step_result import idle_times, step_times
 from workflow_src.capture_report.work_result import (
     count_of,
@@ -16,9 +17,10 @@ from workflow_src.capture_report.work_result import (
     ms_of,
     unplaced_times,
 )
-from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
+from workflow_src.captures.capture import OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError
 from workflow_src.common.read_table import read_table
+from workflow_src.common.table_schema import columns
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of, value
 from workflow_src.placing.per_step import PER_STEP
@@ -46,51 +48,43 @@ class Leader:
 
 
 @dataclass(frozen=True)
-class Captured:
-    """One capture: `total`, `placed` and `unplaced` device time in ms, and what has it.
+class Work:
+    """What a capture's work takes, in ms; `whole`: no ranges count, so that all is in one row.
 
-    `takes` says that it is device time, or that of operators. `cut`: the file ended in its middle.
-    `no_kernels`: it has calls that launched some, and none.
-    `named`: the name of steps that no range has. `steps_found`: whether there are any, `diagnosed`
-    what is wrong with them. `waiting` is the process that waits longest for others. `whole`: there
-    are no ranges that count, so that all work is in one row. `candidates` has, where no steps were
-    found, the ranges that repeat, `paths` has the range paths, `ranks`
-    those of several processes joined, `steps` how long steps take and where that goes, `idle`
-    before the work of which range paths devices idled in steps, `kernels` and `families` what ran,
-    `lost` what could not be placed and why, `processes` a row per process if there are several,
-    `notes` what was read otherwise than recorded, `certificate` whether it can be trusted.
-    `problem` says why the capture can't be
-    read; there is nothing else then.
+    takes: whether it is device time, or that of operators.
     """
 
-    name: str
-    problem: str | None
     total: Value
     placed: Value
     unplaced: Value
-    share: Value | None
-    ranges: Value
     takes: str
-    cut: bool
-    no_kernels: bool
-    named: str | None
-    steps_found: bool
-    diagnosed: Diagnosed
-    waiting: Waiting | None
     whole: bool
     leader: Leader | None
-    about: pd.DataFrame
-    candidates: pd.DataFrame
-    paths: pd.DataFrame
-    ranks: pd.DataFrame
-    steps: pd.DataFrame
-    idle: pd.DataFrame
-    kernels: pd.DataFrame
-    families: pd.DataFrame
-    lost: pd.DataFrame
-    processes: pd.DataFrame
-    notes: pd.DataFrame
-    certificate: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Captured:
+    """One capture. `noted` has what each note in reading is about, by its code.
+
+    steps_found: whether there are any; waiting: the process that waits longest for others; tables:
+    all that aren't `diagnosed`, by name: `about`; `candidates`, the ranges that repeat, where no
+    steps were found; `paths`, `kernels` and `families` of work, `lost` what could not be placed;
+    `steps` and `idle`, before the work of which range paths; `processes` and `ranks`, of several;
+    `notes`; `certificate`.
+    """
+
+    name: str
+    noted: Mapping[str, str]
+    work: Work
+    steps_found: bool
+    waiting: Waiting | None
+    diagnosed: Diagnosed
+    tables: Tables
+
+    @property
+    def problem(self) -> str | None:
+        """Why the capture can't be read; there is nothing else then."""
+        return self.noted.get(UNREADABLE)
 
 
 def read_tables(folder: Path) -> Tables:
@@ -103,64 +97,54 @@ def read_tables(folder: Path) -> Tables:
     }
 
 
-def problem_of(tables: Tables) -> str | None:
-    """Why a capture can't be read; None if it can."""
-    return _about_note(tables["notes"], UNREADABLE)
+def notes_of(tables: Tables) -> dict[str, str]:
+    """What the first note of each code is about."""
+    first = tables["notes"].drop_duplicates("note")
+    return dict(zip(first["note"], first["about"].astype(str), strict=True))
 
 
 def captured(name: str, tables: Tables) -> Captured:
     """What the tables of one capture say."""
     summary = tables["summary"]
     every = summary[summary["process"].astype(str) == ALL]
+    several = len(summary) > len(every) + 1
+    steps, notes = int(every["steps"].iloc[0]), notes_of(tables)
+    work = _work(tables, every)
+    found = {
+        "candidates": pd.DataFrame() if steps else _candidates(tables["paths"]),
+        "paths": _paths(most(tables["paths"], "busy_ms"), work.total, several, steps > 0),
+        "ranks": rank_times(tables["paths"]),
+        "steps": step_times(tables["steps"], several),
+        "idle": idle_times(tables["idle"], several),
+        "kernels": kernel_times(tables["kernels"], work.total, several, steps > 0),
+        "families": family_times(tables["kernels"], work.total, steps),
+        "lost": unplaced_times(tables["unplaced"], work.total, steps),
+        "processes": _processes(summary, every) if several else pd.DataFrame(),
+    }
+    read = {
+        "about": _about(every),
+        "notes": _notes(tables["notes"]),
+        "certificate": _certificate(tables["certificate"]),
+    }
+    if UNREADABLE in notes:
+        read = dict.fromkeys(read, pd.DataFrame())
+    waiting = longest_waiting(tables["paths"])
+    shown = diagnosed(tables, several)
+    return Captured(name, notes, work, steps > 0, waiting, shown, found | read)
+
+
+def _work(tables: Tables, every: pd.DataFrame) -> Work:
     total, placed, unplaced = (
         ms_of(every[f"{kind}_ns"], rows_of("summary", every))
         for kind in ("total", "placed", "unplaced")
     )
-    several = len(summary) > len(every) + 1
-    ranges = int(every["ranges"].iloc[0])
-    steps = int(every["steps"].iloc[0])
-    problem = problem_of(tables)
-    return Captured(
-        name=name,
-        problem=problem,
-        total=total,
-        placed=placed,
-        unplaced=unplaced,
-        share=ratio(placed, total, "share", "placed / total"),
-        ranges=count_of(ranges, every),
-        takes=_takes(tables),
-        cut="cut off" in set(tables["notes"]["note"]),
-        no_kernels=NO_KERNELS in set(tables["notes"]["note"]),
-        named=_about_note(tables["notes"], "no step"),
-        steps_found=steps > 0,
-        diagnosed=diagnosed(tables, several),
-        waiting=longest_waiting(tables["paths"]),
-        whole=not ranges,
-        leader=_leader(tables["paths"], total),
-        about=pd.DataFrame() if problem else _about(every),
-        candidates=pd.DataFrame() if steps else _candidates(tables["paths"]),
-        paths=_paths(most(tables["paths"], "busy_ms"), total, several, bool(steps)),
-        ranks=rank_times(tables["paths"]),
-        steps=step_times(tables["steps"], several),
-        idle=idle_times(tables["idle"], several),
-        kernels=kernel_times(tables["kernels"], total, several, bool(steps)),
-        families=family_times(tables["kernels"], total, steps),
-        lost=unplaced_times(tables["unplaced"], total, steps),
-        processes=_processes(summary, every) if several else pd.DataFrame(),
-        notes=pd.DataFrame() if problem else _notes(tables["notes"]),
-        certificate=pd.DataFrame() if problem else _certificate(tables["certificate"]),
-    )
+    whole, leader = not every["ranges"].iloc[0], _leader(tables["paths"], total)
+    return Work(total, placed, unplaced, _takes(tables), whole, leader)
 
 
 def _takes(tables: Tables) -> str:
     kinds = {*tables["kernels"]["kind"], *tables["unplaced"]["kind"]}
     return OPERATORS if kinds == {OPERATOR} else DEVICE
-
-
-def _about_note(notes: pd.DataFrame, code: str) -> str | None:
-    """What a note is about, such as why the capture can't be read; None without that note."""
-    about = notes.loc[notes["note"] == code, "about"]
-    return str(about.iloc[0]) if len(about) else None
 
 
 def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
@@ -176,16 +160,12 @@ def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
 def _about(every: pd.DataFrame) -> pd.DataFrame:
     names = ("ranges", "threads_with_ranges", "devices", "streams", "activities", "steps")
     said = {name: name.replace("_", " ") for name in names}
-    lines: list[list[Cell]] = [[name, _text(every, name)] for name in ("profiler", "version")]
+    lines: list[list[Cell]] = [
+        [name, text_of(every[name].iloc[0])] for name in ("profiler", "version")
+    ]
     lines += [[said[name], count_of(int(every[name].iloc[0]), every)] for name in names]
-    lines.append(["steps are", _text(every, "steps_by")])
+    lines.append(["steps are", text_of(every["steps_by"].iloc[0])])
     return pd.DataFrame(lines, columns=["what was captured", "value"], dtype="object")
-
-
-def _text(rows: pd.DataFrame, column: str) -> str | None:
-    """A text; None if it wasn't recorded."""
-    found = rows[column].iloc[0]
-    return None if pd.isna(found) else str(found)
 
 
 def _candidates(paths: pd.DataFrame) -> pd.DataFrame:
@@ -215,14 +195,14 @@ def _paths(paths: pd.DataFrame, total: Value, several: bool, stepped: bool) -> p
     for number, row in zip(paths.index, records(paths), strict=True):
         source = Rows("paths", (number,))
         host, busy, own, span = (value(row[name], "ms", source, formula=name) for name in times)
-        line: list[Cell] = [str(row["process"])] if several else []
-        line += [str(row["path"]), Value(int(row["instances"]), "count", (source,), "count")]
+        line: list[Cell] = [str(row["process"]), str(row["path"])]
+        line += [Value(int(row["instances"]), "count", (source,), "count")]
         line += [host, busy, ratio(busy, total, "share", "busy / total"), own, span]
         line += [value(row[name + PER_STEP], unit, source) for name, unit in of_a_step.items()]
         lines.append(line)
     heads = ["range path", "times", "host, ms", "device, ms", "share", "its own", "span, ms"]
     heads += ["times per step", "device, ms per step", "its own per step"] if stepped else []
-    return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
+    return by_process(lines, heads, several)
 
 
 def _processes(summary: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
@@ -238,29 +218,21 @@ def _processes(summary: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
 
 
 def _notes(notes: pd.DataFrame) -> pd.DataFrame:
-    lines: list[list[Cell]] = []
-    for number in notes.index:
-        row = notes.loc[[number]]
-        about = row["about"].iloc[0]
-        lines.append(
-            [
-                str(row["meaning"].iloc[0]),
-                count_of(int(row["count"].iloc[0]), row, "notes"),
-                None if pd.isna(about) else str(about),
-            ]
-        )
-    return pd.DataFrame(lines, columns=["what", "number", "of"], dtype="object")
+    shown = [columns("capture/notes")[name] for name in ("meaning", "count", "about")]
+    lines, heads = cells_of(notes, "notes", shown), ["what", "number", "of"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def _certificate(checks: pd.DataFrame) -> pd.DataFrame:
     """A row per check: what it comes to, its verdict, and what it means."""
     lines: list[list[Cell]] = []
-    for number in checks.index:
-        row = checks.loc[[number]]
-        check, result, unit, verdict, meaning = row.iloc[0]
-        source = rows_of("certificate", row)
-        text = None if pd.isna(result) else str(result)
-        cell = text if text is None or pd.isna(unit) else value(float(text), str(unit), source)
-        lines.append([str(check), cell, str(verdict), str(meaning)])
+    for number, row in zip(checks.index, records(checks), strict=True):
+        text, unit, source = (
+            text_of(row["value"]),
+            text_of(row["unit"]),
+            Rows("certificate", (number,)),
+        )
+        cell = value(float(text), unit, source) if text and unit else text
+        lines.append([str(row["check"]), cell, str(row["verdict"]), str(row["meaning"])])
     heads = ["checked", "result", "verdict", "what it means"]
     return pd.DataFrame(lines, columns=heads, dtype="object")

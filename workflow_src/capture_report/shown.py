@@ -35,6 +35,14 @@ def filled(lines: Sequence[Sequence[Cell]], heads: Sequence[str]) -> pd.DataFram
     return shown if len(shown) == 0 else shown.loc[:, shown.notna().any().to_numpy()]
 
 
+def by_process(
+    lines: Sequence[Sequence[Cell]], heads: Sequence[str], several: bool
+) -> pd.DataFrame:
+    """A table whose lines begin with their process, which is shown if there are several."""
+    shown = pd.DataFrame(lines, columns=["process", *heads], dtype="object")
+    return shown if several else shown.drop(columns="process")
+
+
 def unit_of(column: Column, number: float) -> str:
     """A column's unit, that of a count for a whole number without any."""
     return "count" if not column.unit and number.is_integer() else column.unit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from workflow_src.capture_report.shown import most
+from workflow_src.capture_report.shown import by_process, most
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of, value
@@ -29,11 +29,9 @@ def step_times(steps: pd.DataFrame, several: bool) -> pd.DataFrame:
     """
     lines: list[list[Cell]] = []
     for (process, path), rows in steps.groupby(["process", "path"]):
-        begin: list[Cell] = [str(process)] if several else []
-        begin += [str(path), Value(len(rows), "count", (rows_of("steps", rows),), "count")]
-        lines += [[*begin, *part] for part in _parts(rows)]
-    heads = (["process"] if several else []) + list(HEADS)
-    return pd.DataFrame(lines, columns=heads, dtype="object")
+        times = Value(len(rows), "count", (rows_of("steps", rows),), "count")
+        lines += [[str(process), str(path), times, *part] for part in _parts(rows)]
+    return by_process(lines, HEADS, several)
 
 
 def _parts(rows: pd.DataFrame) -> Iterator[list[Cell]]:
@@ -60,13 +58,11 @@ def idle_times(idle: pd.DataFrame, several: bool) -> pd.DataFrame:
     for number, row in zip(shown.index, records(shown), strict=True):
         source = (Rows("idle", (number,)),)
         cells = [Value(row[column] / NS_PER_MS, "ms", source, column) for column in times]
-        begin: list[Cell] = [str(row["process"])] if several else []
         part = row["idle_ns"] / int(whole[row["process"]])
         share = value(part, "share", *source, formula="idle_ns / sum of own_idle_ns")
-        lines.append([*begin, str(row["path"]), cells[0], share, *cells[1:]])
+        lines.append([str(row["process"]), str(row["path"]), cells[0], share, *cells[1:]])
     idle_head, *more = times.values()
-    heads = (["process"] if several else []) + ["range path", idle_head, "share", *more]
-    return pd.DataFrame(lines, columns=heads, dtype="object")
+    return by_process(lines, ["range path", idle_head, "share", *more], several)
 
 
 def _ms(rows: pd.DataFrame, column: str, how: str, table: str = "steps") -> Value:

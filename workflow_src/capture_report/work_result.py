@@ -4,7 +4,7 @@ from itertools import islice
 
 import pandas as pd
 
-from workflow_src.capture_report.shown import PAGE
+from workflow_src.capture_report.shown import PAGE, by_process
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of
 from workflow_src.placing.per_step import PER_STEP
@@ -27,12 +27,11 @@ def kernel_times(kernels: pd.DataFrame, total: Value, several: bool, stepped: bo
     groups = kernels.assign(place=(-sums).rank(method="dense")).groupby(["place", *keys])
     lines = []
     for _, rows in islice(groups, PAGE):
-        line: list[Cell] = [str(rows["process"].iloc[0])] if several else []
-        line += [str(rows["short_name"].iloc[0]), str(rows["family"].iloc[0])]
+        line: list[Cell] = [str(rows[name].iloc[0]) for name in ("process", "short_name", "family")]
         per_step = _per_step(rows, "kernels", int(rows["steps"].iloc[0]), stepped)
         lines.append([*line, *_sums(rows, "kernels", total), _where(rows), *per_step])
     heads = ["kernel", "family", "calls", "device, ms", "share", "most in", *_heads(stepped)]
-    return pd.DataFrame(lines, columns=(["process"] if several else []) + heads, dtype="object")
+    return by_process(lines, heads, several)
 
 
 def _sums(rows: pd.DataFrame, table: str, total: Value) -> list[Cell]:

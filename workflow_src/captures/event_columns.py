@@ -21,6 +21,7 @@ PLAIN_DIGITS = 15
 """Of microseconds before the point, from which nanoseconds fit into 64 bits."""
 
 NUMBERS = ("process", "thread", "correlation", "device", "stream", "external", "bytes")
+OF_EVENTS = ("start", "end", "names", "categories")
 NOT_A_TIME = np.iinfo(np.int64).min
 _LINE, _POINT, _ZERO = ord("\n"), ord("."), ord("0")
 _WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 100], dtype=np.int64)
@@ -88,28 +89,18 @@ class Columns:
         if which.all():
             return self
         numbers = {name: values[which] for name, values in self.numbers.items()}
-        return Columns(
-            self.start[which],
-            self.end[which],
-            self.names[which],
-            self.categories[which],
-            numbers,
-            self.bad,
-            self.endless,
-        )
+        shown = {name: getattr(self, name)[which] for name in OF_EVENTS}
+        return replace(self, numbers=numbers, **shown)
 
     @classmethod
     def joined(cls, parts: Sequence["Columns"]) -> "Columns":
         """Several as one, in their order; at least one is given."""
-        return cls(
-            np.concatenate([part.start for part in parts]),
-            np.concatenate([part.end for part in parts]),
-            np.concatenate([part.names for part in parts]),
-            np.concatenate([part.categories for part in parts]),
-            {name: np.concatenate([part.numbers[name] for part in parts]) for name in NUMBERS},
-            sum(part.bad for part in parts),
-            sum(part.endless for part in parts),
-        )
+        numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in NUMBERS}
+        shown: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in OF_EVENTS
+        }
+        bad, endless = (sum(getattr(part, name) for part in parts) for name in ("bad", "endless"))
+        return cls(numbers=numbers, bad=bad, endless=endless, **shown)
 
 
 def _text(name: Any, known: dict[Any, str]) -> str:

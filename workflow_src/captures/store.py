@@ -31,29 +31,23 @@ class Store(Protocol):
     @property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """The columns of each table."""
-        ...
 
     def rows(self, table: str) -> int:
         """How many rows a table has."""
-        ...
 
     def integers(
         self, table: str, wanted: Sequence[Wanted], among: Among | None = None
     ) -> list[Indices]:
         """Columns of a table, or of some of its rows."""
-        ...
 
     def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
         """A column of text; None where it is missing."""
-        ...
 
     def duration_ns(self, table: str, start: str, end: str) -> int:
         """The sum of end - start of the rows that start and end, in this order, at plausible times.
 
         It is computed apart from `integers`, so that what is lost in reading these is seen.
         """
-        ...
 
     def apart(self) -> AbstractContextManager[Self]:
         """The same tables, to be read in another thread."""
-        ...

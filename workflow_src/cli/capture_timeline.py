@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.domains import domain_names
-from workflow_src.captures.limits import add_limits, within_limits
-from workflow_src.common.arguments import Parser, any_path, new_file, pattern
+from workflow_src.captures.limits import within_limits
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.placing.attributed import attributed, source_of
-from workflow_src.placing.joined import OTHER_THREADS, read_all
+from workflow_src.placing.attributed import source_of
+from workflow_src.placing.given import add_capture, read
+from workflow_src.placing.joined import OTHER_THREADS
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import Source, of_thread, step_ranges
@@ -112,18 +112,7 @@ def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write a step of one capture."""
     parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
-    parser.add_argument(
-        "--capture", type=any_path, nargs="+", required=True, help="as for its tables"
-    )
-    parser.add_argument("--domains", type=domain_names, help="those whose ranges count")
-    parser.add_argument("--fold", type=pattern, help="left out of ranges' names")
-    parser.add_argument(
-        "--step", default="", help="the name of the ranges that are steps, * for a number"
-    )
-    add_limits(parser)
-    parser.add_argument(
-        "--note-problem", action="store_true", help="draw nothing where there is no step"
-    )
+    add_capture(parser)
     parser.add_argument("--svg", type=new_file, help="the picture")
     parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
     parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
@@ -140,9 +129,7 @@ def _timeline(given: Namespace) -> Timeline:
     """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
     try:
         with within_limits(given):
-            capture = read_all(given.capture)
-            placed = attributed(capture, given.domains, fold=given.fold, step=given.step)
-            return timeline(source_of(placed))
+            return timeline(source_of(read(given)))
     except TraceError as error:
         if not given.note_problem:
             raise

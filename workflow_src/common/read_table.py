@@ -55,6 +55,16 @@ def read_table(
     return lines_numbered(frame)
 
 
+def read_study(path: Path) -> pd.DataFrame:
+    """The table of the study that the file is named after, as it is; empty if it never ran.
+
+    Raises StageError if it is damaged.
+    """
+    if not path.is_file():
+        return pd.DataFrame()
+    return read_table(path, f"studies/{path.stem}", "a study's table")
+
+
 def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     """A table whose empty cells of texts are empty texts."""
     described = columns(table).values()

@@ -11,7 +11,7 @@ from workflow_src.common.read_table import read_table
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.captures_steps import StepsCompared, compare_steps
 from workflow_src.compare.change import PLAIN_BEYOND, Change, Kind, apart
-from workflow_src.compare.work import kind_of
+from workflow_src.compare.work import beside, by_change, kernels_beside
 from workflow_src.paper.value import Cell, Value
 from workflow_src.placing.kernel_names import distinct_names, short_names
 
@@ -23,8 +23,6 @@ ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FIL
 
 FEWEST_STEPS = 3
 """In each capture, for a verdict: two may both be out of the ordinary."""
-
-SIDES = ("a", "b")
 
 NAMED_APART = ("copy", "set")
 """Kinds of work whose short names differ between profilers: each kind is one row then."""
@@ -162,19 +160,19 @@ def compare_captures(a: Captured, b: Captured) -> CapturesCompared:
     both = (a, b)
     steps = [len(each.steps(step)) if step else 1 for each in both]
     device = _device(*(each.steps(step) for each in both)) if step else None
-    paths = _joined([_paths(each, n) for each, n in zip(both, steps, strict=True)], "path")
+    paths = beside(*(_paths(each, n) for each, n in zip(both, steps, strict=True)))
     profilers = (a.profiler, b.profiler)
     # They write C++ names differently: (anonymous namespace) and <unnamed>, lambda()#3 and
     # (instance 3).
     differ = a.profiler != b.profiler
     named = [_kernels(each, n, differ) for each, n in zip(both, steps, strict=True)]
-    kernels = _joined(named, "name")
-    short = kernels["name"] if differ else distinct_names(kernels["name"])
-    changed = _changed(kernels.assign(short_name=short))
+    kernels = kernels_beside(named[0], named[1], "family")
+    kernels.insert(1, "short_name", kernels["name"] if differ else distinct_names(kernels["name"]))
     between = compare_steps(a.tables, b.tables, FEWEST_STEPS)
     return CapturesCompared(
-        a.name, b.name, step, device, between, profilers, _path_changes(paths), changed
-    )
+        a.name, b.name, step, device, between, profilers,
+        _path_changes(paths), by_change(kernels),
+    )  # fmt: skip
 
 
 def _shared_step(a: Captured, b: Captured) -> str | None:
@@ -215,36 +213,6 @@ def _kernels(of: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
     return family.assign(calls=sums["activities"], ms=sums["busy_ns"] / NS_PER_MS)
 
 
-def _joined(tables: list[pd.DataFrame], key: str) -> pd.DataFrame:
-    """Two tables side by side, their columns as a_... and b_...; NaN where one lacks a row."""
-    named = [table.add_prefix(f"{side}_") for side, table in zip(SIDES, tables, strict=True)]
-    return named[0].join(named[1], how="outer").rename_axis(key).reset_index()
-
-
 def _path_changes(paths: pd.DataFrame) -> pd.DataFrame:
-    change = paths["b_own_ms"].fillna(0) - paths["a_own_ms"].fillna(0)
     ratio = (paths["b_ms"] / paths["a_ms"]).where(paths["a_ms"] > 0)
-    return _largest_first(paths.assign(ratio=ratio, own_change_ms=change), "own_change_ms")
-
-
-def _changed(kernels: pd.DataFrame) -> pd.DataFrame:
-    """Kernels with the kind and the size of their change."""
-    ms, calls = ([f"{side}_{what}" for side in SIDES] for what in ("ms", "calls"))
-    numbers = kernels[[*ms, *calls]].fillna(0.0).astype("float64")
-    total = float(numbers[ms[0]].sum())
-    kinds = [
-        kind_of(here, row[calls].tolist(), row[ms].tolist(), total)
-        for here, (_, row) in zip(
-            kernels[ms].notna().to_numpy().tolist(), numbers.iterrows(), strict=True
-        )
-    ]
-    table = kernels[["name", "short_name"]].assign(
-        family=kernels["a_family"].fillna(kernels["b_family"]),
-        kind=pd.Series(kinds, dtype="object"),
-    )
-    table = table.join(kernels[[*calls, *ms]])
-    return _largest_first(table.assign(change_ms=numbers[ms[1]] - numbers[ms[0]]), "change_ms")
-
-
-def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    return table.sort_values(column, key=lambda ms: -ms.abs(), kind="stable", ignore_index=True)
+    return by_change(paths.assign(ratio=ratio), "own_ms", "own_change_ms")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.compare.change import PLAIN_BEYOND, Change, apart
 from workflow_src.compare.change import Kind as Time
-from workflow_src.compare.work import Kind
+from workflow_src.compare.work import Kind, beside, by_change
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -46,9 +46,9 @@ class StepsCompared:
 def compare_steps(a: Tables, b: Tables, fewest: int) -> StepsCompared:
     """All that differs between the steps of two captures; `fewest` steps each are compared."""
     both = (a, b)
-    parts = _beside([_parts(each) for each in both], ["part"])
-    findings = _beside([_findings(each) for each in both], ["name", "path"])
-    host = _beside([_host(each) for each in both], ["what", "path"])
+    parts, findings, host = (
+        by_change(beside(*map(read, both))) for read in (_parts, _findings, _host)
+    )
     step_ms = float(parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"].sum())
     return StepsCompared(
         time=_time(both, fewest),
@@ -70,13 +70,13 @@ def _time(both: Sequence[Tables], fewest: int) -> Change | None:
 
 def _parts(tables: Tables) -> pd.DataFrame:
     means = tables["diagnoses"][list(PARTS)].astype("float64").mean().dropna()
-    return pd.DataFrame({"part": [PARTS[str(name)] for name in means.index], "ms": means.array})
+    return means.rename(PARTS).rename_axis("part").to_frame("ms")
 
 
 def _findings(tables: Tables) -> pd.DataFrame:
     """What a step saves without each finding, of the process where it is most."""
     found = tables["findings"].fillna({"path": ""})
-    most: pd.DataFrame = found.groupby(["name", "path"], as_index=False).agg(ms=("saves_ms", "max"))
+    most: pd.DataFrame = found.groupby(["name", "path"]).agg(ms=("saves_ms", "max"))
     return most
 
 
@@ -94,20 +94,7 @@ def _host(tables: Tables) -> pd.DataFrame:
     ]
     processes = max(int(tables["diagnoses"]["steps"].notna().sum()), 1)
     every = pd.concat(rows).astype({"ms": "float64"})
-    sums: pd.DataFrame = every.groupby(["what", "path"], as_index=False).agg(ms=("ms", "sum"))
-    sums["ms"] /= processes
-    return sums
-
-
-def _beside(tables: Sequence[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
-    """Two tables of ms side by side, NaN where one lacks a row, and the change; largest first."""
-    a, b = (
-        each.rename(columns={"ms": f"{side}_ms"}) for side, each in zip("ab", tables, strict=True)
-    )
-    both = a.merge(b, on=keys, how="outer", sort=False)
-    both["change_ms"] = both["b_ms"].fillna(0.0) - both["a_ms"].fillna(0.0)
-    order = both["change_ms"].abs().sort_values(ascending=False, kind="stable").index
-    return both.loc[order].reset_index(drop=True)
+    return every.groupby(["what", "path"])[["ms"]].sum() / processes
 
 
 def _kinds(findings: pd.DataFrame) -> "pd.Series[str]":

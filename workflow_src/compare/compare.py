@@ -13,12 +13,12 @@ import pandas as pd
 from workflow_src.common.arguments import share
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.compare.change import PLAIN_BEYOND, PhaseChange
-from workflow_src.compare.gate import status_of, usage_status
+from workflow_src.compare.gate import status_of
 from workflow_src.compare.headline import headline
-from workflow_src.compare.page import comparison_parser, write
-from workflow_src.compare.result import SHOWN, Comparison, compare
+from workflow_src.compare.page import comparison_parser, shown, write
+from workflow_src.compare.result import Comparison, compare
 from workflow_src.compare.runs import Run, read_run
-from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.paper.chapter import Chapter
 from workflow_src.paper.show import Printer
 
 Runs = tuple[Run, Run]
@@ -35,17 +35,8 @@ def comparison(threshold: float) -> Chapter[Runs, Comparison]:
         result=lambda runs: compare(*runs, threshold),
         headline=headline,
         named={},
-        words=_tables,
+        words=shown,
     )
-
-
-def _tables(runs: Runs, result: Comparison, whole: bool) -> Words:
-    rows = None if whole else SHOWN
-    return {
-        "phases": result.phases_table[:rows],
-        "kernels": result.kernels_table[:rows],
-        "steps": result.steps_table[:rows],
-    }
 
 
 def as_dict(result: Comparison) -> dict[str, object]:
@@ -118,11 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="smaller changes of a phase's time don't matter (0.01: 1 %%)",
     )
     given = parser.parse_args(arguments)
-    with usage_status():
-        chapter, runs = comparison(given.threshold), (read_run(given.a), read_run(given.b))
-        result = chapter.result(runs)
-        write(chapter.worded(runs, result, given.templates), given, csvs(result), as_dict(result))
-        print(headline(result).text(Printer()))
+    write(given, comparison(given.threshold), read_run, csvs, as_dict)
 
 
 if __name__ == "__main__":

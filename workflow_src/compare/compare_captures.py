@@ -15,34 +15,21 @@ from workflow_src.compare.captures import (
     read_capture,
 )
 from workflow_src.compare.captures_headline import headline
-from workflow_src.compare.gate import status_of, usage_status
-from workflow_src.compare.page import comparison_parser, write
-from workflow_src.compare.result import SHOWN
-from workflow_src.paper.chapter import Chapter, Words
+from workflow_src.compare.gate import status_of
+from workflow_src.compare.page import comparison_parser, shown, write
+from workflow_src.paper.chapter import Chapter
 from workflow_src.paper.show import Printer
 
 Captures = tuple[Captured, Captured]
 
 
-def _tables(captures: Captures, result: CapturesCompared, whole: bool) -> Words:
-    rows = None if whole else SHOWN
-    return {
-        "times": result.times_table,
-        "parts": result.parts_table,
-        "findings": result.findings_table[:rows],
-        "host": result.host_table[:rows],
-        "paths": result.paths_table[:rows],
-        "kernels": result.kernels_table[:rows],
-    }
-
-
-COMPARISON = Chapter(
+COMPARISON: Chapter[Captures, CapturesCompared] = Chapter(
     heading="# B compared with A",
     template="compare_captures",
     result=lambda captures: compare_captures(*captures),
     headline=headline,
     named={},
-    words=_tables,
+    words=shown,
 )
 """The chapter that compares two captures; its page has all rows of its tables."""
 
@@ -74,12 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     what = ("tables of the capture before", "tables of the capture after")
     parser = comparison_parser("workflow_src.compare.compare_captures", __doc__, *what)
     given = parser.parse_args(arguments)
-    with usage_status():
-        captures = read_capture(given.a), read_capture(given.b)
-        result = COMPARISON.result(captures)
-        texts = COMPARISON.worded(captures, result, given.templates)
-        write(texts, given, csvs(result), as_dict(result))
-        print(headline(result).text(Printer()))
+    write(given, COMPARISON, read_capture, csvs, as_dict)
 
 
 if __name__ == "__main__":

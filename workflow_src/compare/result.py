@@ -19,9 +19,6 @@ from workflow_src.compare.runs import Run
 from workflow_src.compare.work import KernelChange, StepChange, kernel_changes, step_changes
 from workflow_src.paper.value import Cell, Joined, Value
 
-SHOWN = 20
-"""Rows of a table in Markdown; CSVs and the page have all."""
-
 TOO_FEW = (Why.ONE, Why.FEW)
 
 

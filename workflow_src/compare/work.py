@@ -20,6 +20,9 @@ KERNEL_MATTERS = 0.001
 """... and by more than this share of the phase's device time."""
 
 
+NUMBERS = ["a_calls", "b_calls", "a_ms", "b_ms"]
+
+
 class Kind(StrEnum):
     """How a kernel changed."""
 
@@ -72,45 +75,49 @@ def kernel_changes(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[KernelChan
         for phase in PHASES:
             ours, theirs = (run.tables.of("kernels", case.case, phase) for run in (a, b))
             if len(ours) and len(theirs):
-                found += _changes(case, phase, _by_name(ours), _by_name(theirs))
+                rows = kernels_beside(_by_name(ours), _by_name(theirs), "short_name")
+                changed = rows[rows["kind"].notna()].fillna(dict.fromkeys(NUMBERS, 0.0))
+                each = changed.itertuples(index=False, name=None)
+                found += [KernelChange(case, phase, *row) for row in each]
     return tuple(sorted(found, key=lambda each: -abs(each.change_ms)))
 
 
 def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
     """Calls and ms a step of each kernel, by whole name."""
     steps = rows["steps"].max()
-    sums = rows.groupby("name")[["calls", "busy_ns"]].sum()
-    return pd.DataFrame(
-        {
-            "calls": sums["calls"] / steps,
-            "ms": sums["busy_ns"] / steps / NS_PER_MS,
-            "short_name": rows.groupby("name")["short_name"].first(),
-        }
+    sums = rows.groupby("name")[["calls", "busy_ns"]].sum() / steps
+    short = rows.groupby("name")[["short_name"]].first()
+    return short.assign(calls=sums["calls"], ms=sums["busy_ns"] / NS_PER_MS)
+
+
+def beside(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one index side by side, as a_... and b_...; NaN where one table lacks a row."""
+    return a.add_prefix("a_").join(b.add_prefix("b_"), how="outer").reset_index()
+
+
+def kernels_beside(a: pd.DataFrame, b: pd.DataFrame, text: str) -> pd.DataFrame:
+    """Kernels by name, each with calls, ms and a column of text: `kind` is None if unchanged."""
+    both = beside(a, b)
+    here = both[["a_ms", "b_ms"]].notna().to_numpy().tolist()
+    numbers = both[NUMBERS].fillna(0.0).to_numpy().tolist()
+    kinds = [
+        _kind(there, each[:2], each[2:], float(a["ms"].sum()))
+        for there, each in zip(here, numbers, strict=True)
+    ]
+    texts = {text: both[f"a_{text}"].fillna(both[f"b_{text}"])}
+    table = both[["name"]].assign(**texts, kind=pd.Series(kinds, dtype="object"))
+    return table.join(both[NUMBERS])
+
+
+def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
+    """Tables side by side with how much more B has of something, as `name`; largest first."""
+    change = both[f"b_{of}"].fillna(0.0) - both[f"a_{of}"].fillna(0.0)
+    return both.assign(**{name: change}).sort_values(
+        name, key=lambda change: -change.abs(), kind="stable", ignore_index=True
     )
 
 
-def _changes(
-    case: CaseKey, phase: str, ours: pd.DataFrame, theirs: pd.DataFrame
-) -> list[KernelChange]:
-    both = ours.add_suffix("_a").join(theirs.add_suffix("_b"), how="outer")
-    total, found = float(ours["ms"].sum()), []
-    for name, row in both.iterrows():
-        here = [not math.isnan(row[f"ms_{side}"]) for side in "ab"]
-        short = str(row["short_name_a"] if here[0] else row["short_name_b"])
-        calls, ms = (
-            [
-                0.0 if math.isnan(row[f"{what}_{side}"]) else float(row[f"{what}_{side}"])
-                for side in "ab"
-            ]
-            for what in ("calls", "ms")
-        )
-        kind = kind_of(here, calls, ms, total)
-        if kind:
-            found.append(KernelChange(case, phase, str(name), short, kind, *calls, *ms))
-    return found
-
-
-def kind_of(
+def _kind(
     here: Sequence[bool], calls: Sequence[float], ms: Sequence[float], total_ms: float
 ) -> Kind | None:
     """How a kernel changed from A to B, if it did: whether each has it, its calls, its times."""

@@ -22,13 +22,13 @@ def number(value: float) -> str:
 def earned(value: float, least: float | None = None, most: float | None = None) -> str:
     """A value to the place of the first digit of half its interval, but two or three digits.
 
-    One place more where that digit is 1 or 2, as rounding would be as coarse as the interval. Two
-    digits without an interval.
+    So the last digit's unit is no finer than a tenth of what the value may be off by. Two digits
+    without an interval.
     """
     half = (most - least) / 2 if least is not None and most is not None else None
     if value == 0 or half is None:
         return significant(value, 2)
-    digits = 1 + _exponent(value) - _exponent(half / 3) if half else 3
+    digits = 1 + _exponent(value) - _exponent(half) if half else 3
     return significant(value, min(max(digits, 2), 3))
 
 

@@ -57,6 +57,7 @@ def _environment(templates: Path, show: Printer) -> Environment:
         bytecode_cache=_COMPILED,
     )
     made.filters["table"] = show.table
+    made.filters["first_rows"] = lambda table, count: table.iloc[:count]
     made.filters["headline"] = lambda headline: Headline.text(headline, show)
     return made
 

@@ -19,6 +19,7 @@ import pandas as pd
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
+from workflow_src.placing.kernel_names import precision_ran, short_names
 
 UNKNOWN = "unknown"
 
@@ -74,6 +75,13 @@ def _forward_of(name: str) -> str:
     """The operator whose gradient one of this name computes; "" if it is no gradient."""
     found = _GRADIENT.match(name)
     return found[1] if found else ""
+
+
+def naming(names: pd.Series, rules: pd.DataFrame | None = None) -> dict[str, pd.Series]:
+    """Columns of kernels by name: short_name, family and, if the name tells it, precision_ran."""
+    family = families(names, rules)
+    ran = precision_ran(names, family)
+    return {"short_name": short_names(names), "family": family, "precision_ran": ran}
 
 
 def coverage(table: pd.DataFrame) -> float:

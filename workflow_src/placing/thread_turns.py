@@ -61,13 +61,7 @@ class Caller:
         start, end = during.start, during.end
         calls = np.searchsorted(self.begins, end) - np.searchsorted(self.ends, start, "right")
         bounds = np.searchsorted(self.bounds, end) - np.searchsorted(self.bounds, start, "right")
-        return np.asarray((calls <= 0) & (bounds <= 0) & self._is_open(start))
-
-    def _is_open(self, moments: Indices) -> Mask:
-        if not len(self.open.starts):
-            return np.zeros(len(moments), dtype=bool)
-        at = np.searchsorted(self.open.starts, moments, side="right") - 1
-        return np.asarray((at >= 0) & (moments < self.open.ends[at]))
+        return np.asarray((calls <= 0) & (bounds <= 0) & self.open.holds(start))
 
     def silence(self, moments: Indices) -> Indices:
         """The number of the silence that each moment is in: of calls and bounds before it."""

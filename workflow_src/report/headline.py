@@ -23,19 +23,20 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device idles for over 10 % of plain time."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
+        "{waiting} of these the device idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in {waiting} "
-        "of these the device idles for over 10 % of plain time. In {low}, matrix products take "
-        "{products} of their {high} device time, other kernels {others} (medians, {pairs} cases)."
+        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
+        "{waiting} of these the device idles over 10 % of plain time. In {low}, matrix products "
+        "take {products} of their {high} device time, other kernels {others} (medians of {pairs} "
+        "pairs)."
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
-        "In none of {cases} forward passes are kernels short: they take {limit} us or more. In "
-        "{low}, matrix products take {products} of their {high} device time, other kernels "
-        "{others} (medians, {pairs} cases)."
+        "In none of {cases} forward passes are kernels short: they take {limit} us or more. "
+        "In {low}, matrix products take {products} of their {high} device time, other kernels "
+        "{others} (medians of {pairs} pairs)."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "
@@ -78,7 +79,7 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
         "bound": count(bound, "cases of short kernels"),
         "waiting": count(waiting, "of these, those whose device works for less than 90 %"),
         "cases": count(launched, "cases with both times"),
-        "limit": below.us,
+        "limit": below.told,
         "working": median(each.working for each in judged),
         "judged": count((each.working for each in judged), "cases with both times"),
         "high": changed.high,

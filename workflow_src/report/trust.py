@@ -12,7 +12,7 @@ from workflow_src.answers.doubts import OF_THE_DEVICE, Warned, environments
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import is_brought
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
-from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value, rows_of, value
+from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value, ratio, rows_of, value
 from workflow_src.report.opening import spread
 from workflow_src.report.run import Run
 
@@ -155,14 +155,16 @@ def _hosts(run: Run) -> Iterator[Check]:
         most = max(changes, key=lambda each: each.number)
         what = "host's speed after a case against before, at most"
         yield Check(what, most, f"{HOST_CHANGED:g} x", most.number <= HOST_CHANGED)
-    launches = [each.launch_us or each.operation_us for each in every]
-    speeds = sorted(filter(None, launches), key=lambda each: each.number)
-    if len(speeds) > 1 and speeds[0].number > 0:
-        slower = speeds[-1].number / speeds[0].number
-        sources = (*speeds[0].sources, *speeds[-1].sources)
-        found = value(slower, "times", *sources, formula="slowest / fastest, before a case")
-        what = "host's speed before a case, slowest over fastest"
-        yield Check(what, found, f"{SLOWER_HOST:g} x", slower <= SLOWER_HOST)
+    speeds = {
+        "a launch": [each.launch_us for each in every],
+        "an eager operation": [each.operation_us for each in every],
+    }
+    for what, times in speeds.items():
+        known = sorted(filter(None, times), key=lambda each: each.number)
+        if len(known) > 1 and (slower := ratio(known[-1], known[0], "times")):
+            held = slower.number <= SLOWER_HOST
+            yield Check(f"{what} on the host before a case, slowest over fastest",
+                        slower, f"{SLOWER_HOST:g} x", held)  # fmt: skip
 
 
 def _disturbed(run: Run) -> Iterator[Check]:
@@ -191,6 +193,7 @@ PLAIN = "plain and profiled times: (a), (d)'s rates, (f)"
 """What the host decides."""
 
 TOUCHED = {
+    Warned.THROTTLED: "all answers, of these cases; by power, of phases with §",
     Warned.BUSY: PLAIN,
     Warned.OVERLAPPED: PLAIN,
     Warned.DISTURBED: "(b) to (f), of these cases",

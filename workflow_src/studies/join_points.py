@@ -17,8 +17,7 @@ from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
-from workflow_src.placing.families import families, load_rules
-from workflow_src.placing.kernel_names import precision_ran, short_names
+from workflow_src.placing.families import load_rules, naming
 from workflow_src.studies.study import Point, Row
 
 Derive = Callable[[Point, list[Row]], list[Row]]
@@ -32,12 +31,11 @@ def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
     """Activities with short_name, family and precision_ran ("" where the name doesn't tell)."""
     if not activities:
         return []
-    names = pd.Series([row["name"] for row in activities], dtype="str")
-    family = families(names, rules)
-    derived = zip(short_names(names), family, precision_ran(names, family), strict=True)
+    columns = naming(pd.Series([row["name"] for row in activities], dtype="str"), rules)
+    named = zip(*columns.values(), strict=True)
     return [
-        row | {"short_name": short, "family": of, "precision_ran": ran}
-        for row, (short, of, ran) in zip(activities, derived, strict=True)
+        row | dict(zip(columns, each, strict=True))
+        for row, each in zip(activities, named, strict=True)
     ]
 
 

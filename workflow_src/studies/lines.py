@@ -13,6 +13,7 @@ from workflow_src.paper.value import (
     Cell,
     Joined,
     Ranged,
+    Rounded,
     Rows,
     Value,
     computed,
@@ -22,6 +23,9 @@ from workflow_src.paper.value import (
     ratio,
     value,
 )
+
+PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
+"""The ends of what a time was: of single processes, and of samples."""
 
 
 @final
@@ -68,6 +72,16 @@ class Line:
     def times(self) -> Cell:
         """The median time (ms) with the 20th and the 80th percentile."""
         return self.ranged("median_ms", "p20_ms", "p80_ms", "ms")
+
+    @property
+    def time(self) -> Rounded | None:
+        """The median time (ms), with the digits that its 20th to 80th percentile earns.
+
+        None where the line wasn't measured; two digits of one sample.
+        """
+        median_ms = self.measured("median_ms")
+        ends = (self.value(end, "ms") for end in PERCENTILES if self.amount("samples") != 1)
+        return Rounded(median_ms, *ends) if median_ms else None
 
     @property
     def phase(self) -> str:
@@ -147,10 +161,6 @@ def by_host(every: Iterable[Line]) -> list[list[Line]]:
     Of points from before hosts had ids, it isn't known whether they are of one.
     """
     return sorted(grouped(every, "host_id"), key=len, reverse=True)
-
-
-PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
-"""The ends of what a time was: of single processes, and of samples."""
 
 
 def differ(one: Line, other: Line | None, ends: tuple[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Sums over the activities of a study's raw row."""
+"""Sums over the activities of a study's raw row, and what its memory says."""
 
 from collections.abc import Iterable
 
@@ -14,6 +14,18 @@ def summed(activities: Iterable[Row], **columns: str) -> list[Row]:
         row["calls"] += activity["calls"]
         row["busy_ns"] += activity["busy_ns"]
     return list(found.values())
+
+
+def without_bytes(row: Row) -> Row:
+    """A row without its counts of bytes, which its table has in MiB."""
+    return {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
+
+
+def fits(predicted_mib: float, available_mib: float | None) -> Row:
+    """fits_predicted: "yes" or "no" by the prediction, where room is known."""
+    if not available_mib:
+        return {}
+    return {"fits_predicted": "yes" if predicted_mib <= available_mib else "no"}
 
 
 def busy_ns(activities: Iterable[Row]) -> int:

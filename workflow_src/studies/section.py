@@ -1,6 +1,5 @@
 """Write a study's section of the report, its long tables, its JSON, and draw its figure."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
@@ -9,7 +8,7 @@ from markupsafe import Markup
 from workflow_src.common.arguments import existing_file, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.study_table import read_study
+from workflow_src.common.read_table import read_study
 from workflow_src.paper.chapter import Chapter
 from workflow_src.paper.drawing import drawn
 from workflow_src.paper.stage import chapter_parser, write
@@ -20,12 +19,8 @@ NO_CEILINGS = pd.DataFrame()
 """The ceilings of a run without any, and of a study that isn't held against them."""
 
 
-@dataclass(frozen=True)
-class StudyTables:
-    """What a section reads: the study's table, and the run's ceilings."""
-
-    table: pd.DataFrame
-    ceilings: pd.DataFrame
+StudyTables = tuple[pd.DataFrame, pd.DataFrame]
+"""What a section reads: the study's table, and the run's ceilings."""
 
 
 def section(study: str, picture: str) -> Chapter[StudyTables, object]:
@@ -40,12 +35,12 @@ def section(study: str, picture: str) -> Chapter[StudyTables, object]:
         heading=f"### {asked.title}",
         template=f"studies/{study}",
         frame="studies/_section",
-        result=lambda tables: asked.result(tables.table, tables.ceilings),
+        result=lambda tables: asked.result(*tables),
         headline=asked.headline,
         named=named,
         words=lambda tables, result, whole: {
             **named,
-            "conditions": conditions(tables.table, study),
+            "conditions": conditions(tables[0], study),
             "picture": Markup(picture),
         },
     )
@@ -62,10 +57,9 @@ def main() -> None:
         "--ceilings", type=existing_file, nargs="*", default=[], help="the run's, if it has any"
     )
     given = parser.parse_args()
-    ceilings = next(map(read_study, given.ceilings), NO_CEILINGS)
-    tables = StudyTables(read_study(given.table), ceilings)
+    tables = read_study(given.table), next(map(read_study, given.ceilings), NO_CEILINGS)
     write(section(given.study, given.figure.as_posix()), given.study, tables, given)
-    draw = partial(REGISTRY[given.study].draw, tables.table)
+    draw = partial(REGISTRY[given.study].draw, tables[0])
     write_text(given.figure, drawn(draw, f"study_{given.study}", given.log))
 
 

@@ -5,37 +5,27 @@ or Parquet files that nsys exported. A column's name ends with its unit. All dev
 capture is in kernels.csv or in unplaced.csv, which is checked before anything is written.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import NOTES, Capture, Note
-from workflow_src.captures.domains import domain_names
-from workflow_src.captures.limits import add_limits, within_limits
-from workflow_src.captures.rows import rows_where
-from workflow_src.common.arguments import (
-    Parser,
-    any_path,
-    existing_file,
-    new_folder,
-    pattern,
-    positive,
-)
+from workflow_src.captures.capture import Capture
+from workflow_src.captures.limits import within_limits
+from workflow_src.common.arguments import Parser, existing_file, new_folder, positive
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
+from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.idle import idle_by_path
-from workflow_src.placing.joined import read_all
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
-from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
+from workflow_src.tables.capture_summary import notes_table, sentences, summary
 from workflow_src.tables.certificate import certificate
 from workflow_src.tables.diagnosis_tables import DIAGNOSIS_TABLES, diagnosis_tables
 
@@ -84,7 +74,7 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
-        "notes": _notes_table(found.notes),
+        "notes": notes_table(found.notes),
         "certificate": certificate(found, in_steps, ledgers, launched),
     }
 
@@ -111,15 +101,6 @@ def _per_step(table: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
     """A table of BUSY with the same per step, from IN_STEPS."""
     inside = table[list(IN_STEPS)].set_axis(list(BUSY), axis=1)
     return in_steps.added(table.drop(columns=list(IN_STEPS)), inside)
-
-
-def read_tables_of(given: argparse.Namespace) -> dict[str, pd.DataFrame]:
-    """The tables that the command was asked for. Raises TraceError if the capture can't be read."""
-    rules = load_rules(given.families)
-    with within_limits(given):
-        capture = read_all(given.capture)
-        placed = attributed(capture, given.domains, rules, given.fold, given.step)
-        return tables_of(placed, given.step_ms and given.step_ms * NS_PER_MS)
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
@@ -202,95 +183,19 @@ def _unplaced(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     return work.groupby(keys, as_index=False, observed=True).agg(**SUMS)
 
 
-def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
-    """A row per process, also of those without device work, and one for all."""
-    work = found.work[["process", "path", "duration_ns"]]
-    streams = found.work[["process", "device", "stream"]].drop_duplicates()
-    ranges = found.placed.ranges
-    ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
-    rows: list[dict[str, object]] = []
-    for process in found.capture.processes:
-        tables = (work, streams, ranges)
-        its = (rows_where(each, (each["process"] == process).to_numpy()) for each in tables)
-        main = found.placed.main_threads.get(process)
-        rows.append({"process": str(process), "main_thread": main, **_totals(*its)})
-        rows[-1]["steps"] = int(step_counts.get(process, 0))
-    every = _totals(work, streams, ranges)
-    rows.append({"process": "all", "main_thread": None, **every, "steps": step_counts.sum()})
-    by = found.capture.recording
-    about = {"profiler": by.profiler, "version": by.version}
-    table = pd.DataFrame(rows).astype({"main_thread": "Int64"})
-    steps_of = table.pop("steps")
-    return table.assign(**about, steps=steps_of, steps_by=found.ranged.steps.rule.value)
-
-
-def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, int]:
-    duration = work["duration_ns"].to_numpy()
-    total_ns = int(duration.sum())
-    placed_ns = int(duration.sum(where=(work["path"] != NOWHERE).to_numpy()))
-    return {
-        "ranges": len(ranges),
-        "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
-        "devices": int(streams["device"].nunique()),
-        "streams": len(streams),
-        "activities": len(work),
-        "total_ns": total_ns,
-        "placed_ns": placed_ns,
-        "unplaced_ns": total_ns - placed_ns,
-    }
-
-
-def _notes_table(notes: Sequence[Note]) -> pd.DataFrame:
-    rows = [(note.code, note.count, note.about, NOTES[note.code]) for note in notes]
-    return pd.DataFrame(rows, columns=["note", "count", "about", "meaning"])
-
-
-def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
-    """What the command prints: the totals, then a line per note."""
-    every, paths = tables["summary"].iloc[-1], len(tables["paths"])
-    lines = [
-        f"{every['total_ns']} ns of device time in {every['activities']} activities: "
-        f"{every['placed_ns']} ns in {paths} paths, {every['unplaced_ns']} ns in none"
-    ]
-    for _, note in tables["notes"].iterrows():
-        about = f" ({note['about']})" if note["about"] else ""
-        lines.append(f"{note['count']}{about}: {note['meaning']}")
-    return lines
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the tables of one capture into a folder."""
     parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
-    parser.add_argument(
-        "--capture", type=any_path, nargs="+", required=True,
-        help=".sqlite or .json, or either .gz, or a folder; several: traces of one job's ranks",
-    )  # fmt: skip
-    parser.add_argument(
-        "--domains", type=domain_names, help="those whose ranges count; all but libraries' own"
-    )
-    parser.add_argument(
-        "--fold",
-        type=pattern,
-        help="a pattern of what is left out of names: \\.\\d+; empty: all names stay as they are",
-    )
-    parser.add_argument(
-        "--step", default="", help="the name of the ranges that are steps, * for a number"
-    )
-    parser.add_argument(
-        "--step-ms",
-        type=positive,
-        help="the time of a step without a profiler, if it is known (ms)",
-    )
-    add_limits(parser)
+    add_capture(parser)
+    parser.add_argument("--step-ms", type=positive, help="a step's time without a profiler (ms)")
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
-    parser.add_argument(
-        "--note-problem", action="store_true", help="write why it can't be read, and don't fail"
-    )
     given = parser.parse_args(arguments)
     with one_sentence():
         try:
-            found = read_tables_of(given)
+            plain_ns = given.step_ms and given.step_ms * NS_PER_MS
+            with within_limits(given):
+                found = tables_of(read(given, load_rules(given.families)), plain_ns)
         except TraceError as error:
             if not given.note_problem:
                 raise

@@ -2,8 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +9,16 @@ import pandas as pd
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES
-from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, gpu_id
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
-from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
-from workflow_src.placing.families import RULES, coverage, families, load_rules
-from workflow_src.placing.kernel_names import precision_ran, short_names
+from workflow_src.placing.families import RULES, coverage, load_rules, naming
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
 from workflow_src.tables import certificate
+from workflow_src.tables.machine import environment
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
 from workflow_src.tables.work import work
@@ -78,12 +74,7 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
 def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFrame:
     """The kernels table with short_name, family and, if the name reveals it, precision_ran."""
-    family = families(kernels["name"], rules)
-    return kernels.assign(
-        short_name=short_names(kernels["name"]),
-        family=family,
-        precision_ran=precision_ran(kernels["name"], family),
-    )
+    return kernels.assign(**naming(kernels["name"], rules))
 
 
 def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
@@ -116,83 +107,6 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
         "family_coverage": coverage(kernels),
     }
     return pd.DataFrame([row | case.facts])
-
-
-def doubts(result: dict[str, Any]) -> dict[str, Any]:
-    """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
-
-    throttled: the driver's reasons but for the limit of power where readings during steps tell of
-    that by phase (see timings.csv); other_processes_most: on the device
-    at one time; host_change_most: how many times as long as before something took on the host after
-    a process measured, or the other way around; host_changed_processes: in how many of them by more
-    than HOST_CHANGED.
-    """
-    around = result.get("processes", [result])
-    whens = ("before", "during", "after")
-    states = [part[when] for part in around for when in whens if when in part]
-    changes = host_changes(around)
-    reasons = {why for state in states for why in state.get("throttle", [])}
-    readings = [
-        why for row in result.get("phases", {}).values() for *_, why in row.get("readings", ())
-    ]
-    during = {reason for why in readings for reason in why}
-    reasons = (reasons | during) - ({POWER_CAP} if readings else set())
-    return {
-        "throttled": "; ".join(sorted(reasons)),
-        "other_processes_most": max(state.get("other_processes", 0) for state in states),
-        "host_change_most": max(changes, default=None),
-        "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
-        "locks_are_shared": result.get("locks_are_shared", True),
-    }
-
-
-def _told(phases: dict[str, Any]) -> dict[str, Any]:
-    """What was recorded of a brought model: the phases whose loss was no finite number, and whether
-    any of it ran under torch.compile."""
-    finite = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
-    compiled = [row["compiled"] for row in phases.values() if "compiled" in row]
-    wrong = "; ".join(phase for phase, held in finite.items() if not held)
-    found = {"loss_not_finite": wrong} if finite else {}
-    return found | ({"compiled": any(compiled)} if compiled else {})
-
-
-def host_changes(around: list[dict[str, Any]]) -> list[float]:
-    """By how many times the host's speed changed at most, of each process that measured it."""
-    found = []
-    for part in around:
-        pairs = [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
-        ratios = [max(pair) / min(pair) for pair in pairs if all(pair)]
-        found += [max(ratios)] if ratios else []
-    return found
-
-
-def _readings(result: dict[str, Any], when: str) -> dict[str, Any]:
-    """The state before or after measuring: of several processes, before the first, after the last.
-
-    The host's speed, which differs most from process to process, is the median of all; the load,
-    for which a result is doubted, the highest.
-    """
-    around = [part[when] for part in result.get("processes", [result])]
-    known = {name: [part[name] for part in around if name in part] for name in HOST_SPEEDS}
-    medians = {name: median(speeds) for name, speeds in known.items() if speeds}
-    loads = [part["load_average"] for part in around if "load_average" in part]
-    highest = {"load_average": max(loads)} if loads else {}
-    return {**result[when], **medians, **highest}
-
-
-def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, clocks and temperature before and after, and doubts."""
-    readings = {
-        f"{name}_{when}": value
-        for when in ("before", "after")
-        for name, value in _readings(result, when).items()
-        if not isinstance(value, list)
-    }
-    when = {key: result[key] for key in ("started_at", "ended_at")}
-    about = {"profiler_version": profiler_version}
-    about["gpu_id"] = gpu_id(result["environment"].get("device_name", ""))
-    row = result["environment"] | about | readings | when
-    return pd.DataFrame([row | doubts(result) | _told(result["phases"])])
 
 
 def benchmark_tables(
@@ -267,12 +181,8 @@ def said_of(alignment: pd.DataFrame) -> list[str]:
 def main() -> None:
     """Write the tables of one case into a folder."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--export", type=existing_folder, required=True, help="folder of the export"
-    )
-    parser.add_argument(
-        "--benchmark", type=existing_file, required=True, help="JSON of the benchmark"
-    )
+    parser.add_argument("--export", type=existing_folder, required=True, help="export's folder")
+    parser.add_argument("--benchmark", type=existing_file, required=True, help="benchmark's JSON")
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()

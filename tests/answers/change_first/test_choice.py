@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from workflow_src.answers.change_first.saving import Saving, choice, merged, saving
+from workflow_src.answers.change_first.saving import (
+    Known,
+    Saving,
+    choice,
+    merged,
+    saving,
+    told_to_train,
+)
 from workflow_src.answers.intervals import Interval
 from workflow_src.paper.value import Value
 
@@ -17,7 +24,7 @@ PLAIN = ms(100, 100, 100)
 
 
 def of(names: str, middle: float, low: float, high: float, measured: bool = True) -> Saving:
-    made = saving(names.split("+"), PLAIN, ms(middle, low, high), measured)
+    made = saving(names.split("+"), PLAIN, ms(middle, low, high), Known(measured))
     assert made
     return made
 
@@ -30,7 +37,7 @@ G, B, BOTH = "graph", "bf16", "bf16+graph"
     [
         pytest.param({G: (60, 59, 61), B: (80, 70, 90)}, [G], G, id="the most"),
         pytest.param({G: (60, 59, 61), B: (70, 61, 79)}, [G, B], G, id="they touch"),
-        pytest.param({G: (60, 59, 61), B: (50, 20, 120)}, [G, B], G, id="more, but unsure"),
+        pytest.param({G: (60, 59, 61), B: (50, 20, 120)}, [B, G], G, id="more, but unsure"),
         pytest.param({G: (60, 59, 61), B: (99, 50, 150)}, [G], G, id="less and unsure"),
         pytest.param(
             {G: (60, 59, 75), "sdpa": (78, 77, 79), B: (80, 70, 90)},
@@ -66,18 +73,56 @@ def test_what_was_measured_counts_and_keeps_its_prediction_beside_it() -> None:
 def test_savings_of_two_moments_compare_by_what_is_left_of_the_plain_time_of_each() -> None:
     """60 of 100 ms are more than 70 of 200; and no prediction stands beside another moment's."""
     own = of("sdpa", 60, 59, 61)
-    other = saving(["graph"], ms(200, 200, 200), ms(70, 70, 70), True)
+    other = saving(["graph"], ms(200, 200, 200), ms(70, 70, 70), Known(True, studied=True))
     assert other
     assert choice([own, other]).first == other
-    studied = replace(other, studied=True)
-    (found,) = merged([studied], [of("graph", 50, 49, 51, False)])
-    assert found == studied
+    (found,) = merged([other], [of("graph", 50, 49, 51, False)])
+    assert found == other
 
 
 def test_a_saving_reaches_from_the_worst_to_the_best_of_both_sides() -> None:
     """50 of 100 ms; 50 of 80 at worst against 60 with it, 40 of 160 at best."""
-    made = saving(["graph"], ms(100, 80, 160), ms(50, 40, 60), True)
+    made = saving(["graph"], ms(100, 80, 160), ms(50, 40, 60), Known(True))
     assert made
     shares = made.share.middle, made.share.low, made.share.high
     assert [share.number for share in shares] == [0.5, 0.25, 0.75]
-    assert saving(["graph"], ms(0, 0, 0), ms(1, 1, 1), True) is None
+    assert saving(["graph"], ms(0, 0, 0), ms(1, 1, 1), Known(True)) is None
+
+
+STEP, OF_FORWARD = "train_step", "forward"
+ALL = {G: 30, B: 60, "fused": 90, BOTH: 25, "foreach+graph": 29, "fused+graph": 28}
+"""Times of a step with remedies, each known to a tenth of a millisecond."""
+
+
+@pytest.mark.parametrize(
+    ("phase", "optimizer", "known", "first", "best"),
+    [
+        pytest.param(STEP, "adamw", ALL, "fused+graph", "fused+graph", id="only with fused"),
+        pytest.param(OF_FORWARD, "adamw", ALL, G, BOTH, id="no step, nothing to count"),
+        pytest.param(STEP, "fused", {G: 30, B: 60, BOTH: 25}, G, BOTH, id="fused already"),
+        pytest.param(STEP, "adamw", {G: 30, B: 60, BOTH: 25}, B, B, id="no pair is known"),
+    ],
+)
+def test_a_graph_that_does_not_train_is_neither_first_nor_best(
+    phase: str, optimizer: str, known: dict[str, float], first: str, best: str
+) -> None:
+    """AdamW written out counts its steps on the host, where no replay counts on."""
+    savings = [
+        told_to_train(of(names, time, time - 0.1, time + 0.1), optimizer, phase)
+        for names, time in known.items()
+    ]
+    found = choice(savings)
+    assert [each.name for each in found.contenders] == [first]
+    assert found.best and found.best.name == best
+
+
+def test_a_graph_that_the_study_ended_with_backward_trains_beside_the_replay_that_does_not() -> (
+    None
+):
+    replay, tried = of(G, 30, 29, 31), of(G, 35, 34, 36)
+    tried = replace(tried, known=Known(True, studied=True))
+    pair = of("fused+graph", 28, 27, 29, False)
+    known = [told_to_train(each, "adamw", STEP) for each in (replay, tried, pair)]
+    found = merged(known[:2], known[2:])
+    assert [each.name for each in found] == ["graph (no training)", G, "fused+graph"]
+    assert choice(found).first == known[1], "no pair stands in where it trains alone"

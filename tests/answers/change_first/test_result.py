@@ -139,7 +139,7 @@ def test_the_study_levers_gives_times_beside_its_own_plain_time_where_its_number
     assert share.low.number == pytest.approx(1 - 66 / 90)
     assert not found.savings[0].alone
     (together,) = (printed(each) for each in result(tables).matrices[1].iloc[0, 1:])
-    assert together == "70 %, 30 left of 100 ms", (
+    assert together == "70 %, 30.0 left of 100", (
         "the plain time stands beside, which isn't the case's"
     )
     assert known(of(tables, "forward")) == {}, "no optimizer is part of a forward pass"
@@ -154,27 +154,27 @@ def test_a_measured_time_stands_before_what_was_predicted_of_it(read) -> None:
     assert [each.measured for each in found.savings] == [False, True]
     made = result(tables)
     compared = [row_of(row) for row in made.tables["predicted"].to_numpy()]
-    assert compared == [["training step", "graph", "0.875 x", "0 of 1"]]
+    assert compared == [["training step", "graph (no training)", "0.875 x", "0 of 1"]]
     (row,) = made.matrices[0].to_numpy()
-    assert row_of(row) == ["small", "graph 20 %¹"]
+    assert row_of(row) == ["small", "fused ≈ 10 %¹ (optimizer 18 %)"]
 
 
 def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_table(read) -> None:
     guessed = predictions(
         Sample(),
-        ("graph", 40.0, 38.0, 42.0),
+        ("compile", 40.0, 38.0, 42.0),
         ("sdpa", 43.0, 41.0, 45.0),
-        ("sdpa+graph", 30.0, 28.0, 33.0),
+        ("sdpa+compile", 30.0, 28.0, 33.0),
     )
     made = result(read(Sample(), remedies=guessed))
     alone, together = made.matrices
-    assert printed(alone.iloc[0, 1]) == "undecided: graph ≈ 20 %¹ or sdpa ≈ 14 %¹"
-    assert together.columns[0] == "fp32, with sdpa+graph"
-    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30.0 ms"
+    assert printed(alone.iloc[0, 1]) == "compile ≈ 20 %¹ (rest 80 %) or sdpa ≈ 14 %¹"
+    assert together.columns[0] == "fp32, with sdpa+compile"
+    assert printed(together.iloc[0, 1]) == "≈ 40 %, 30"
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
-    assert printed(row.cells["fp32"]) == "≈ 20 %; ≈ 40 %"
+    assert printed(row.cells["fp32"]) == "≈ 20 % (1); ≈ 40 %"
 
 
 def test_of_many_undecided_remedies_three_are_named(read) -> None:
@@ -182,7 +182,7 @@ def test_of_many_undecided_remedies_three_are_named(read) -> None:
     rows = [(each, 40.0 + place, 30.0, 49.0) for place, each in enumerate(names)]
     made = result(read(Sample(), remedies=predictions(Sample(), *rows)))
     said = printed(made.matrices[0].iloc[0, 1])
-    assert said == "undecided: bf16 ≈ 20 %¹ or tf32 ≈ 18 %¹ or sdpa ≈ 16 %¹ or 2 more"
+    assert said == "bf16 ≈ 20 %¹ (products 20 %) or tf32 ≈ 18 %¹ or sdpa ≈ 16 %¹ or 2 more"
 
 
 def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:
@@ -220,12 +220,25 @@ def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predic
 
 @pytest.mark.parametrize("longest", range(len(PHASES)))
 def test_sentences_name_the_longest_phase_of_which_anything_is_known(read, longest: int) -> None:
-    """A replay takes half as long."""
+    """A replay takes half as long, and counts the steps of its optimizer."""
     oom = {phase: ("oom", "CUDA out of memory") for phase in PHASES[longest + 1 :]}
     plain = {"forward": 24.0, "forward_backward": 72.0, "train_step": 100.0}
     replayed = {phase: plain[phase] / 2 for phase in PHASES[: longest + 1]}
-    tables = read(Sample(status=oom, median_ms=plain, replayed_ms=replayed))
+    tables = read(Sample(status=oom, median_ms=plain, replayed_ms=replayed, optimizer="fused"))
     written = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
     name = ("the forward pass", "the forward and backward pass", "the training step")[longest]
     assert f"**In {name}, a CUDA graph comes first in 1 of 1 cases and saves 50 %" in written
     assert f"\nWhat comes first in {name} and the share" in written
+
+
+def test_a_remedy_is_marked_where_a_clock_was_limited_for_it_or_for_the_plain_step(read) -> None:
+    """bf16's plain step was limited, fp32's wasn't, on which alone predictions and replays rest.
+
+    Of 50 ms its products take 10.
+    """
+    fp32, bf16 = Sample(replayed_ms={"train_step": 45.0}), train(30.0, precision="bf16")
+    tables = read(fp32, bf16, remedies=predictions(fp32, ("fused", 46.0, 45.0, 47.0)))
+    tables.frames["timings"]["power_capped_share"] = [0.0] * 5 + [0.5]
+    marked = {each.name: each.known.capped for each in of(tables, "train_step").savings}
+    assert marked == {"bf16": True, "fused": False, "graph (no training)": False}
+    assert printed(result(tables).matrices[0].iloc[0, 1]) == "bf16 40 %¹§ (products 20 %)"

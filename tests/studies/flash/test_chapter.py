@@ -41,14 +41,13 @@ def found(*rows: Any, ceilings: Any = NO_CEILINGS) -> Flash:
                 *(both(FLASH, 128, 1.0), both(OWN, 128, 3.0), both(FLASH, 256, 2.0)),
             ],
             Verdict.OWN,
-            "Forward, mine.tiles takes 2.0 x as long as PyTorch's fastest (SDPA flash) at context "
-            "256, 2.00 against 1.00 ms; both passes of mine.tiles take 3.0 x as long as SDPA "
-            "flash, at context 128.",
+            "At context 256, mine.tiles takes 2.0 x as long as SDPA flash, the fastest of "
+            "PyTorch's: 2.0 against 1.0 ms for the forward pass.",
         ),
         (
             [row(FLASH, 128, 1.0, "forward"), row(OWN, 128, 0.5, "forward")],
-            Verdict.OWN_PHASE,
-            "0.50 x as long as SDPA flash, the fastest of PyTorch's: 0.500 against 1.00 ms for the "
+            Verdict.OWN,
+            "0.50 x as long as SDPA flash, the fastest of PyTorch's: 0.50 against 1.0 ms for the "
             "forward pass.",
         ),
         (
@@ -56,7 +55,7 @@ def found(*rows: Any, ceilings: Any = NO_CEILINGS) -> Flash:
             Verdict.WRONG,
             "mine.tiles isn't right, and was not timed",
         ),
-        ([both(NAIVE, 128, 4.0), both(FLASH, 128, 1.0)], Verdict.NO_OWN, "SDPA flash with 1.00 ms"),
+        ([both(NAIVE, 128, 4.0), both(FLASH, 128, 1.0)], Verdict.NO_OWN, "SDPA flash with 1.0 ms"),
         ([both(NAIVE, 128, None)], Verdict.CANT_TELL, "can't be told"),
     ],
 )
@@ -71,7 +70,7 @@ def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() ->
     made = found(*rows, both(NAIVE, 128, 1.0), row(NAIVE, 128, 0.5, "forward")).contexts
     assert [SHOW(cell) for cell in made["context"]] == ["128", "256"]
     assert [SHOW(cell) for cell in made["written out"]] == [
-        "0.500 \N{RIGHTWARDS ARROW} 1.00",
+        "0.50 \N{RIGHTWARDS ARROW} 1.0",
         "OOM",
     ]
 

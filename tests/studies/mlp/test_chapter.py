@@ -28,7 +28,7 @@ def test_each_width_stands_against_the_bases() -> None:
     lost = width(8192, 0.0) | {"status": "oom", "median_ms": None, "busy_ms": None}
     found = result_of("mlp", [*WIDTHS, lost])
     assert cells(found.dims, "dim") == ["256", "512", "1024", "8192"]
-    assert cells(found.dims, "step, ms") == ["2.00", "2.00", "7.00", "OOM"]
+    assert cells(found.dims, "step, ms") == ["2.0", "2.0", "7.0", "OOM"]
     assert cells(found.dims, "FLOPs") == ["1.0 x", "4.0 x", "16 x", DASH]
     assert cells(found.dims, "step over") == ["1.0 x", "1.0 x", "3.5 x", DASH]
     assert cells(found.missing, "without") == ["sweep dim 8192"]

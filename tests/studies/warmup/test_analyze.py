@@ -4,7 +4,7 @@ import pytest
 
 from tests.studies.tables import filled, joined
 from tests.workflow import ROOT
-from workflow_src.common.study_table import read_study
+from workflow_src.common.read_table import read_study
 from workflow_src.common.summary import spread
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import join

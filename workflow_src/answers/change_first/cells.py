@@ -1,38 +1,34 @@
-"""How savings are printed: predicted ones with a sign before them, those of one process marked.
+"""How savings are printed: predicted ones with a sign before them, and marks of doubts behind.
 
 In a case's table, which has room, words and the number of processes say the same.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from workflow_src.answers.change_first.saving import Choice, Saving, rank
+from workflow_src.answers.change_first.saving import NO_TRAINING, Choice, Saving, rank
 from workflow_src.answers.intervals import Interval
-from workflow_src.answers.marks import ALONE
+from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, computed, count, median
 
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
 
-NOTHING_SURE = "no sure saving"
-UNDECIDED = "undecided:"
+NOTHING_SURE = "none by its interval"
 
 AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
 
 
-def name(saving: Saving) -> str:
-    """Its remedies, as in the tables' columns."""
-    return "+".join(saving.remedies)
-
-
 def told(saving: Saving) -> str:
     """Its remedies, with the sign of predictions where it is one."""
-    return name(saving) if saving.measured else f"{PREDICTED} {name(saving)}"
+    return saving.name if saving.measured else f"{PREDICTED} {saving.name}"
 
 
 def signed(saving: Saving, cell: Cell) -> Cell:
-    """A cell of a saving with its sign or mark."""
-    marked = Marked(cell, ALONE) if saving.alone else cell
+    """A cell of a saving with its sign and its marks."""
+    marks = ALONE * saving.alone + CAPPED * saving.known.capped
+    marked = Marked(cell, marks) if marks else cell
     return marked if saving.measured else Joined((PREDICTED, marked), " ")
 
 
@@ -49,23 +45,32 @@ def middle(savings: Sequence[Saving]) -> Cell:
 
 def share(saving: Saving) -> Cell:
     """Its remedies and the share that they save."""
-    return Joined((name(saving), signed(saving, saving.share.middle)), " ")
+    return Joined((saving.name, signed(saving, saving.share.middle)), " ")
 
 
-def first(choice: Choice) -> Cell:
-    """What comes first, or what may, at most AT_MOST; None if nothing surely saves anything."""
+def first(choice: Choice, why: Cell = None) -> Cell:
+    """What comes first, or what may, at most AT_MOST; None if nothing saves by its interval.
+
+    The first has the part that it shortens behind it. Where a share is of a study's plain time, all
+    have theirs.
+    """
     if not choice.contenders:
         return None
-    said: list[Cell] = [share(each) for each in choice.contenders[:AT_MOST]]
+    named = choice.contenders[:AT_MOST]
+    apart = any(each.known.studied for each in named)
+    said: list[Cell] = [
+        Joined((share(each), " of ", each.plain, " ms"), "") if apart else share(each)
+        for each in named
+    ]
+    said[0] = Joined((said[0], " (", why, ")"), "") if why else said[0]
     if others := choice.contenders[AT_MOST:]:
         more = count((each.share.middle for each in others), "others that may come first")
         said.append(Joined((more, "more"), " "))
-    shares = Joined(tuple(said), " or ")
-    return Joined((UNDECIDED, shares), " ") if len(choice.contenders) > 1 else shares
+    return Joined(tuple(said), " or ")
 
 
 def best(choice: Choice, headed: str = "") -> Cell:
-    """The best combination with its share and its time; None where one remedy alone is the best.
+    """The best combination with its share; None where one remedy alone is the best.
 
     Its name is left out if it is the one that the cell is `headed` by. A predicted one has no mark
     of one process: the digits of its time say how far it is known.
@@ -75,51 +80,62 @@ def best(choice: Choice, headed: str = "") -> Cell:
         return None
     middle = found.share.middle
     saved = signed(found, middle) if found.measured else of_several([found], middle)
-    saved = saved if name(found) == headed else Joined((name(found), saved), " ")
-    return Joined((saved, Joined((_of_its_moment(found, rounded(found.time)), "ms"), " ")), ", ")
+    return saved if found.name == headed else Joined((found.name, saved), " ")
 
 
-def whole(saving: Saving | None) -> Cell:
+def best_time(choice: Choice, headed: str) -> Cell:
+    """The same with the time left."""
+    found, saved = choice.best, best(choice, headed)
+    if found is None or saved is None:
+        return None
+    return Joined((saved, _of_its_moment(found, left(found))), ", ")
+
+
+def whole(saving: Saving) -> Cell:
     """How a time is known, the time with its interval, of how many processes, the share saved.
 
-    Of a measured time also what was predicted: "measured 25.1 (24.9 to 25.4), n = 3; 50 %;
-    ≈ 24.8 (22.9 to 26.6)".
+    Of a measured time also what was predicted, but of a study's, whose own tables say so:
+    "measured 25.1 (24.9 to 25.4), n = 3; 50 %; ≈ 24.8 (22.9 to 26.6)".
     """
-    if saving is None:
-        return None
-    known, guess = "measured" if saving.measured else "predicted", saving.predicted
-    time = Joined((known, _of_its_moment(saving, ranged(saving.time))), " ")
-    number = computed(saving.processes, "count", "processes", saving.time.middle)
-    counted = saving.measured and saving.processes
+    known, how = "measured" if saving.measured else "predicted", saving.known
+    ends = Ranged(left(saving), saving.time.low, saving.time.high)
+    time = Joined((known, _of_its_moment(saving, ends)), " ")
+    number = computed(how.processes, "count", "processes", saving.time.middle)
+    counted = saving.measured and how.processes
+    share = saving.share.middle
     told: list[Cell] = [
         Joined((time, Joined(("n = ", number), "")), ", ") if counted else time,
-        saving.share.middle,
+        Marked(share, CAPPED * how.capped + NO_TRAINING * (not saving.trains)),
     ]
-    if guess:
-        told.append(Joined((PREDICTED, ranged(guess)), " "))
+    if (guess := saving.predicted) and not how.studied:
+        told.append(Joined((PREDICTED, Ranged(_rounded(guess), guess.low, guess.high)), " "))
     return Joined(tuple(told), "; ")
 
 
 def _of_its_moment(saving: Saving, time: Cell) -> Cell:
     """A time; beside one of a study, the plain time of the same minutes."""
-    return Joined((time, saving.plain), " left of ") if saving.studied else time
+    return Joined((time, saving.plain), " left of ") if saving.known.studied else time
 
 
-def ranged(interval: Interval) -> Ranged:
-    """An interval as "5.1 (5.0 to 5.2)"."""
-    return Ranged(interval.middle, interval.low, interval.high)
+def left(saving: Saving) -> Cell:
+    """The time with the remedies; a predicted one with the digits that its interval earns."""
+    return saving.time.middle if saving.measured else _rounded(saving.time)
 
 
-def rounded(interval: Interval) -> Rounded:
-    """The middle of an interval, with the digits that the interval earns."""
+def _rounded(interval: Interval) -> Rounded:
     return Rounded(interval.middle, interval.low, interval.high)
 
 
 def by_remedy(phases: Sequence[Sequence[Saving]]) -> list[list[Cell]]:
     """A line per remedy or combination: its name, and of the savings of each phase all of its."""
-    known = [{each.remedies: each for each in savings} for savings in phases]
-    every = dict.fromkeys(remedies for phase in known for remedies in phase)
+    every = sorted((each for savings in phases for each in savings), key=rank)
     return [
-        [f"with {'+'.join(remedies)}", *(whole(phase.get(remedies)) for phase in known)]
-        for remedies in sorted(every, key=rank)
+        [f"with {'+'.join(remedies)}", *(_wholes(savings, remedies) for savings in phases)]
+        for remedies, _ in groupby(every, key=lambda each: each.remedies)
     ]
+
+
+def _wholes(savings: Sequence[Saving], remedies: tuple[str, ...]) -> Cell:
+    """All that is known of some remedies: of a graph that trains, and of one that doesn't."""
+    said = [whole(each) for each in savings if each.remedies == remedies]
+    return Joined(tuple(said), "; ") if said else None

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from workflow_src.answers.change_first.measured import Run, measured, remedies_of
 from workflow_src.answers.change_first.predicted import predicted
-from workflow_src.answers.change_first.saving import Choice, Saving, choice, merged
+from workflow_src.answers.change_first.saving import (
+    Choice,
+    Saving,
+    choice,
+    merged,
+    told_to_train,
+)
 from workflow_src.answers.intervals import spread_of
 from workflow_src.answers.left_out import NOTHING_KNOWN
 from workflow_src.answers.tables import CaseKey, Tables
@@ -25,9 +31,9 @@ class OfPhase:
     savings: tuple[Saving, ...]
     choice: Choice
 
-    def by(self, remedies: tuple[str, ...]) -> Saving | None:
-        """What some remedies save; None if nothing is known of them."""
-        return next((each for each in self.savings if each.remedies == remedies), None)
+    def by(self, name: str) -> Saving | None:
+        """What some remedies save, by their name; None if nothing is known of them."""
+        return next((each for each in self.savings if each.name == name), None)
 
 
 @dataclass(frozen=True)
@@ -65,5 +71,10 @@ def of_phase(run: Run, case: CaseKey, phase: str) -> OfPhase:
     if times.state != "ok" or not times.comparable:
         state = "not_comparable" if times.state == "ok" else times.state
         return OfPhase(times, state, (), Choice())
-    found = merged(measured(run, case, phase), predicted(run.tables, case, phase, times.processes))
+    found = merged(
+        *(
+            [told_to_train(each, case.optimizer, phase) for each in known]
+            for known in (measured(run, case, phase), predicted(run.tables, times))
+        )
+    )
     return OfPhase(times, "ok" if found else NOTHING_KNOWN, found, choice(found))

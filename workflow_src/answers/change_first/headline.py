@@ -13,20 +13,24 @@ class Verdict(StrEnum):
     """The verdicts of (f), each with its sentence."""
 
     FIRST = (
-        "In the {phase}, {remedy} comes first in {first} cases and saves {saved} there; the best "
-        "combination of each case saves {best} (medians; measured: {tried})."
+        "In the {phase}, {remedy} comes first in {first} cases and saves {saved} there (of one "
+        "process: {alone}). The best combinations save {best} (medians; measured: {tried}; "
+        "another precision: {narrowed})."
     )
     DEPENDS = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (no sure "
-        "saving: {none}). Else it is {counts} (≈: predicted). The best combination of each case "
-        "saves {best} (median; measured: {tried})."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (none by "
+        "intervals: {none}). Else it is {counts} (≈: predicted; of one process: {alone}). The best "
+        "combinations save {best} (median; measured: {tried}; another precision: {narrowed})."
     )
     UNDECIDED = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (no sure "
-        "saving: {none}). The best combination of each case saves {best} (median; measured: "
-        "{tried})."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases (none by "
+        "intervals: {none}). The best combinations save {best} (median; measured: {tried}; "
+        "another precision: {narrowed})."
     )
-    NOTHING = "In the {phase}, no remedy that is known surely saves anything, in {cases} cases."
+    NOTHING = (
+        "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "
+        "its interval and leaves training as it is."
+    )
     DISTURBED = (
         "Each case of which a saving is known was disturbed while it was captured, so what comes "
         "first can't be told."
@@ -48,8 +52,10 @@ def headline(result: ChangeFirst) -> Headline:
         "counts": Joined(tuple(said), ", "),
         "undecided": counts.undecided,
         "none": counts.none,
-        "best": counts.best,
-        "tried": counts.tried,
+        "alone": counts.alone,
+        "best": counts.best.saved,
+        "tried": counts.best.tried,
+        "narrowed": counts.best.narrowed,
     }
     return Headline(verdict, verdict.value, slots)
 

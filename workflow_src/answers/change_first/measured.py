@@ -1,11 +1,11 @@
 """What remedies were measured to save: by a replay, in another case, and in the study levers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Saving, saving, touching
+from workflow_src.answers.change_first.saving import Known, Saving, saving, touching
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.intervals import (
     Interval,
@@ -18,6 +18,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS
 from workflow_src.common.precisions import PRECISIONS
+from workflow_src.common.remedies import GRAPH
 from workflow_src.paper.value import cell_of
 
 Times = Mapping[tuple[CaseKey, str], PhaseTimes]
@@ -29,6 +30,8 @@ LEVERS = "studies/levers"
 _COLUMNS = """case variant remedies batches phase status median_ms fastest_process_ms
 slowest_process_ms processes error_state gradients_error"""
 LEVERS_COLUMNS = frozenset(_COLUMNS.split())
+TIMED = ("median_ms", "fastest_process_ms", "slowest_process_ms")
+PREDICTED = ("predicted_ms", "predicted_low", "predicted_high")
 PLAIN = "plain"
 
 BETTER = {
@@ -71,7 +74,8 @@ def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
 
 def _replay(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
     replayed = replayed_time(run.tables, times)
-    found = replayed and saving(["graph"], plain, replayed, True, times.processes)
+    known = Known(True, times.processes, times.power_limited)
+    found = replayed and saving([GRAPH], plain, replayed, known)
     if found:
         yield found
 
@@ -87,14 +91,15 @@ def _in_other_cases(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Sa
         names = remedies_of(other, case, phase) if of == phase else ()
         if not names or not its.comparable:
             continue
-        fewest = min(times.processes, its.processes)
+        both = (times, its)
+        known = Known(True, min(of.processes for of in both), any(of.power_limited for of in both))
         host = run.tables.of("environments", other.case)
         time = None if elsewhere(host, mine) else plain_time(run.tables, its, run.spread)
         theirs, ours = (cell_of(each, "environments", HOST_US, "us") for each in (host, mine))
         time = time and at_speed_of(time, its, theirs, ours)
         replayed = replayed_time(run.tables, its)
-        found = time and saving(names, plain, time, True, fewest)
-        with_graph = replayed and saving([*names, "graph"], plain, replayed, True, fewest)
+        found = time and saving(names, plain, time, known)
+        with_graph = replayed and saving([*names, GRAPH], plain, replayed, known)
         yield from filter(None, (found, with_graph))
 
 
@@ -131,14 +136,13 @@ def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
         names = touching(str(variant["remedies"].iloc[0]).split("+"), times.phase)
         time = _interval(variant) if names else None
         both = pd.concat([variant, rows[rows["variant"] == PLAIN]])
-        fewest = int(both["processes"].min())
-        found = own and time and saving(names, own, time, True, fewest)
+        known = Known(True, int(both["processes"].min()), studied=True)
+        found = own and time and saving(names, own, time, known)
         if found:
-            yield replace(found, studied=True)
+            yield replace(found, predicted=_interval(variant, PREDICTED))
 
 
-def _interval(rows: pd.DataFrame) -> Interval | None:
-    """The time of a variant, from its fastest process to its slowest."""
-    columns = ("median_ms", "fastest_process_ms", "slowest_process_ms")
+def _interval(rows: pd.DataFrame, columns: Sequence[str] = TIMED) -> Interval | None:
+    """The time of a variant, from its fastest process to its slowest; or as it was predicted."""
     middle, low, high = (cell_of(rows, LEVERS, name) for name in columns)
     return Interval(middle, low or middle, high or middle) if middle else None

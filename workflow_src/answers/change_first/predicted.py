@@ -5,27 +5,29 @@ from dataclasses import replace
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Saving, saving, touching
+from workflow_src.answers.change_first.saving import Known, Saving, saving, touching
 from workflow_src.answers.intervals import Interval
 from workflow_src.answers.tables import CaseKey, Tables
+from workflow_src.answers.times import PhaseTimes
+from workflow_src.common.remedies import GRAPH
 from workflow_src.paper.value import cell_of
 
 TABLE = "remedies"
 
-BF16, GRAPH = "bf16", "graph"
+BF16 = "bf16"
 
 
-def predicted(tables: Tables, case: CaseKey, phase: str, processes: int = 0) -> Iterator[Saving]:
+def predicted(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
     """The predictions of a phase; none in a run whose tables are older than remedies.csv.
 
-    The intervals are of the time with the remedies; the plain time, of so many
-    processes, is what they were made from.
+    The intervals are of the time with the remedies; the plain time is what they were made from.
     """
+    case, phase = times.case, times.phase
     rows, in_bf16 = _known(tables, case, phase), _in_bf16(tables, case, phase)
+    known = Known(False, times.processes, times.power_limited)
     for remedies, row in rows.items():
         names = touching(remedies.split("+"), phase)
-        found = _saving(names, row, in_bf16.get(remedies, row))
-        found = found and replace(found, processes=processes)
+        found = _saving(names, row, in_bf16.get(remedies, row), known)
         if names and found:
             yield found
 
@@ -57,7 +59,9 @@ def _in_bf16(tables: Tables, case: CaseKey, phase: str) -> dict[str, pd.DataFram
     return {f"{BF16}+{names}": row for names, row in known.items() if GRAPH in names.split("+")}
 
 
-def _saving(names: tuple[str, ...], row: pd.DataFrame, time: pd.DataFrame) -> Saving | None:
+def _saving(
+    names: tuple[str, ...], row: pd.DataFrame, time: pd.DataFrame, known: Known
+) -> Saving | None:
     """The saving of a row's plain time; `time` is the row of the time with the remedies."""
     plain = cell_of(row, TABLE, "plain_ms")
     middle, low, high = (
@@ -65,4 +69,4 @@ def _saving(names: tuple[str, ...], row: pd.DataFrame, time: pd.DataFrame) -> Sa
     )
     if plain is None or middle is None or low is None or high is None:
         return None
-    return saving(names, Interval(plain, plain, plain), Interval(middle, low, high), False)
+    return saving(names, Interval(plain, plain, plain), Interval(middle, low, high), known)

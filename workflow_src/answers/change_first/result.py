@@ -11,35 +11,50 @@ from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.predicted import TABLE
-from workflow_src.answers.change_first.saving import Choice
+from workflow_src.answers.change_first.saving import Choice, Saving
 from workflow_src.answers.change_first.summary import against_predictions, alone, summary
+from workflow_src.answers.change_first.targets import target
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.left_out import left_out, without_disturbed
 from workflow_src.answers.matrix import by_precision, corners, matrix
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.paper.value import Cell, Joined, Value, count
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best combinations of some cases.
+
+    saved: the median share; tried: how many were measured; narrowed: how many have another
+    precision than their case.
+    """
+
+    saved: Cell
+    tried: Value
+    narrowed: Value
 
 
 @dataclass(frozen=True)
 class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
-    first: by remedy, the most frequent first; said: the same, predicted ones apart.
-    undecided: several may come first in so many. none: in so many none surely saves anything.
-    saved: the median share that the most frequent one saves where it is first. best: the median
-    share that the best combination saves; tried: in how many cases that one was measured.
+    first: by remedy, the most frequent first; said: the same, predicted ones apart; alone: of how
+    many of these a time is of one process.
+    undecided: several may come first in so many. none: in so many none saves by its interval.
+    saved: the median share that the most frequent one saves where it is first.
     """
 
     cases: Value
     first: Mapping[str, Among]
     said: Mapping[str, Among]
+    alone: Value
     undecided: Value
     none: Value
     saved: Cell
-    best: Cell
-    tried: Value
+    best: Best
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ def result(tables: Tables) -> ChangeFirst:
     return ChangeFirst(
         phase=words.PHASES_IN_PROSE[longest],
         counts=counts,
-        matrices=in_pairs(tables.cases, mine) if shown else (),
+        matrices=in_pairs(tables, mine) if shown else (),
         tables={
             "summary": summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
             "alone": alone(columns, longest),
@@ -99,19 +114,29 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
     known = [each for each in phases if each.savings]
     plain = [each.times.plain for each in known]
     chosen = [each.choice for each in known]
-    names = [cells.name(each.first) if each.first else "" for each in chosen]
+    names = [each.first.name if each.first else "" for each in chosen]
     told = [cells.told(each.first) if each.first else "" for each in chosen]
     order, apart = _by_frequency(names), _by_frequency(told)
-    top = [each.first for each in chosen if each.first and cells.name(each.first) in order[:1]]
+    top = [each.first for each in chosen if each.first and each.first.name in order[:1]]
     return Counts(
         cases=count(plain, "cases of which anything is known"),
         first={name: among(plain, [name == each for each in names]) for name in order},
         said={name: among(plain, [name == each for each in told]) for name in apart},
+        alone=among(plain, [bool(each.first and each.first.alone) for each in chosen]).holds,
         undecided=among(plain, [len(each.contenders) > 1 for each in chosen]).holds,
         none=among(plain, [not each.contenders for each in chosen]).holds,
         saved=cells.middle(top),
-        best=cells.middle([each.best for each in chosen if each.best]),
-        tried=among(plain, [bool(each.best and each.best.measured) for each in chosen]).holds,
+        best=_best(plain, [each.best for each in chosen]),
+    )
+
+
+def _best(plain: Sequence[Value | None], chosen: Sequence[Saving | None]) -> Best:
+    """The best combinations of cases, each beside its plain time."""
+    narrowed = [bool(each and set(each.remedies) & set(PRECISIONS)) for each in chosen]
+    return Best(
+        saved=cells.middle([each for each in chosen if each]),
+        tried=among(plain, [bool(each and each.measured) for each in chosen]).holds,
+        narrowed=among(plain, narrowed).holds,
     )
 
 
@@ -119,46 +144,50 @@ def _by_frequency(names: Iterable[str]) -> list[str]:
     return [name for name, _ in Counter(filter(None, names)).most_common()]
 
 
-def in_pairs(
-    cases: Sequence[CaseKey], phases: Mapping[CaseKey, OfPhase]
-) -> tuple[pd.DataFrame, ...]:
+def in_pairs(tables: Tables, phases: Mapping[CaseKey, OfPhase]) -> tuple[pd.DataFrame, ...]:
     """Of each precision what comes first, by size and context, and the best combinations."""
     pairs = (
-        _pair(corner, {each: phases[each] for each in mine}) for corner, mine in corners(cases)
+        _pair(tables, corner, {each: phases[each] for each in mine})
+        for corner, mine in corners(tables.cases)
     )
     return tuple(frame for pair in pairs for frame in pair if len(frame))
 
 
-def _pair(corner: str, phases: Mapping[CaseKey, OfPhase]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _pair(
+    tables: Tables, corner: str, phases: Mapping[CaseKey, OfPhase]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What comes first in some cases, and the best combinations, headed by that of most cases."""
     usual = usual_best(each.choice for each in phases.values())
-    first = matrix(corner, phases, lambda case: first_cell(phases[case]))
+    first = matrix(corner, phases, lambda case: first_cell(tables, phases[case]))
     heading = f"{corner}, with {usual}"
-    return first, matrix(heading, phases, lambda case: cells.best(phases[case].choice, usual))
+    return first, matrix(heading, phases, lambda case: cells.best_time(phases[case].choice, usual))
 
 
 def usual_best(choices: Iterable[Choice]) -> str:
     """The name of the combination that is the best in most cases; "" without any."""
     best = (each.best for each in choices)
-    names = Counter(cells.name(each) for each in best if each and not each.single)
+    names = Counter(each.name for each in best if each and not each.single)
     return max(names, key=lambda each: names[each], default="")
 
 
-def first_cell(phase: OfPhase) -> Cell:
-    """What comes first in a case; or why nothing does."""
+def first_cell(tables: Tables, phase: OfPhase) -> Cell:
+    """What comes first in a case, and why; or why nothing does."""
     if phase.savings:
-        return cells.first(phase.choice) or cells.NOTHING_SURE
+        top = next(iter(phase.choice.contenders), None)
+        why = target(tables, phase.times, top) if top else None
+        return cells.first(phase.choice, why) or cells.NOTHING_SURE
     return words.STATES.get(phase.state)
 
 
 def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[OpeningRow, ...]:
-    """The row of (f) in the report's table of medians; none if nothing surely saves anything."""
+    """The row of (f) in the report's table of medians; none if nothing saves by its interval."""
     saved: dict[str, Cell] = {}
     for name, cases in columns.items():
-        chosen = [each.phases[phase].choice for each in cases]
-        single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
-        together = cells.middle([each.best for each in chosen if each.best])
-        if together:
-            saved[name] = Joined((single, together), "; ")
-    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved by the remedy estimated best; combination"
+        counts = counted_first([each.phases[phase] for each in cases])
+        if counts.best.saved:
+            chosen = [each.phases[phase].choice for each in cases]
+            single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
+            unsure = Joined((single, " (", counts.undecided, ")"), "")
+            saved[name] = Joined((unsure, counts.best.saved), "; ")
+    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved: first (undecided); combined"
     return (OpeningRow(label, saved),) if saved else ()

@@ -1,12 +1,32 @@
 """What remedies save of a phase: the time with them, the share saved, and how it is known."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from workflow_src.answers.intervals import Interval
 from workflow_src.common.case import OPTIMIZERS, PHASES
-from workflow_src.common.remedies import REMEDIES
+from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
 from workflow_src.paper.value import Value, computed
+
+NO_TRAINING = " (no training)"
+"""Stands behind the name of what takes a time, but doesn't train."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """How a saving is known.
+
+    measured: False where the step's model predicted it.
+    processes: how many the fewest are behind a time of it; 0 where that isn't known. Of one, the
+        interval of a measured time is the run's own spread between processes.
+    capped: whether the driver lowered the clock for power while one of its times was taken.
+    studied: whether a study timed both, at another moment than the case was timed.
+    """
+
+    measured: bool
+    processes: int = 0
+    capped: bool = False
+    studied: bool = False
 
 
 @dataclass(frozen=True)
@@ -15,10 +35,7 @@ class Saving:
 
     plain, time: in ms without and with the remedies.
     share: of the plain time that they save; below 0 where the phase takes longer.
-    measured: False where the step's model predicted it.
-    processes: how many the fewest are behind a time of it; 0 where that isn't known. Of one, the
-        interval of a measured time is the run's own spread between processes.
-    studied: whether a study timed both, at another moment than the case was timed.
+    trains: False of a training step that doesn't.
     predicted: the time (ms) that the model predicts where it was measured, too.
     """
 
@@ -26,10 +43,19 @@ class Saving:
     plain: Value
     time: Interval
     share: Interval
-    measured: bool
-    processes: int = 0
-    studied: bool = False
+    known: Known
+    trains: bool = True
     predicted: Interval | None = None
+
+    @property
+    def name(self) -> str:
+        """Its remedies, as in the tables' columns, and whether it doesn't train."""
+        return "+".join(self.remedies) + NO_TRAINING * (not self.trains)
+
+    @property
+    def measured(self) -> bool:
+        """Whether it was measured, and not predicted."""
+        return self.known.measured
 
     @property
     def relative(self) -> Interval:
@@ -40,7 +66,7 @@ class Saving:
     @property
     def alone(self) -> bool:
         """Whether a time behind it is of one process."""
-        return self.processes == 1
+        return self.known.processes == 1
 
     @property
     def single(self) -> bool:
@@ -53,9 +79,7 @@ class Saving:
         return self.share.low.number > 0
 
 
-def saving(
-    remedies: Iterable[str], plain: Interval, time: Interval, measured: bool, processes: int = 0
-) -> Saving | None:
+def saving(remedies: Iterable[str], plain: Interval, time: Interval, known: Known) -> Saving | None:
     """What remedies save, from the times without and with them; None if a plain time isn't above 0.
 
     Its low end is of the slowest with them against the fastest without, its high end the opposite.
@@ -69,7 +93,7 @@ def saving(
     if middle is None or low is None or high is None:
         return None
     share = Interval(middle, low, high)
-    return Saving(in_order(remedies), plain.middle, time, share, measured, processes)
+    return Saving(in_order(remedies), plain.middle, time, share, known)
 
 
 def _over(time: Value, plain: Value) -> Value:
@@ -96,34 +120,44 @@ def touching(remedies: Iterable[str], phase: str) -> tuple[str, ...]:
     return tuple(each for each in remedies if phase == PHASES[-1] or each not in OPTIMIZERS)
 
 
+def told_to_train(each: Saving, optimizer: str, phase: str) -> Saving:
+    """A saving of a case with this optimizer, told whether it trains.
+
+    A training step in a CUDA graph doesn't unless its optimizer counts there; the study levers ends
+    a graph with backward where it doesn't.
+    """
+    last = next((name for name in each.remedies if name in OPTIMIZERS), optimizer)
+    whole = phase == PHASES[-1] and GRAPH in each.remedies and not each.known.studied
+    return replace(each, trains=not whole or counts_in_graph(last))
+
+
 def merged(measured: Iterable[Saving], predicted: Iterable[Saving]) -> tuple[Saving, ...]:
     """Each combination once, those of fewer remedies first: the first that was measured counts.
 
     A prediction stands in only where nothing was measured, and beside the measured time elsewhere:
     not beside a study's, which has predictions of its own from its own plain time.
     """
-    guessed: dict[tuple[str, ...], Saving] = {}
+    guessed: dict[str, Saving] = {}
     for each in predicted:
-        guessed.setdefault(each.remedies, each)
-    found: dict[tuple[str, ...], Saving] = {}
+        guessed.setdefault(each.name, each)
+    found: dict[str, Saving] = {}
     for each in measured:
-        guess = None if each.studied else guessed.get(each.remedies)
-        found.setdefault(each.remedies, replace(each, predicted=guess.time if guess else None))
-    every = guessed | found
-    return tuple(sorted(every.values(), key=lambda each: rank(each.remedies)))
+        guess = None if each.known.studied else guessed.get(each.name)
+        found.setdefault(each.name, replace(each, predicted=guess.time) if guess else each)
+    return tuple(sorted((guessed | found).values(), key=rank))
 
 
-def rank(remedies: tuple[str, ...]) -> tuple[int, list[tuple[int, str]]]:
-    """Where remedies stand in tables: fewer first, then in the order of REMEDIES."""
-    return len(remedies), [_place(name) for name in remedies]
+def rank(saving: Saving) -> tuple[int, list[tuple[int, str]], bool]:
+    """Where a saving stands in tables: fewer remedies first, then in the order of REMEDIES."""
+    return len(saving.remedies), [_place(name) for name in saving.remedies], saving.trains
 
 
 @dataclass(frozen=True)
 class Choice:
     """What to change first in one phase, and the combination that saves most.
 
-    contenders: the single remedy that saves most, and those that may save as much; empty if none
-        surely saves anything.
+    contenders: the remedy that saves most, and those that may save as much, by what they save;
+        empty if none saves anything by its interval.
     best: the combination, or single remedy, of the shortest time; None likewise.
     """
 
@@ -136,30 +170,47 @@ class Choice:
         return self.contenders[0] if len(self.contenders) == 1 else None
 
 
-def choice(savings: Iterable[Saving]) -> Choice:
-    """What comes first of some savings of one phase.
+def candidates(savings: Sequence[Saving]) -> list[Saving]:
+    """What may come first: single remedies; of one that doesn't train, the shortest pair that does.
 
-    First is the single remedy that saves most of those whose interval's low end is above 0. Another
+    The pair has an optimizer besides, under which the remedy trains.
+    """
+    singles = [each for each in savings if each.single and each.trains]
+    lame = {each.remedies for each in savings if each.single and not each.trains}
+    lame -= {each.remedies for each in singles}
+    pairs = [
+        each
+        for each in savings
+        if each.trains and len(each.remedies) == 2 and _without_optimizer(each) in lame
+    ]
+    return [*singles, *sorted(pairs, key=_rest)[:1]]
+
+
+def _without_optimizer(saving: Saving) -> tuple[str, ...]:
+    return tuple(each for each in saving.remedies if each not in OPTIMIZERS)
+
+
+def choice(savings: Iterable[Saving]) -> Choice:
+    """What comes first of some savings of one phase, of those that train.
+
+    First is the candidate that saves most of those whose interval's low end is above 0. Another
     contends with it if its interval of time overlaps that one's, and it surely saves something or
     its median saves more; and so do all that surely save more than one that contends. The spread of
     the plain time is theirs in common: so times with remedies are compared, over their plain time,
     and not savings.
     """
     every = list(savings)
-    sure = sorted((each for each in every if each.sure), key=_rest)
-    singles = [each for each in sure if each.single]
-    if not singles:
-        return Choice((), sure[0] if sure else None)
-    top = singles[0]
-    others = [
-        each
-        for each in every
-        if each.single and each is not top and (each.sure or _rest(each) < _rest(top))
-    ]
+    best = min((each for each in every if each.sure and each.trains), key=_rest, default=None)
+    may = candidates(every)
+    sure = sorted((each for each in may if each.sure), key=_rest)
+    if not sure:
+        return Choice((), best)
+    top = sure[0]
+    others = [each for each in may if each is not top and (each.sure or _rest(each) < _rest(top))]
     rivals = [each for each in others if overlap(each.relative, top.relative)]
     last = max(map(_rest, rivals), default=0.0)
-    rivals += [each for each in singles[1:] if each not in rivals and _rest(each) < last]
-    return Choice((top, *sorted(rivals, key=_rest)), sure[0])
+    rivals += [each for each in sure[1:] if each not in rivals and _rest(each) < last]
+    return Choice(tuple(sorted((top, *rivals), key=_rest)), best)
 
 
 def _rest(saving: Saving) -> float:

@@ -1,18 +1,18 @@
 """The tables of (f) over all cases: what each remedy saves, and how near predictions come."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from workflow_src.answers.among import among
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
-from workflow_src.answers.change_first.saving import Saving, overlap, rank
+from workflow_src.answers.change_first.saving import Saving, candidates, overlap, rank
 from workflow_src.common import words
 from workflow_src.common.remedies import REMEDIES
-from workflow_src.paper.value import Cell, Joined, count, ratio, spread
+from workflow_src.paper.value import Cell, Joined, Value, count, median, ratio, spread
 
-Remedies = tuple[str, ...]
+PREDICTED_OVER = "predicted / measured"
 
 
 def summary(columns: Mapping[str, Sequence[First]], phases: Sequence[str]) -> pd.DataFrame:
@@ -20,71 +20,103 @@ def summary(columns: Mapping[str, Sequence[First]], phases: Sequence[str]) -> pd
     lines: list[list[Cell]] = []
     for phase in phases:
         of_phase = [[each.phases[phase] for each in cases] for cases in columns.values()]
-        for remedies in known([each for cases in of_phase for each in cases]):
-            said = [_of_remedies(remedies, cases) for cases in of_phase]
-            lines.append([words.PHASES[phase], "+".join(remedies), *said])
+        for saving in known([each for cases in of_phase for each in cases]):
+            said = [_and_first(saving, cases) for cases in of_phase]
+            lines.append([words.PHASES[phase], saving.name, *said])
     headings = ["median share (least to most) of", "that is saved by", *columns]
     return pd.DataFrame(lines, columns=headings, dtype="object")
 
 
-def known(phases: Sequence[OfPhase]) -> list[Remedies]:
-    """The remedies and combinations of which anything is known, those of fewer first."""
-    every = dict.fromkeys(each.remedies for phase in phases for each in phase.savings)
-    return sorted(every, key=rank)
+def known(phases: Sequence[OfPhase]) -> list[Saving]:
+    """A saving of each name of which anything is known, those of fewer remedies first."""
+    every = {each.name: each for phase in phases for each in phase.savings}
+    return sorted(every.values(), key=rank)
 
 
 def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
-    """The median share of a phase that each remedy saves by itself: a row each."""
-    lines: list[list[Cell]] = []
-    for name in REMEDIES:
-        of_name = [
-            [saving for each in cases if (saving := each.phases[phase].by((name,)))]
-            for cases in columns.values()
-        ]
-        if any(of_name):
-            lines.append([name, *map(cells.middle, of_name)])
-    return pd.DataFrame(lines, columns=[words.PHASES[phase], *columns], dtype="object")
+    """The median share of a phase that each remedy saves by itself: a row each.
+
+    A remedy that doesn't train by itself has one with an optimizer besides, too.
+    """
+    of_phase = [[each.phases[phase] for each in cases] for cases in columns.values()]
+    every = [each for cases in of_phase for each in cases]
+    may = {saving.name for each in every for saving in candidates(each.savings)}
+    lines: list[list[Cell]] = [
+        [saving.name, *(_where_known(saving, cases) for cases in of_phase), _near(saving, every)]
+        for saving in known(every)
+        if set(saving.remedies) <= set(REMEDIES) and (saving.single or saving.name in may)
+    ]
+    near = f"{PREDICTED_OVER} (n)"
+    made = pd.DataFrame(lines, columns=[words.PHASES[phase], *columns, near], dtype="object")
+    return made if made[near].notna().any() else made.drop(columns=near)
 
 
-def _of_remedies(remedies: Remedies, cases: Sequence[OfPhase]) -> Cell:
-    """What they save where they are known; if that isn't everywhere, in how many cases."""
-    found = [saving for each in cases if (saving := each.by(remedies))]
+def _near(saving: Saving, phases: Sequence[OfPhase]) -> Cell:
+    """How near predictions of some remedies come to what was measured, and in how many cases."""
+    both = _ratios(found for each in phases if (found := each.by(saving.name)))
+    number = count(both, "cases with both")
+    return Joined((median(both), " (", number, ")"), "") if both else None
+
+
+def _where_known(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
+    """The median that remedies save where they are known; if not everywhere, in how many cases."""
+    found = [it for each in cases if (it := each.by(saving.name))]
+    return _counted(cells.middle(found), found, cases)
+
+
+def _and_first(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
+    """The same with the least and the most, and in how many cases they are first, if they may."""
+    found = [it for each in cases if (it := each.by(saving.name))]
     if not found:
         return None
-    said = cells.of_several(found, spread(each.share.middle for each in found))
-    plain = [each.times.plain for each in cases if each.savings]
-    if len(found) < len(plain):
-        number = count((each.share.middle for each in found), "cases of which it is known")
-        said = Joined((said, " (n = ", number, ")"), "")
-    if len(remedies) > 1:
+    middle = cells.of_several(found, spread(each.share.middle for each in found))
+    said = _counted(middle, found, cases)
+    is_first = [_is_first(each, saving.name) for each in cases if each.savings]
+    if any(is_first) or (saving.single and saving.trains):
+        plain = [each.times.plain for each in cases if each.savings]
+        return Joined((said, among(plain, is_first).cell), "; first in ")
+    return said
+
+
+def _counted(said: Cell, found: Sequence[Saving], cases: Sequence[OfPhase]) -> Cell:
+    """A cell of some cases' savings, with their number where it is known of more cases."""
+    if not found or len(found) == sum(bool(each.savings) for each in cases):
         return said
-    is_first = [_is_first(each, remedies) for each in cases if each.savings]
-    return Joined((said, among(plain, is_first).cell), "; first in ")
+    number = count((each.share.middle for each in found), "cases of which it is known")
+    return Joined((said, " (n = ", number, ")"), "")
 
 
-def _is_first(phase: OfPhase, remedies: Remedies) -> bool:
+def _is_first(phase: OfPhase, name: str) -> bool:
     first = phase.choice.first
-    return first is not None and first.remedies == remedies
+    return first is not None and first.name == name
 
 
 def against_predictions(cases: Sequence[First], phases: Sequence[str]) -> pd.DataFrame:
-    """How near predicted times come to measured ones, by phase and remedies."""
+    """How near predicted times come to measured ones, by phase and remedies.
+
+    Not to those of a study, which its own tables hold against predictions one by one.
+    """
     lines: list[list[Cell]] = []
     for phase in phases:
         of_phase = [each.phases[phase] for each in cases]
-        for remedies in known(of_phase):
-            both = [s for each in of_phase if (s := each.by(remedies)) and s.predicted]
-            if both:
-                lines.append([words.PHASES[phase], "+".join(remedies), *_nearness(both)])
-    headings = ["phase", "with", "predicted / measured, median (least to most)", "intervals meet"]
+        for saving in known(of_phase):
+            every = [it for each in of_phase if (it := each.by(saving.name))]
+            if both := [it for it in every if it.predicted and not it.known.studied]:
+                lines.append([words.PHASES[phase], saving.name, *_nearness(both)])
+    headings = ["phase", "with", f"{PREDICTED_OVER}, median (least to most)", "intervals meet"]
     return pd.DataFrame(lines, columns=headings, dtype="object")
 
 
 def _nearness(both: Sequence[Saving]) -> list[Cell]:
-    ratios = [
-        ratio(each.predicted.middle, each.time.middle, "near_one", "predicted / measured")
-        for each in both
-        if each.predicted
-    ]
+    ratios = _ratios(both)
     meet = [each.predicted is not None and overlap(each.predicted, each.time) for each in both]
     return [spread(ratios), among(ratios, meet).cell]
+
+
+def _ratios(savings: Iterable[Saving]) -> list[Value | None]:
+    """Predicted over measured times, where there are both."""
+    return [
+        ratio(each.predicted.middle, each.time.middle, "near_one", PREDICTED_OVER)
+        for each in savings
+        if each.predicted
+    ]

@@ -29,9 +29,8 @@ Look = tuple[str, str]
 def draw(tables: Tables) -> Figure:
     """The median of the forward pass over context: a line per size, a panel per precision.
 
-    Bars go from the fastest to the slowest process or, of one process, from its 20th to its 80th
-    percentile. A dashed line is device time: what lies between the two is the host's work and gaps
-    between kernels.
+    Bars go from the fastest to the slowest process, where there are several. A dashed line is
+    device time: what lies between the two is the host's work and gaps between kernels.
     """
     every = (phase_times(tables, case, PHASE) for case in tables.cases)
     times = {each.case.case: each for each in every if _above_0(each.plain)}
@@ -43,35 +42,32 @@ def draw(tables: Tables) -> Figure:
     for heading, axes in places:
         for size, mine in lines(by_facet[heading]).items():
             here = [times[case["case"]] for case in mine]
-            _plain(axes, tables, here, look[size], size)
+            _plain(axes, here, look[size], size)
             _device(axes, here, look[size])
         log_values(axes)
         context_axis(axes, [int(case["context"]) for case in cases])
-    label_left(figure, "forward pass, median ms\n(bars: processes, or 20th to 80th percentile)")
+    label_left(figure, "forward pass, median ms\n(bars: fastest to slowest process)")
     _explain(figure.axes[-1], list(times.values()))
     legend_of(figure)
     return figure
 
 
-def _plain(axes: Axes, tables: Tables, times: Sequence[PhaseTimes], look: Look, label: str) -> None:
+def _plain(axes: Axes, times: Sequence[PhaseTimes], look: Look, label: str) -> None:
     """The plain times of one size."""
     color, marker = look
     middle = [each.plain.number for each in times if each.plain]
-    bars = [_bar(tables, each) for each in times]
+    bars = [_bar(each) for each in times]
     low, high = [below for below, _ in bars], [above for _, above in bars]
     contexts = [each.case.context for each in times]
     axes.errorbar(contexts, middle, (low, high), color=color, marker=marker, capsize=3, label=label)
 
 
-def _bar(tables: Tables, times: PhaseTimes) -> tuple[float, float]:
-    """How far the least and the most are from the median: of processes, else of most steps."""
-    if times.plain and times.fastest and times.slowest:
-        middle = times.plain.number
-        return max(middle - times.fastest.number, 0.0), max(times.slowest.number - middle, 0.0)
-    row = tables.of("timings", times.case.case, PHASE).iloc[0]
-    middle = float(row["median_ms"])
-    low, high = middle - float(row["p20_ms"]), float(row["p80_ms"]) - middle
-    return (low if low > 0 else 0.0, high if high > 0 else 0.0)
+def _bar(times: PhaseTimes) -> tuple[float, float]:
+    """How far the fastest and the slowest process are from the median; 0 of one process."""
+    if not (times.plain and times.fastest and times.slowest):
+        return 0.0, 0.0
+    middle = times.plain.number
+    return max(middle - times.fastest.number, 0.0), max(times.slowest.number - middle, 0.0)
 
 
 def _device(axes: Axes, times: Sequence[PhaseTimes], look: Look) -> None:

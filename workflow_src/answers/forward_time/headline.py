@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from workflow_src.answers.forward_time.result import ForwardTime
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import count
+from workflow_src.paper.value import Cell, count
 
 CLEARLY_MORE = 0.5
 """Agreement depends on the kernels if it is more frequent among long ones by this share."""
@@ -19,14 +19,14 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} others; "
-        "{alone} of all were timed in one process."
+        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
+        "others; of {untold}, processes differ too much to tell. Of all, {alone} have one process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
     IN_DOUBT = (
-        "Of each case that has both times, other work disturbed one, so whether they agree can't "
-        "be told."
+        "Of no case that has both times can be told whether they agree: other work disturbed one, "
+        "or processes differ too much."
     )
     CANT_TELL = "No case has both times, so whether they agree can't be told."
 
@@ -35,11 +35,12 @@ def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
     every, long, bound = result.every, result.long, result.bound
     alone = count((each.plain for each in result.cases if each.alone), "cases of one process")
-    slots = {
+    slots: dict[str, Cell] = {
         "alone": alone,
         "agree": every.holds,
         "compared": every.of,
-        "limit": result.limit.us,
+        "limit": result.limit.told,
+        "untold": result.untold,
         "long_agree": long.holds,
         "long": long.of,
         "bound_agree": bound.holds,

@@ -8,6 +8,13 @@ import pandas as pd
 from workflow_src.answers.among import Among, among, named
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
+from workflow_src.answers.forward_time.agreement import (
+    UNTOLD,
+    Agree,
+    agreement,
+    agrees,
+    untold,
+)
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import TABLE, pairs
 from workflow_src.answers.forward_time.steps import in_brackets, power_limited, steps
@@ -32,9 +39,10 @@ class ForwardTime:
 
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `paired` names the cases that the study profiler measured with and without
-    it back to back. `every`: all compared cases; `bound`: those of short kernels, by the
-    run's `limit`; `long`: those of longer ones. `matrices` have device, plain and profiled time in
-    a cell, `summary` a row per quantity and a column per precision. `marks`: all that cells have.
+    it back to back. `every`: all cases of which agreement can be told; `bound`: those of short
+    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others.
+    `matrices` have device, plain and profiled time in a cell, `summary` a row per quantity and a
+    column per precision. `marks`: all that cells have.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -42,6 +50,7 @@ class ForwardTime:
     every: Among
     long: Among
     bound: Among
+    untold: Value
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     marks: frozenset[str]
@@ -67,21 +76,23 @@ def result(tables: Tables) -> ForwardTime:
     times = {case: _times(tables, case) for case in tables.cases}
     cases, chosen = tuple(times.values()), example(tables)
     columns = in_columns(tables.cases, times)
+    agree = {case: agrees(tables, each) for case, each in times.items()}
     below, us = limit(tables), {each.case: kernel_us(tables, each) for each in cases}
     bound = {case for case in times if below.bound(us[case])}
     return ForwardTime(
         cases=cases,
         limit=below,
-        every=agreement(cases),
-        long=agreement([each for each in cases if us[each.case] and each.case not in bound]),
-        bound=agreement([times[case] for case in times if case in bound]),
+        every=agreement(cases, agree),
+        long=agreement([each for each in cases if us[each.case] and each.case not in bound], agree),
+        bound=agreement([times[case] for case in times if case in bound], agree),
+        untold=untold(cases, agree),
         matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
-        summary=summary(columns, bound),
+        summary=summary(columns, bound, agree),
         marks=frozenset("".join(marks(each, each.case in bound) for each in cases))
         | ({CAPPED} if power_limited(tables) else set()),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
-        opening=opening(columns),
-        left_out=left_out(tables, {case: _why_not(each) for case, each in times.items()}),
+        opening=opening(columns, agree),
+        left_out=left_out(tables, {case: _why_not(each, agree) for case, each in times.items()}),
         paired=named([each.case.case for each in cases if each.pairs]) or "no case",
         passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
@@ -94,16 +105,12 @@ def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
     return replace(phase_times(tables, case, PHASE), pairs=pairs(study, case.case, host))
 
 
-def agreement(cases: Sequence[PhaseTimes]) -> Among:
-    """In how many of the cases that can be compared the profiled time is the plain one."""
-    compared = [each for each in cases if each.matches is not None]
-    return among([each.overhead for each in compared], [bool(each.matches) for each in compared])
-
-
-def _why_not(times: PhaseTimes) -> str:
-    """Why the times of a case can't be compared; "ok" if they can."""
-    if times.matches is not None:
+def _why_not(times: PhaseTimes, agree: Agree) -> str:
+    """Why it can't be told of a case whether its times agree; "ok" if it can."""
+    if agree[times.case] is not None:
         return "ok"
+    if times.overhead is not None:
+        return UNTOLD[times.alone]
     return _state(times) or times.doubt or NOTHING_KNOWN
 
 
@@ -148,10 +155,14 @@ def replay_over_device(times: PhaseTimes) -> Value | None:
     return ratio(times.replayed, times.busy, "near_one", "replayed / device")
 
 
-def summary(columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey]) -> pd.DataFrame:
+def summary(
+    columns: dict[str, list[PhaseTimes]], bound: Collection[CaseKey], agree: Agree
+) -> pd.DataFrame:
     """What the cases of each precision have in common: medians, with the least and the most."""
     rows: dict[str, list[Cell]] = {
-        "cases that agree within 10 %": [agreement(mine).cell for mine in columns.values()],
+        "cases that agree within 10 %, of those told": [
+            agreement(mine, agree).cell for mine in columns.values()
+        ],
         "cases of short kernels": [
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
@@ -194,11 +205,11 @@ def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> C
     return among([each.busy for each in mine], [each.case in bound for each in mine]).cell
 
 
-def opening(columns: dict[str, list[PhaseTimes]]) -> tuple[OpeningRow, ...]:
+def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) forward as long under the profiler, within 10 %": {
-            name: agreement(mine).cell for name, mine in columns.items()
+        "(a) profiled within 10 % of plain, where told": {
+            name: agreement(mine, agree).cell for name, mine in columns.items()
         },
         "forward: the device works for": {
             name: median(each.working for each in mine) for name, mine in columns.items()

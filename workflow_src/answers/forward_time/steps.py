@@ -1,7 +1,12 @@
 """The mean and the standard deviation of each phase's timed steps, beside its device time."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
+from workflow_src.answers.gemm_share.change import OPTIMIZER, by_part
+from workflow_src.answers.intervals import plain_time, spread_of_run
+from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -12,25 +17,24 @@ from workflow_src.paper.value import (
     Joined,
     Marked,
     Ranged,
+    Rounded,
     Rows,
     Value,
     cell_of,
     computed,
     difference,
-    median,
     rows_of,
     value,
 )
 
 BACKWARD, STEP = PHASES[1:]
-OPTIMIZER = f"{STEP}/optimizer"
 PLUS_MINUS = " \N{PLUS-MINUS SIGN} "
 MEANS, STDS = "process_means_ms", "process_stds_ms"
 """The columns that tell each process apart; tables of older runs lack them."""
 
 
 def steps(tables: Tables) -> pd.DataFrame:
-    """The table of all phases, from timings, ranges and captures: a row per case."""
+    """The table of all phases, from timings, ranges, captures and kernels: a row per case."""
     cases = [case for case in tables.cases if len(tables.of("timings", case.case))]
     return pd.DataFrame([_row(tables, case) for case in cases], dtype="object")
 
@@ -57,23 +61,33 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
         row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
-    plain = difference(step, before, "difference of the means")
-    device = optimizer_ms(tables, times[STEP])
-    row["optimizer: difference"] = None if _is_less(plain, device) else plain
+    plain, device = difference(step, before, "of the means"), optimizer_ms(tables, times[STEP])
+    row["optimizer: difference"] = _beyond_noise(tables, times, plain, device)
     row["optimizer: device"] = device
     return row
 
 
-def _is_less(plain: Value | None, device: Value | None) -> bool:
-    """Whether a difference is below the device's own time: then it is of noise."""
-    return plain is not None and device is not None and plain.number < device.number
+def _beyond_noise(
+    tables: Tables, times: Mapping[str, PhaseTimes], plain: Value | None, device: Value | None
+) -> Rounded | None:
+    """A difference of two phases, with the digits that the intervals of both times earn.
+
+    None where it is of noise: below the device's own time, or half as wide as its interval.
+    """
+    spread = spread_of_run(tables)
+    step, before = (plain_time(tables, times[phase], spread) for phase in (STEP, BACKWARD))
+    if plain is None or step is None or before is None:
+        return None
+    least, most = difference(step.low, before.high), difference(step.high, before.low)
+    wide = (most.number - least.number) / 2 if most and least else 0.0
+    noise = max(wide, device.number if device else 0.0)
+    return Rounded(plain, least, most) if plain.number >= noise else None
 
 
 def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
-    """The device time (ms) of a training step's optimizer: a median over captured steps."""
-    rows = tables.of("ranges", step.case.case, STEP)
-    mine = rows[rows["path"] == OPTIMIZER] if step.busy else rows.iloc[:0]
-    return median(cell_of(mine.loc[[line]], "ranges", "busy_ms") for line in mine.index)
+    """The device time (ms) of a training step's optimizer, as (d) and the case's table have it."""
+    _, rows = captured(tables, step.case.case, STEP)
+    return device_ms(by_part(rows).get(OPTIMIZER, rows.iloc[:0]))
 
 
 def _count(timed: pd.DataFrame) -> Cell:

@@ -20,15 +20,12 @@ from workflow_src.answers.gemm_share.change import (
 )
 from workflow_src.answers.gemm_share.layouts import layouts
 from workflow_src.answers.gemm_share.step_rates import MARKED_GB, step_cell
-from workflow_src.answers.intervals import spread_of
 from workflow_src.answers.kernels import captured, device_ms, product_share
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out, without_disturbed
 from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.parts import Part, parts_table
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.answers.times import phase_times
 from workflow_src.common import words
-from workflow_src.common.case import PHASES
 from workflow_src.paper.value import Cell, Joined, Value, count, median
 
 WHOLE = "whole step"
@@ -76,7 +73,6 @@ def result(tables: Tables) -> GemmShare:
     columns = in_columns(counted, changes)
     compared = [changes[case] for case in counted if changes[case].points]
     known = [each for each in compared if each.falls and each.more_by_optimizer is not None]
-    spread = spread_of(phase_times(tables, case, each) for case in tables.cases for each in PHASES)
     shared = any(each.forward or each.step for each in every)
     return GemmShare(
         changes=every,
@@ -88,7 +84,7 @@ def result(tables: Tables) -> GemmShare:
         by_backward=count(each.by_backward for each in known if not each.more_by_optimizer),
         matrices=matrices(tables.cases, lambda case: cell(changes[case])) if shared else (),
         optimizers=matrices(tables.cases, lambda case: optimizer_cell(changes[case])),
-        rates=matrices(tables.cases, lambda case: step_cell(tables, case, spread)),
+        rates=matrices(tables.cases, lambda case: step_cell(tables, case)),
         marked_gb=MARKED_GB,
         summary=summary(columns),
         example=chosen,

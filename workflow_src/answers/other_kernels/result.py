@@ -28,7 +28,6 @@ from workflow_src.common import words
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import Cell, Joined, Value, median, spread
-from workflow_src.placing.kernel_words import TO_BF16, TO_FP16
 
 __all__ = ["ComponentShare", "OtherKernels", "components_of_case", "result"]
 
@@ -51,9 +50,6 @@ Fused attention takes the place of scores, mask, softmax and values; the others'
 and reductions are what a compiler fuses.
 """
 
-NARROWING = (TO_BF16, TO_FP16)
-"""What autocast's casts of a product's inputs do."""
-
 
 @dataclass(frozen=True)
 class OtherKernels:
@@ -74,7 +70,6 @@ class OtherKernels:
     operations: pd.DataFrame
     precisions: pd.DataFrame
     contexts: pd.DataFrame
-    casts: bool
     weight_casts: tuple[pd.DataFrame, ...]
     fused: bool
     example: CaseKey | None
@@ -111,7 +106,6 @@ def result(tables: Tables) -> OtherKernels:
         operations=shares(columns, lambda each: each.by_what),
         precisions=between_precisions(columns),
         contexts=over_contexts(columns),
-        casts=any(each.rows["what"].isin(NARROWING).any() for each in known),
         weight_casts=matrices(tables.cases, lambda case: weight_casts(tables, passes[case])),
         fused=any((each.rows["family"] == "attention").any() for each in known),
         example=chosen,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-GRAPH = "graph"
+from workflow_src.common.remedies import GRAPH
+
 COMPILE = "compile"
 
 STACKS = (

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from workflow_src.common.remedies import counts_in_graph
 from workflow_src.diagnosis.changes import DropLaunches, MergeLaunches, ScaleGap
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.trial import NotKnownError, Trial
@@ -33,7 +34,7 @@ def fuse_chains(trial: Trial) -> None:
 def graph(trial: Trial) -> None:
     """All launches become one."""
     inside = np.ones(len(trial.step.row), dtype=bool)
-    if trial.optimizer == "adamw" and not trial.about.update_in_graph:
+    if not (trial.about.update_in_graph or counts_in_graph(trial.optimizer)):
         inside[trial.step.where(trial.step.of("pass", OPTIMIZER))] = False
     trial.change(DropLaunches(np.flatnonzero(inside)))
     trial.extra_launches = 0.0

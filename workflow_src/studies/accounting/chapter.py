@@ -85,8 +85,8 @@ def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.Data
             "6ND / step's FLOPs": rules.get(size),
             "step's peak memory, GiB": (step.peak or step.line.state) if step else None,
             "predicted": step.predicted if step else None,
-            "step, ms": (step.ms or step.line.state) if step else None,
-            "forward, ms": (forward.ms or forward.line.state) if forward else None,
+            "step, ms": (step.line.time or step.line.state) if step else None,
+            "forward, ms": (forward.line.time or forward.line.state) if forward else None,
             "device works in it": forward.working if forward else None,
             "of a reference product": forward.mfu if forward else None,
         }
@@ -178,12 +178,12 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peak memory is off by at most {off}. In forward passes for 90 % of which the "
-        "device works, products reach {used} of a reference product's rate."
+        "Predicted peaks of all phases are off by at most {off}. In forward passes for 90 % of "
+        "which the device works, products reach {used} of a reference product's rate."
     )
     MEMORY = (
-        "Predicted peak memory is off by at most {off}. No forward pass is known to keep the "
-        "device working for 90 % of its time, so none is held against the machine's rates."
+        "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
+        "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
         "In forward passes for 90 % of which the device works, products reach {used} of a "

@@ -148,7 +148,7 @@ def contexts(measured: Sequence[Both]) -> pd.DataFrame:
 
 
 def _cell(each: Both) -> Cell:
-    return Joined((each.total, each.working), by=" at ") if each.working else each.total
+    return Joined((each.time, each.working), by=" at ") if each.working else each.time
 
 
 def memory(here: Sequence[Line], measured: Sequence[Both]) -> pd.DataFrame:
@@ -194,10 +194,14 @@ def _pivot(every: Sequence[Line], keys: Sequence[str], column: str, unit: str) -
 def _phases(mine: Sequence[Line], column: str, unit: str) -> Cell:
     phases = {line.text("phase"): line for line in mine}
     both = [phases.get(phase) for phase in PHASES]
-    cells = [line and (line.value(column, unit) if line.ok else line.state) for line in both]
-    if cells[0] == cells[1] and not isinstance(cells[0], Value):
+    cells = [line and (_printed(line, column, unit) if line.ok else line.state) for line in both]
+    if cells[0] == cells[1] and isinstance(cells[0], str | None):
         return cells[0]
     return cells[0] if "backward" not in phases else Joined(tuple(cells), by=" + ")
+
+
+def _printed(line: Line, column: str, unit: str) -> Cell:
+    return line.time if column == "median_ms" else line.value(column, unit)
 
 
 def _named(line: Line) -> str:
@@ -231,9 +235,9 @@ def headline(result: Attention) -> Headline:
         "context": against and against.context,
         "best": against and against.best.name,
         "speedup": against and against.speedup,
-        "time": against and against.best.total,
+        "time": against and against.best.time,
         "memory": against and against.best.memory,
-        "naive_time": naive and naive.total,
+        "naive_time": naive and naive.time,
         "naive_memory": naive and naive.memory,
     }
     return Headline(verdict, verdict.value, slots)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from workflow_src.paper.value import Value, ratio, total
-from workflow_src.studies.lines import Line, grouped
+from workflow_src.paper.value import Rounded, Value, ratio, total
+from workflow_src.studies.lines import PERCENTILES, Line, grouped
 
 NAMES = {
     "naive": "written out",
@@ -53,6 +53,11 @@ class Both:
     def slow(self) -> float:
         """The sum of the 80th percentiles, in ms."""
         return self.forward.amount("p80_ms") + self.backward.amount("p80_ms")
+
+    @property
+    def time(self) -> Rounded:
+        """The time of both, with the digits that their 20th to 80th percentile earns."""
+        return Rounded(self.total, *(self.sum(end) for end in PERCENTILES))
 
     @property
     def working(self) -> Value | None:

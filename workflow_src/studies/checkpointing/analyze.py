@@ -22,6 +22,7 @@ from workflow_src.model.step_memory import (
 )
 from workflow_src.studies import join_points
 from workflow_src.studies.models import case_of, dimensions
+from workflow_src.studies.rows import fits, without_bytes
 from workflow_src.studies.study import Point, Row
 
 
@@ -65,7 +66,6 @@ def _checkpoints(row: Row) -> Checkpoints:
 def _arranged(case: Case, row: Row) -> Row:
     """A row with what is predicted of it and, where it ran, its peak (MiB)."""
     predicted = step_peak_bytes(case, _checkpoints(row)) / MIB
-    room = row["available_mib"]
     again = (
         nested_recomputed_flops(case) if row["nested"] else recomputed_flops(case, row["sublayers"])
     )
@@ -77,10 +77,9 @@ def _arranged(case: Case, row: Row) -> Row:
         "recomputed_flops": again,
         "predicted_passes": case.layers + passes,
     }
-    fits = {"fits_predicted": "yes" if predicted <= room else "no"} if room else {}
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
-    rest = {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
-    return rest | dimensions(case) | known | fits | ran
+    known |= fits(predicted, row["available_mib"])
+    return without_bytes(row) | dimensions(case) | known | ran
 
 
 if __name__ == "__main__":

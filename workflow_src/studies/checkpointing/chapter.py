@@ -125,7 +125,7 @@ def _flat(line: Line) -> dict[str, Cell]:
         "blocks per checkpoint": blocks(line),
         "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
         "predicted": gib(line, "predicted_peak_mib"),
-        "step, ms": ms,
+        "step, ms": line.time,
         "n": line.value("samples", "count") if line.ok else None,
         "FLOPs repeated": ratio(again, flops, "share", "recomputed / FLOPs of a step"),
         "products, of the fastest one's rate": _utilization(flops, ms, best),
@@ -156,7 +156,7 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
             passes = line.measured("attention_calls", "count")
             both = passes, line.value("predicted_passes", "count")
             row[f"{way}, passes"] = Joined(both, by=" / ")
-        row[f"{way}, ms"] = line.measured("median_ms")
+        row[f"{way}, ms"] = line.time
     return row | {"whole peaks off by": most(off(mine))}
 
 

@@ -190,7 +190,7 @@ def _times(
 
 
 def _cell(line: Line | None) -> Cell:
-    return None if line is None else ms(line) if line.ok else line.state
+    return None if line is None else line.time or line.state
 
 
 def _check(mine: Sequence[Line]) -> dict[str, Cell]:
@@ -226,11 +226,6 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     OWN = (
-        "Forward, {own} takes {times} as long as PyTorch's fastest ({best}) at context {context}, "
-        "{own_ms} against {best_ms} ms; both passes of {own_both} take {times_both} as long as "
-        "{best_both}, at context {context_both}."
-    )
-    OWN_PHASE = (
         "At context {context}, {own} takes {times} as long as {best}, the fastest of PyTorch's: "
         "{own_ms} against {best_ms} ms for the {phase}."
     )
@@ -248,12 +243,14 @@ class Verdict(StrEnum):
 def headline(result: Flash) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    own = [contest for contest in result.contests if contest.own]
-    told = own or list(result.contests[-1:])
-    slots: dict[str, Cell] = {"wrong": result.wrong}
-    for end, contest in zip(("", "_both"), told, strict=False):
-        slots |= {f"{key}{end}": slot for key, slot in _slots(contest).items()}
-    return Headline(verdict, verdict.value, slots)
+    contests = _own(result) or result.contests[-1:]
+    slots = _slots(contests[0]) if contests else {}
+    return Headline(verdict, verdict.value, slots | {"wrong": result.wrong})
+
+
+def _own(result: Flash) -> Sequence[Contest]:
+    """The contests with one's own, forward first: a backward pass may loop in Python."""
+    return [contest for contest in result.contests if contest.own]
 
 
 def _slots(contest: Contest) -> dict[str, Cell]:
@@ -261,20 +258,19 @@ def _slots(contest: Contest) -> dict[str, Cell]:
         "phase": words.PHASES_IN_PROSE[contest.phase],
         "context": contest.context,
         "best": name(contest.best),
-        "best_ms": ms(contest.best),
+        "best_ms": contest.best.time,
         "own": contest.own and name(contest.own),
-        "own_ms": contest.own and ms(contest.own),
+        "own_ms": contest.own and contest.own.time,
         "times": contest.times,
     }
 
 
 def _verdict(result: Flash) -> Verdict:
-    own = [contest for contest in result.contests if contest.own]
     if not result.contests:
         return Verdict.CANT_TELL
-    if not own:
+    if not _own(result):
         return Verdict.WRONG if result.wrong else Verdict.NO_OWN
-    return Verdict.OWN if len(own) > 1 else Verdict.OWN_PHASE
+    return Verdict.OWN
 
 
 CHAPTER = StudyChapter(

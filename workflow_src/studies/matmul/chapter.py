@@ -175,11 +175,14 @@ def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
     }
 
 
+DIVIDES = f"largest of {', '.join(map(str, sorted(DIVISORS)))} that divides n"
+
+
 def _divisor(largest: int, mine: Sequence[Product]) -> dict[str, Cell]:
     found, after = [each.rate for each in mine if each.rate], _named_after(mine)
     tiles = {each.covered[0] for each in mine}
     return {
-        "largest that divides n": largest,
+        DIVIDES: largest,
         "sizes": count(found),
         "median, TFLOP/s (least to most)": ranged(found),
         "kernels named after": _capabilities(after) or None,

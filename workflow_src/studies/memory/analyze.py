@@ -28,6 +28,7 @@ from workflow_src.studies.memory.timeline import (
     segments,
 )
 from workflow_src.studies.models import case_of, dimensions
+from workflow_src.studies.rows import fits, without_bytes
 from workflow_src.studies.study import Point, Row
 
 CONTRIBUTORS = 5
@@ -63,20 +64,14 @@ def _case(point: Point, row: Row) -> Case:
 def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
     """A phase's peak and its prediction (MiB); fits: "yes" or "no" by that, where room is known."""
     predicted = peak_bytes(case, row["phase"]) / MIB
-    fits = (
-        {"fits_predicted": "yes" if predicted <= available_mib else "no"} if available_mib else {}
-    )
-    known = {"predicted_peak_mib": predicted, "available_mib": available_mib} | fits
+    known = {"predicted_peak_mib": predicted, "available_mib": available_mib}
+    known |= fits(predicted, available_mib)
     measured = {
         f"{name}_mib": row[f"{name}_bytes"] / MIB
         for name in ("peak", "requested", "reserved")
         if f"{name}_bytes" in row
     }
-    return _without_bytes(row) | dimensions(case) | known | measured
-
-
-def _without_bytes(row: Row) -> Row:
-    return {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
+    return without_bytes(row) | dimensions(case) | known | measured
 
 
 def _record(case: Case, row: Row) -> list[Row]:
@@ -108,7 +103,7 @@ def _blocks(point: Point, rows: Sequence[Row]) -> list[Row]:
         case = replace(case_of(point, point["size"], row["precision"]), heads=row["heads"])
         tensors = _tensors(case, row["compiled"])
         mine = [each for each in rows if _same_block(each, row)]
-        made.append(_without_bytes(row) | _saves(case, row, tensors))
+        made.append(without_bytes(row) | _saves(case, row, tensors))
         ranked = _named(mine, tensors)[:CONTRIBUTORS]
         made += [
             {key: cell for key, cell in each.items() if key != "bytes"}

@@ -33,14 +33,14 @@ OPERATORS_SHOWN = 5
 class Width:
     """A step at one width (dim): its time, device time, and the share of the first in the second.
 
-    `state`: why it has no time, in words.
+    `time`: as it is printed, or in words why there is none.
     """
 
     dim: int
+    time: Cell
     ms: Value | None
     busy_ms: Value | None
     working: Value | None
-    state: str
     on_cpu: bool
 
     @property
@@ -114,7 +114,8 @@ def widths(sweep: Sequence[Line]) -> list[Width]:
 def _width(dim: int, line: Line) -> Width:
     ms, busy = line.measured("median_ms"), line.measured("busy_ms")
     working = ratio(busy, ms, "share", "device time / step")
-    return Width(dim, ms, busy, working, line.state, line.text("device") == "cpu")
+    time = line.time or line.state
+    return Width(dim, time, ms, busy, working, line.text("device") == "cpu")
 
 
 def growth(found: Sequence[Width]) -> Growth | None:
@@ -144,7 +145,7 @@ def _dims(found: Sequence[Width]) -> pd.DataFrame:
         grown = _growth(base, width) if base else None
         rows.append({
             "dim": width.dim,
-            "step, ms": width.ms or width.state,
+            "step, ms": width.time,
             "device time, ms": width.busy_ms,
             "device time / step": width.working,
             f"FLOPs over dim {BASE['dim']}'s": grown and grown.flops,
@@ -183,7 +184,7 @@ def _scaled(each: Scaled) -> dict[str, Cell]:
     return sizes | {
         "scaled": each.axis,
         "by": each.line.whole("factor"),
-        "median, ms": each.line.measured("median_ms") or each.line.state,
+        "median, ms": each.line.time or each.line.state,
         "FLOPs over the base's": each.flops,
         "time over the base's (20th to 80th percentile)": times,
         "time / FLOPs": ratio(each.time, each.flops, "times", "time / FLOPs"),

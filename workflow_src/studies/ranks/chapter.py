@@ -1,7 +1,7 @@
 """What communication costs each way of training, and how near predictions came."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
@@ -120,7 +120,7 @@ class Verdict(StrEnum):
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "
-        "and while it waits for launches, communication costs nothing."
+        "and a step that waits for launches tells little of what else it waits for."
     )
     ON_A_CPU = (
         "A CPU doesn't show that: all ways give the gradients of one process on the whole batch "
@@ -170,11 +170,16 @@ def _by_case(ways: Sequence[Way]) -> list[list[Way]]:
     return list(found.values())
 
 
+def _roughly(way: Way) -> Value | None:
+    """How many times as long a step takes that waits for launches: its samples earn two digits."""
+    return way.over and replace(way.over, unit="times")
+
+
 def _judged(every: Sequence[Way], cases: Sequence[Sequence[Way]]) -> Cell:
     """The judged cases, and the others with how long their steps are."""
     judged = [case[0].case for case in cases]
     others = [case for case in _by_case(every) if case[0].case not in judged]
-    told = [Joined((case[0].case, spread(way.over for way in case)), by=" ") for case in others]
+    told = [Joined((case[0].case, spread(map(_roughly, case))), by=" ") for case in others]
     apart = (
         (Joined(("(waits for launches:", Joined(tuple(told), by=", ")), by=" "), ")")
         if told

@@ -65,15 +65,13 @@ class WarmUp:
 
     `settled`: how many runs settle, of all. `enough`: the fewest warm-up steps tried from which on
     no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
-    enough. `fewest`: the fewest tried.
-    `worst`: of the runs with fewer steps than are enough (with the most, if none are), the one
-    whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is of
-    points that record it. `conditions`: what a step is, and how many were measured.
+    enough. `worst`: of the runs with fewer steps than are enough (with the most, if none are), the
+    one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is
+    of points that record it. `conditions`: what a step is, and how many were measured.
     """
 
     settled: Cell
     enough: Value | None
-    fewest: Value | None
     worst: Line | None
     conditions: Cell
     phases: pd.DataFrame
@@ -88,11 +86,9 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     runs = where(every, sweep="")
     settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
     enough = fewest_enough(settling)
-    fewest = min(settling, key=_steps, default=None)
     return WarmUp(
         settled=out_of(_means(settling), _means(runs)),
         enough=enough,
-        fewest=fewest and fewest.value("warmup_steps", "count"),
         worst=worst(settling, enough),
         conditions=conditions(runs, CONDITIONS),
         phases=phases(runs),
@@ -212,7 +208,7 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     ALWAYS = (
-        "Even with the fewest warm-up steps tried, {fewest}, no mean is over 5 % above a settled "
+        "Even with the fewest warm-up steps tried, {enough}, no mean is over 5 % above a settled "
         "step, in the {settled} runs that settle."
     )
     ENOUGH = (
@@ -231,7 +227,6 @@ def headline(result: WarmUp) -> Headline:
     worst, verdict = result.worst, _verdict(result)
     slots = {
         "settled": result.settled,
-        "fewest": result.fewest,
         "enough": result.enough,
         "worst": worst and excess(worst),
         "most": worst and worst.value("warmup_steps", "count"),
@@ -241,10 +236,9 @@ def headline(result: WarmUp) -> Headline:
 
 
 def _verdict(result: WarmUp) -> Verdict:
-    if result.fewest is None:
-        return Verdict.CANT_TELL
     if result.enough is None:
-        return Verdict.NOT_ENOUGH
+        return Verdict.NOT_ENOUGH if result.worst else Verdict.CANT_TELL
+    # Without fewer steps than are enough, these are the fewest that were tried.
     return Verdict.ENOUGH if result.worst else Verdict.ALWAYS
 
 
