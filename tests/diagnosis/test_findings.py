@@ -23,6 +23,7 @@ from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, 
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline, words
 from workflow_src.paper.value import Joined
+from workflow_src.placing.attributed import attributed
 from workflow_src.tables.diagnosis_tables import COLUMNS, diagnosis_tables
 
 
@@ -550,6 +551,14 @@ def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
     (cell,) = rows["gaps lie at"] if said else (None,)
     shown = f"{cell.cells[0].number:g} {cell.cells[1]}" if isinstance(cell, Joined) else cell
     assert shown == said and ("gaps lie at" in rows) == bool(said)
+
+
+def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    for _ in range(3):
+        with program.inside("step"):
+            program.call("cudaEventRecord", cost=10)
+    assert not diagnose(Subject.of(attributed(program.read(), None, step="step"), 1)).findings
 
 
 def test_a_process_without_steps_has_no_rows_but_one_that_says_so(tmp_path: Path) -> None:

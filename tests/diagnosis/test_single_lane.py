@@ -38,5 +38,5 @@ def test_it_is_the_general_replay(
         assert not len(recording.work)
         return
     general, quick = _run(plan), single_lane(plan)
-    for name in ("call_start", "call_end", "work_start", "work_end"):
+    for name in ("call_start_ns", "call_end_ns", "work_start_ns", "work_end_ns"):
         assert getattr(general, name).tolist() == getattr(quick, name).tolist(), name

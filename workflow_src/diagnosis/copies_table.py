@@ -1,5 +1,7 @@
 """Copies between host and device, with the calls that made them and that waited for them."""
 
+from math import inf
+
 import numpy as np
 import pandas as pd
 
@@ -56,6 +58,12 @@ def transfers(subject: Subject) -> pd.DataFrame:
         },
         index=copies.index,
     ).sort_values("call")
+
+
+def of_size(subject: Subject, direction: str, least: float, most: float = inf) -> pd.DataFrame:
+    """The transfers in one direction of so many bytes."""
+    every = subject.cached(transfers)
+    return every[(every["direction"] == direction) & every["bytes"].between(least, most)]
 
 
 def leads(subject: Subject, fetched: pd.DataFrame) -> Indices:

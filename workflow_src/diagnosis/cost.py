@@ -12,8 +12,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Mask, Plan, ScaleHost, ScaleWork
-from workflow_src.diagnosis.finding import Found, Pattern, Subject
-from workflow_src.diagnosis.host_gaps import NUMBER
+from workflow_src.diagnosis.finding import NUMBER, Found, Pattern, Subject
 from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed

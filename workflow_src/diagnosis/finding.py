@@ -24,6 +24,9 @@ from workflow_src.placing.attributed import Attributed
 
 Changes = tuple[Change, ...]
 
+NUMBER = r"\d+"
+"""What the names of layers that are alike differ in."""
+
 END = "end of the last step"
 """The name of the call that ends a Subject's recording."""
 

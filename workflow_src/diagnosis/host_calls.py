@@ -12,19 +12,9 @@ from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.recording import OTHER
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking
-
-KIND_OF = {
-    "launch": "launch",
-    "memcpy": "copy",
-    "memset": "set",
-    "synchronize": "synchronize",
-    "malloc": "allocate",
-    "free": "free",
-    "other": "other",
-}
-"""Kinds of calls by those of captures.call_kinds."""
 
 TRIFLE_NS = 5_000
 """A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
@@ -79,10 +69,10 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
 
 
 def _kinds(names: pd.Series) -> pd.Series:
-    """The kind of each call, one of step.CALL_KINDS, by its name."""
+    """The kind of each call; each different name is looked at once."""
     number, known = pd.factorize(names)
-    kinds = call_kinds(pd.Series(known, dtype=object)).map(KIND_OF)
-    return pd.Series(kinds.to_numpy()[number], index=names.index, dtype=object)
+    kinds = call_kinds(pd.Series(known, dtype=object)).to_numpy(dtype=object)
+    return pd.Series(kinds[number], index=names.index)
 
 
 def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
@@ -93,7 +83,7 @@ def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
     short = calls["end_ns"] - calls["start_ns"] < TRIFLE_NS
     ordering = matching(calls["name"], WAIT_EVENT)
     launching = calls["start_ns"].isin(launches)
-    return short & (_kinds(calls["name"]) == "other") & ~ordering & ~launching
+    return short & (_kinds(calls["name"]) == OTHER) & ~ordering & ~launching
 
 
 def gaps(start: Indices, end: Indices, beside: Mask) -> Indices:

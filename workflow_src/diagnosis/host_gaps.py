@@ -12,10 +12,8 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.finding import END, Subject, rows_of
+from workflow_src.diagnosis.finding import END, NUMBER, Subject, rows_of
 from workflow_src.diagnosis.torch_ranges import in_loader
-
-NUMBER = r"\d+"
 
 LOW = 0.25
 """The quantile of gaps that is usual: of four, up to three may be out of line."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-LAUNCH, COPY, SET, SYNCHRONIZE = "launch", "copy", "set", "synchronize"
-ALLOCATE, FREE, OTHER = "allocate", "free", "other"
-CALL_KINDS = (LAUNCH, COPY, SET, SYNCHRONIZE, ALLOCATE, FREE, OTHER)
+LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", "free", "other"
+"""Those kinds of calls, of captures.call_kinds, that matter here."""
 
 SHORT_NS = 5_000
 """At most so much is a waiting call's own cost, and its return after what it waited for, if the
@@ -54,10 +53,10 @@ STEPS = ("start_ns", "end_ns", "call", "last_call", "time_ns")
 class Recording:
     """Consecutive steps of one process. Rows are numbered from 0; NOWHERE is no row.
 
-    calls: a row per host call in order of start, with CALLS: `kind` of CALL_KINDS, `path` (a number
-        of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since the call
-        before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a thread
-        that works for itself, gap_ns is from the start of the last call that isn't.
+    calls: a row per host call in order of start, with CALLS: `kind` (captures.call_kinds), `path`
+        (a number of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since
+        the call before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a
+        thread that works for itself, gap_ns is from the start of the last call that isn't.
     work: a row per device activity in order of launch, with WORK: `activity` (its row in
         Attributed.work), `call` (that launched it), `lane` (a stream of a device), latency_ns (at
         least, from the return of its call, held up by nothing, to its start; may be negative),

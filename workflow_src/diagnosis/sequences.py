@@ -8,9 +8,8 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, MergeLaunches, ScaleWork
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Found, Subject, rows_of
+from workflow_src.diagnosis.finding import NUMBER, Found, Subject, rows_of
 
-NUMBER = r"\d+"
 MAIN_SHARE = 0.25
 """The innermost place that takes this share of a mechanism's device time names it."""
 

@@ -7,7 +7,7 @@ from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
-from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, TO_HOST, transfers
+from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, TO_HOST, of_size
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 
 MOSTLY = 0.5
@@ -15,12 +15,6 @@ MOSTLY = 0.5
 
 RARE = 0.5
 """What happens in at most this share of steps is rare."""
-
-
-def _data(subject: Subject, direction: str) -> pd.DataFrame:
-    """The copies of more than numbers in one direction."""
-    every = subject.cached(transfers)
-    return every[(every["direction"] == direction) & (every["bytes"] > SMALL_BYTES)]
 
 
 def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
@@ -38,7 +32,7 @@ def _found(subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...]) 
 @mechanism("pageable_batch")
 def find_pageable_batches(subject: Subject) -> list[Found]:
     """Data comes from pageable memory: the driver copies it twice, and the host waits."""
-    sent = _data(subject, TO_DEVICE)
+    sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)
     places = sent[sent["memory"] == PAGEABLE].groupby("path_text")
     return [_found(subject, each, _prefetched(each)) for _, each in places]
 
@@ -46,7 +40,7 @@ def find_pageable_batches(subject: Subject) -> list[Found]:
 @mechanism("unhidden_copy")
 def find_unhidden_copies(subject: Subject) -> list[Found]:
     """Data comes from pinned memory while the device computes nothing."""
-    sent = _data(subject, TO_DEVICE)
+    sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)
     sent = sent[sent["memory"] != PAGEABLE]
     work = subject.work
     others = work[~work.index.isin(sent.index)]
@@ -59,7 +53,7 @@ def find_unhidden_copies(subject: Subject) -> list[Found]:
 
 def _to_host(subject: Subject, rare: bool) -> list[Found]:
     """The places from which data comes to the host, in a few steps or in most."""
-    fetched = _data(subject, TO_HOST)
+    fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
     found = []
     for _, each in fetched.groupby("path_text"):
         if (each["step"].nunique() <= RARE * subject.step_count) != rare:

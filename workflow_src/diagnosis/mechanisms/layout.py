@@ -5,10 +5,10 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.changes import DropCall, ScaleWork
-from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.group_norms import copies_ns, layout_copies
-from workflow_src.diagnosis.micro_batches import passes
-from workflow_src.diagnosis.sequences import NUMBER, in_lanes, of_work, runs
+from workflow_src.diagnosis.parts import passes
+from workflow_src.diagnosis.sequences import in_lanes, of_work, runs
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""

@@ -9,13 +9,13 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import DropGap, DropSynchronization, Factors, ScaleWork
+from workflow_src.diagnosis.changes import Change, DropGap, DropSynchronization, Factors, ScaleWork
 from workflow_src.diagnosis.communication import communication, room_ns
 from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
-from workflow_src.diagnosis.micro_batches import passes
+from workflow_src.diagnosis.parts import passes
 from workflow_src.diagnosis.sequences import main_place, of_work, runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
@@ -53,24 +53,27 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
     if not len(early) or reducing["part"].nunique() > 1:
         return []
-    calls, after = _around(subject, early["call"].drop_duplicates().to_numpy())
-    changes = (
-        ScaleWork(rows_of(early), _waiting_share(early)),
-        DropSynchronization(calls),
-        DropGap(calls),
-        DropGap(after, int(subject.calls["gap_ns"].median())),
-    )
+    changes, _ = _not_launched(subject, early, _waiting_share(early))
     return [of_work(subject, early, *changes)]
 
 
-def _around(subject: Subject, launches: Indices) -> tuple[Indices, Indices]:
-    """Some launches with their neighbors that only let streams wait, and the calls that follow."""
+def _not_launched(
+    subject: Subject, work: pd.DataFrame, left: Factors
+) -> tuple[tuple[Change, ...], Indices]:
+    """Some work as a share of its time and without its launches; and the calls that then go.
+
+    With the launches their neighbors go that only let streams wait; before the calls that follow
+    the host takes its usual time.
+    """
+    launches = work["call"].drop_duplicates().to_numpy()
     ordering = matching(subject.recording.calls["name"], WAIT_EVENT)
     ordering[launches] = True
     block = runs(ordering, np.zeros(len(ordering), dtype=bool))
     calls = np.flatnonzero(np.isin(block, block[launches]))
     following = np.setdiff1d(calls + 1, calls)
-    return calls, following[following < len(ordering)]
+    after = DropGap(following[following < len(ordering)], int(subject.calls["gap_ns"].median()))
+    shorter = ScaleWork(rows_of(work), left)
+    return (shorter, DropSynchronization(calls), DropGap(calls), after), calls
 
 
 @mechanism("small_collectives")
@@ -89,14 +92,8 @@ def find_small_collectives(subject: Subject) -> list[Found]:
     later = moving[run.duplicated()]
     if not len(later):
         return []
-    calls, after = _around(subject, later["call"].drop_duplicates().to_numpy())
     latency = np.minimum(moving["device_ns"].min() / later["device_ns"].clip(lower=1), 1.0)
-    changes = (
-        ScaleWork(rows_of(later), (1 - latency).to_numpy(dtype=np.float64)),
-        DropSynchronization(calls),
-        DropGap(calls),
-        DropGap(after, int(subject.calls["gap_ns"].median())),
-    )
+    changes, calls = _not_launched(subject, later, (1 - latency).to_numpy(dtype=np.float64))
     spent = subject.calls.loc[calls, ["gap_ns", "cost_ns"]].to_numpy().sum()
     return [of_work(subject, moving, *changes, host_ns=spent)]
 

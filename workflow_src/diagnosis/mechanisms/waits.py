@@ -14,10 +14,11 @@ from workflow_src.diagnosis.copies_table import (
     TO_DEVICE,
     TO_HOST,
     leads,
+    of_size,
     transfers,
 )
-from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
-from workflow_src.diagnosis.host_gaps import LOW, NUMBER
+from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.host_gaps import LOW
 from workflow_src.diagnosis.recording import SYNCHRONIZE
 from workflow_src.diagnosis.selections import SELECTING, selection_calls
 
@@ -35,9 +36,7 @@ def _numbers(subject: Subject) -> pd.DataFrame:
 
     selected: whether a kernel that selects comes directly before, and none after.
     """
-    every = subject.cached(transfers)
-    small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0)
-    found = every[(every["direction"] == TO_HOST) & small].copy()
+    found = of_size(subject, TO_HOST, 0, SMALL_BYTES).copy()
     own, family, launched = rows_of(subject.own), subject.own["family"], subject.own["launched"]
     at = np.searchsorted(own, found["last"].to_numpy(dtype=np.int64))
     after = [" ".join(launched.iloc[n + 1 : n + 4]) for n in at.tolist()]
@@ -111,10 +110,9 @@ def find_debug_checks(subject: Subject) -> list[Found]:
 @mechanism("host_scalars")
 def find_host_scalars(subject: Subject) -> list[Found]:
     """Numbers made on the host are sent to the device, one at a time, from pageable memory."""
-    every = subject.cached(transfers)
-    small = (every["bytes"] <= SMALL_BYTES) & (every["bytes"] >= 0) & (every["wait"] != NOWHERE)
-    sent = every[(every["direction"] == TO_DEVICE) & small]
-    return [_not_made(subject, each, _without(subject, each)) for each in _places(sent)]
+    sent = of_size(subject, TO_DEVICE, 0, SMALL_BYTES)
+    awaited = sent[sent["wait"] != NOWHERE]
+    return [_not_made(subject, each, _without(subject, each)) for each in _places(awaited)]
 
 
 def _not_made(subject: Subject, sent: pd.DataFrame, place: Found) -> Found:
