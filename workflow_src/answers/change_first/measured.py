@@ -62,13 +62,15 @@ class Run:
 
 
 def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
-    """What was measured of a phase: by replay first, then in the study, then in other cases."""
+    """What was measured of a phase: in the study first, whose times all have one plain time beside
+    them, then by replay, then in other cases.
+    """
     times = run.times[case, phase]
     plain = plain_time(run.tables, times, run.spread)
     if plain is None:
         return
-    yield from _replay(run, times, plain)
     yield from _studied(run.tables, times)
+    yield from _replay(run, times, plain)
     yield from _in_other_cases(run, times, plain)
 
 

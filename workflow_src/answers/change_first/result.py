@@ -187,7 +187,7 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
         if counts.best.saved:
             chosen = [each.phases[phase].choice for each in cases]
             single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
-            unsure = Joined((single, " (", counts.undecided, ")"), "")
+            unsure = Joined((single, ", ", counts.undecided, " undecided"), "")
             saved[name] = Joined((unsure, counts.best.saved), "; ")
-    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved: first (undecided); combined"
+    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved: first; combined"
     return (OpeningRow(label, saved),) if saved else ()

@@ -156,8 +156,8 @@ def rank(saving: Saving) -> tuple[int, list[tuple[int, str]], bool]:
 class Choice:
     """What to change first in one phase, and the combination that saves most.
 
-    contenders: the remedy that saves most, and those that may save as much, by what they save;
-        empty if none saves anything by its interval.
+    contenders: the remedies that may each save most by their intervals, by what they save; empty
+        if none saves anything by its interval.
     best: the combination, or single remedy, of the shortest time; None likewise.
     """
 
@@ -193,31 +193,19 @@ def _without_optimizer(saving: Saving) -> tuple[str, ...]:
 def choice(savings: Iterable[Saving]) -> Choice:
     """What comes first of some savings of one phase, of those that train.
 
-    First is the candidate that saves most of those whose interval's low end is above 0. Another
-    contends with it if its interval of time overlaps that one's, and it surely saves something or
-    its median saves more; and so do all that surely save more than one that contends. The spread of
-    the plain time is theirs in common: so times with remedies are compared, over their plain time,
-    and not savings.
+    A candidate contends if its interval of time begins before any candidate's ends; none does where
+    no candidate saves by its interval. The spread of the plain time is theirs in common: so times
+    with remedies are compared, over their plain time, and not savings.
     """
     every = list(savings)
     best = min((each for each in every if each.sure and each.trains), key=_rest, default=None)
-    may = candidates(every)
-    sure = sorted((each for each in may if each.sure), key=_rest)
-    if not sure:
+    may = sorted(candidates(every), key=_rest)
+    if not any(each.sure for each in may):
         return Choice((), best)
-    top = sure[0]
-    others = [each for each in may if each is not top and (each.sure or _rest(each) < _rest(top))]
-    rivals = [each for each in others if overlap(each.relative, top.relative)]
-    last = max(map(_rest, rivals), default=0.0)
-    rivals += [each for each in sure[1:] if each not in rivals and _rest(each) < last]
-    return Choice(tuple(sorted((top, *rivals), key=_rest)), best)
+    shortest = min(each.relative.high.number for each in may)
+    return Choice(tuple(each for each in may if each.relative.low.number <= shortest), best)
 
 
 def _rest(saving: Saving) -> float:
     """What is left of the plain time."""
     return saving.relative.middle.number
-
-
-def overlap(one: Interval, other: Interval) -> bool:
-    """Whether two intervals have a value in common."""
-    return one.low.number <= other.high.number and other.low.number <= one.high.number

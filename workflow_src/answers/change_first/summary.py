@@ -7,7 +7,8 @@ import pandas as pd
 from workflow_src.answers.among import among
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
-from workflow_src.answers.change_first.saving import Saving, candidates, overlap, rank
+from workflow_src.answers.change_first.saving import Saving, candidates, rank
+from workflow_src.answers.intervals import Interval
 from workflow_src.common import words
 from workflow_src.common.remedies import REMEDIES
 from workflow_src.paper.value import Cell, Joined, Value, count, median, ratio, spread
@@ -120,3 +121,8 @@ def _ratios(savings: Iterable[Saving]) -> list[Value | None]:
         for each in savings
         if each.predicted
     ]
+
+
+def overlap(one: Interval, other: Interval) -> bool:
+    """Whether two intervals have a value in common."""
+    return one.low.number <= other.high.number and other.low.number <= one.high.number

@@ -211,7 +211,7 @@ def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[Opening
         "(a) profiled within 10 % of plain, where told": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
-        "forward: the device works for": {
+        "forward: device works for": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }
