@@ -54,13 +54,13 @@ def written(folder: Path, drawn: bool = True, **axes: int) -> Path:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Without its figures, whose elements `short` has, too."""
     folder = tmp_path_factory.mktemp("report")
-    return written(folder, drawn=False, sizes=2, contexts=3, precisions=2)
+    return written(folder, drawn=False, sizes=2, contexts=4, precisions=2)
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With elements of all kinds and colors of `report`, and fewer of each."""
-    return written(tmp_path_factory.mktemp("short"), sizes=2, contexts=1, precisions=1)
+    return written(tmp_path_factory.mktemp("short"), sizes=3, contexts=1, precisions=1)
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +254,7 @@ def test_columns_sort_by_value_with_cells_without_one_last(open_page, heading, m
         page.evaluate(SORT, heading)
         found = list(dict.fromkeys(page.evaluate(COLUMN, heading)))
         if heading == "case":
-            assert found == (planned if up else planned[::-1]) and len(found) == 12
+            assert found == (planned if up else planned[::-1]) and len(found) == 16
             continue
         if missing:
             assert found.pop() in ("OOM", "\N{EN DASH}")
@@ -294,7 +294,7 @@ def test_a_table_that_says_nothing_of_phases_is_not_hidden_by_one(open_page):
     page.select_option("select[name=phase]", "forward")
     page.wait_for_function(FILTERED)
     assert page.evaluate(ROWS_AFTER, CASES) == before[CASES]
-    assert page.evaluate(ROWS_AFTER, TABLE) == 12 < before[TABLE]
+    assert page.evaluate(ROWS_AFTER, TABLE) == 16 < before[TABLE]
 
 
 def test_a_filter_makes_no_table_explorable_that_is_far_from_the_screen(open_page):
@@ -400,7 +400,7 @@ def test_each_number_leads_to_its_row_and_a_case_to_its_filters(open_page):
         ".filter(id => !id.startsWith('case=') && !document.getElementById(id))"
     )
     assert missing == []
-    assert page.locator("tr[id^='case-'] a[href^='#case=']").count() == 12
+    assert page.locator("tr[id^='case-'] a[href^='#case=']").count() == 16
     rows = texts(page, "[data-title=sources] + .table tbody tr td:first-child")
     assert len(rows) >= len(set(numbers)) and all(".csv: " in text for text in rows)
 
