@@ -12,6 +12,7 @@ from workflow_src.answers.forward_time import pairs
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.launch_bound import launch_bound
+from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.other_kernels.result import components_of_case
 from workflow_src.answers.rates import FLOPS, RATE, TOKENS, rates
 from workflow_src.answers.tables import CaseKey, Tables
@@ -23,6 +24,7 @@ from workflow_src.common.thresholds import LEAST_SHARE_SHOWN
 from workflow_src.paper.value import (
     Cell,
     Joined,
+    Marked,
     Ranged,
     Value,
     cell_of,
@@ -97,7 +99,9 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     times, phase = found.times, found.times.phase
     _, rows = captured(tables, case.case, phase)
     return {
-        PLAIN: Ranged(times.plain, times.fastest, times.slowest) if times.plain else _state(times),
+        PLAIN: _capped(times, Ranged(times.plain, times.fastest, times.slowest))
+        if times.plain
+        else _state(times),
         PROFILED: times.profiled,
         OVERHEAD: _overhead(tables, times),
         PAIRS: _pairs(tables, times) if phase == FORWARD else None,
@@ -110,17 +114,22 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
         PRODUCTS: product_share(rows),
         **case_kernels.cells_of(tables, case, found),
         PARTS: _parts(tables, case, phase),
-        **_speed(rates(tables, times)),
+        **_speed(times, rates(tables, times)),
         REFERENCE: utilization.utilization(tables, times),
         MFU: utilization.mfu_by_factors(tables, times, product_share(rows)),
         FIRST: _first(found),
     }
 
 
-def _speed(rows: dict[str, Cell]) -> dict[str, Cell]:
+def _capped(times: PhaseTimes, cell: Cell) -> Cell:
+    """A cell of plain steps, marked where power limited the clock during them."""
+    return Marked(cell, CAPPED) if times.power_limited else cell
+
+
+def _speed(times: PhaseTimes, rows: dict[str, Cell]) -> dict[str, Cell]:
     """What a phase works on and how fast, with its FLOPs and both rates in one cell."""
     together = tuple(rows.pop(name) for name in (FLOPS, RATE, TOKENS))
-    return rows | {SPEED: Joined(together, "; ") if any(together) else None}
+    return rows | {SPEED: _capped(times, Joined(together, "; ")) if any(together) else None}
 
 
 def _state(times: PhaseTimes) -> Cell:

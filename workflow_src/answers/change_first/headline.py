@@ -18,15 +18,14 @@ class Verdict(StrEnum):
         "another precision: {narrowed})."
     )
     DEPENDS = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases; by its "
-        "interval nothing saves in {none}. Else it is {counts} (≈: predicted; of one process: "
-        "{alone}). The best combinations save {best} (median; measured: {tried}; another "
-        "precision: {narrowed})."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases, "
+        "nothing in {none}. Else it is {counts} (≈: predicted; of one process: {alone}). The best "
+        "combinations save {best} (median; measured: {tried}; another precision: {narrowed})."
     )
     UNDECIDED = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases; by its "
-        "interval nothing saves in {none}. The best combinations save {best} (median; measured: "
-        "{tried}; another precision: {narrowed})."
+        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases, "
+        "nothing in {none}. The best combinations save {best} (median; measured: {tried}; another "
+        "precision: {narrowed})."
     )
     NOTHING = (
         "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "
