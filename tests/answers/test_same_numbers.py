@@ -1,6 +1,5 @@
 """A number that stands in two tables of a report has the same digits in both."""
 
-
 from tests.answers.reading import printed
 from tests.published import H100
 from workflow_src.answers.case_card import PARTS, case_card
