@@ -111,12 +111,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "Little in {cases}, where the device sets the pace and it is hidden: a step takes {least} "
-        "as long as without communication at best ({best}); at worst {most} ({worst})."
+        "At best little in {cases}, where the device sets the pace: in one run, a step takes "
+        "{least} as long as without communication at best ({best}), {most} at worst ({worst})."
     )
     MUCH = (
-        "Much in {cases}, even where the device sets the pace and it is hidden: a step takes "
-        "{least} as long as without communication at best ({best}); at worst {most} ({worst})."
+        "Much in {cases}, even where the device sets the pace: in one run, a step takes {least} as "
+        "long as without communication at best ({best}), {most} at worst ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "

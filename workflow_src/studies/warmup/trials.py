@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.paper.value import Cell, Value, count, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, ranged, shown, spread, where
+from workflow_src.studies.lines import Line, grouped, number, ranged, shown, spread, where
 from workflow_src.studies.warmup.points import EAGER, LAZY
 
 CHANGES = ("saved by starting cuBLAS", "saved by loading code")
 """The columns that say which share of what a first step takes longer a change saves."""
+
+START_UP = ("start-up, ms", "with code loaded, ms")
 
 
 def trials(loading: Sequence[Line]) -> pd.DataFrame:
@@ -37,14 +39,14 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
         # Where starting cuBLAS saves nothing, it may not count as saved by the other.
         CHANGES[1]: saved(_firsts(started if by_start else plain), _firsts(loaded), extra),
         "processes": count(_firsts(plain)),
-        "start-up, ms": median(line.value("build_ms", "ms") for line in started or plain),
-        "with code loaded, ms": median(line.value("build_ms", "ms") for line in loaded),
+        START_UP[0]: median(line.value("build_ms", "ms") for line in started or plain),
+        START_UP[1]: median(line.value("build_ms", "ms") for line in loaded),
     }
 
 
-def saved_by(found: pd.DataFrame, change: str) -> Cell:
-    """ "about a third to about half", of the rows of `trials` where the change saves any."""
-    return spread(found[change].dropna()) if change in found else None
+def start_up(found: pd.DataFrame, column: str) -> Cell:
+    """The least to the most of a column of START_UP; None unless both are there."""
+    return spread(found[column].dropna()) if {*START_UP} <= {*found} else None
 
 
 def _kind(mine: Sequence[Line], loading: str, prepared: bool) -> list[Line]:
@@ -58,9 +60,12 @@ def _firsts(kind: Sequence[Line]) -> list[Value]:
 def saved(slower: Sequence[Value], faster: Sequence[Value], extra: Value | None) -> Value | None:
     """The share of `extra`, what a first step takes longer, that faster processes save.
 
-    None if processes of both kinds overlap, or where there is nothing to save.
+    None where processes of both kinds overlap or nearly do, so that the least that was saved is
+    under half of what medians say.
     """
-    fastest = min((value.number for value in slower), default=0.0)
-    if not faster or fastest <= max(value.number for value in faster):
+    fastest, slowest = (end(each, key=number, default=None)
+                        for end, each in ((min, slower), (max, faster)))  # fmt: skip
+    least, saving = difference(fastest, slowest), difference(median(slower), median(faster))
+    if not least or not saving or least.number < max(saving.number, 0.0) / 2 or least.number <= 0:
         return None
-    return ratio(difference(median(slower), median(faster)), extra, "rough", "saved / extra")
+    return ratio(saving, extra, "rough", "saved / extra")
