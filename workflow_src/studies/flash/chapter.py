@@ -34,7 +34,6 @@ class Shape:
     batch: int | None
     timed_by: str
     calls: Cell
-    checked_at: Cell
 
 
 @final
@@ -90,7 +89,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
     timed, checks = where(every, sweep="time"), where(every, sweep="check")
     here = shown_lines(timed)
     return Flash(
-        shape=_shape(here, checks),
+        shape=_shape(here),
         contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
         wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
         contexts=_times(_in_order(here, "context"), SHAPE[2:], SHOWN_PHASES, checks),
@@ -127,15 +126,14 @@ def shown_lines(timed: Sequence[Line]) -> list[Line]:
     return where(of_size, precision=precision)
 
 
-def _shape(here: Sequence[Line], checks: Sequence[Line]) -> Shape | None:
+def _shape(here: Sequence[Line]) -> Shape | None:
     measured = [line for line in here if line.ok]
     if not measured:
         return None
     by = ", ".join(dict.fromkeys(filter(None, (line.text("timed_by") for line in measured))))
     head_size, batch = (measured[0].whole(column) for column in ("head_size", "batch"))
     calls = spread(line.value("samples", "count") for line in measured)
-    checked_at = spread(line.value("context", "count") for line in checks)
-    return Shape(measured[0].text("precision"), head_size, batch, by, calls, checked_at)
+    return Shape(measured[0].text("precision"), head_size, batch, by, calls)
 
 
 def _is_own(line: Line) -> bool:
@@ -258,9 +256,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     OWN = (
-        "At the longest contexts, {contexts}, {own} takes {times} as long as the fastest of "
-        "PyTorch's for the {phase}, in one process; at {context}, {own_ms} ms against {best_ms} of "
-        "{best}."
+        "At context {contexts}, {own} takes {times} as long as the fastest of PyTorch's, in one "
+        "process each: at {context}, {own_ms} against {best_ms} ms of {best} for the {phase}."
     )
     WRONG = (
         "{wrong} isn't right, and was not timed: the appendix says how far off it is. At context "

@@ -215,20 +215,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Tried alone, most is saved, by medians, by {first}; the shortest of all steps tried saves "
-        "{saved}. "
+        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
         "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Tried alone, most is saved, by medians, by {first}; the shortest of all steps tried saves "
-        "{saved}. "
+        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
         "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Tried alone, most is saved, by medians, by {first}; the shortest of all steps tried saves "
-        "{saved}. "
+        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
