@@ -181,17 +181,16 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peaks of all phases are off by at most {off}. In forward passes for 90 % of "
-        "which the device works, a pass does its FLOPs at {used} of a reference product's rate, "
-        "all other kernels included."
+        "Predicted peaks are off by at most {off}. Where the device works for 90 %, forward passes "
+        "do their FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
         "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
-        "In forward passes for 90 % of which the device works, a pass does its FLOPs at {used} of "
-        "a reference product's rate, all other kernels included. No peak memory was measured."
+        "Where the device works for 90 %, forward passes do their FLOPs at {used} of a reference "
+        "product's rate. No peak memory was measured."
     )
     FORMULAS = (
         "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "

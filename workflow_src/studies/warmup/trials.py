@@ -28,16 +28,16 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     loaded = _kind(mine, EAGER, bool(started))
     settled = median(line.value("settled_ms", "ms") for line in plain)
     extra = difference(median(_firsts(plain)), settled)
-    by_start = saved(_firsts(plain), _firsts(started), extra)
+    # Where starting cuBLAS saves nothing, it may not count as saved by loading code.
+    before = started if _gained(_firsts(plain), _firsts(started)) else plain
     return {
         "first step of": f"{mine[0].text('size')}, {mine[0].phase}",
         "as it is, ms": ranged(_firsts(plain)),
         "cuBLAS started, ms": ranged(_firsts(started)),
         "and code loaded, ms": ranged(_firsts(loaded)),
         "settled step, ms": settled,
-        CHANGES[0]: by_start,
-        # Where starting cuBLAS saves nothing, it may not count as saved by the other.
-        CHANGES[1]: saved(_firsts(started if by_start else plain), _firsts(loaded), extra),
+        CHANGES[0]: saved(_firsts(plain), _firsts(started), extra),
+        CHANGES[1]: saved(_firsts(before), _firsts(loaded), extra),
         "processes": count(_firsts(plain)),
         START_UP[0]: median(line.value("build_ms", "ms") for line in started or plain),
         START_UP[1]: median(line.value("build_ms", "ms") for line in loaded),
@@ -60,12 +60,17 @@ def _firsts(kind: Sequence[Line]) -> list[Value]:
 def saved(slower: Sequence[Value], faster: Sequence[Value], extra: Value | None) -> Value | None:
     """The share of `extra`, what a first step takes longer, that faster processes save.
 
-    None where processes of both kinds overlap or nearly do, so that the least that was saved is
-    under half of what medians say.
+    None where processes of both kinds overlap or nearly do: where the least that was saved is under
+    half of what medians say.
     """
-    fastest, slowest = (end(each, key=number, default=None)
-                        for end, each in ((min, slower), (max, faster)))  # fmt: skip
-    least, saving = difference(fastest, slowest), difference(median(slower), median(faster))
-    if not least or not saving or least.number < max(saving.number, 0.0) / 2 or least.number <= 0:
+    least, saving = _gained(slower, faster), difference(median(slower), median(faster))
+    if not least or not saving or least < saving.number / 2:
         return None
     return ratio(saving, extra, "rough", "saved / extra")
+
+
+def _gained(slower: Sequence[Value], faster: Sequence[Value]) -> float:
+    """By how much each of the faster is faster than each of the slower, at least; 0 if not all."""
+    if not slower or not faster:
+        return 0.0
+    return max(min(map(number, slower)) - max(map(number, faster)), 0.0)
