@@ -45,6 +45,11 @@ def test_a_run_that_never_settles_says_nothing_of_how_much_is_enough() -> None:
     assert "not within the run" in printed(alone.runs)[0]
 
 
+def test_a_mean_of_a_run_that_never_settles_is_shown_with_a_mark() -> None:
+    loose = run(5, 11.4, settled_after_steps=None)
+    assert printed(found(run(0, 20.0), loose).phases)[0][-2:] == ["+100 %", "+14 % °"]
+
+
 def test_a_row_per_size_and_phase_has_medians_over_its_runs() -> None:
     other = run(1, 10.0, first_step_ms=70.0, settled_ms=12.5)
     assert printed(found(run(0, 20.0), other, run(5, 10.1)).phases) == [
