@@ -97,7 +97,7 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
         timed("tf32", 3.0, **waits),
         timed("bf16", 5.0, **waits),
     )
-    assert printed(rows.speedups)[1][2:3] == ["0.60 x (w)"]
+    assert printed(rows.speedups)[1][2:3] == ["0.60 x °"]
     assert not rows.lost and "slower: 0. Elsewhere, undecided: 1." in headline(rows).text(Printer())
 
 

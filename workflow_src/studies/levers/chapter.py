@@ -215,17 +215,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
-        "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "{inside} of {judged} times lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
-        "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Only {inside} of {judged} times lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Alone, most is saved by {first}; the shortest step tried saves {saved}. "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
@@ -247,7 +247,6 @@ def headline(result: Levers) -> Headline:
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
         "inside": result.inside,
         "judged": result.judged,
-        "models": count(case.judged[0].ms for case in result.cases if case.judged),
         "width": result.width,
     }
     return Headline(verdict, verdict.value, slots)

@@ -15,7 +15,7 @@ from workflow_src.studies.study_chapter import StudyChapter
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
 
-ALIKE, WAITS = " (=)", " (w)"
+ALIKE, WAITS = " (=)", " °"
 """Stand behind a speed-up that is neither a gain nor a loss, and behind one that isn't decided."""
 
 

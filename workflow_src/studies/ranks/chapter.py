@@ -111,12 +111,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "At best little in {cases}, where the device sets the pace: in one run, a step takes "
-        "{least} as long as without communication ({best}) to {most} ({worst})."
+        "Little at best in {cases}: in one run, steps take {least} as long as without "
+        "communication ({best}) to {most} ({worst})."
     )
     MUCH = (
-        "Much in {cases}, even where the device sets the pace: in one run, a step takes {least} as "
-        "long as without communication ({best}) to {most} ({worst})."
+        "Much in {cases}: in one run, steps take {least} as long as without communication ({best}) "
+        "to {most} ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "
