@@ -8,11 +8,13 @@ from workflow_src.common import thresholds
 from workflow_src.common.thresholds import in_percent
 from workflow_src.compare import captures_steps, change
 from workflow_src.studies.checkpointing.chapter import SAME_WITHIN
+from workflow_src.studies.flash import implementations
 
 ROOT = Path(__file__).parents[1]
 WAITS = {0.2: "a fifth"}[round(1 - thresholds.WAITS_BELOW, 2)]
 MATCH = in_percent(thresholds.MATCH_WITHIN)
 FULLY = in_percent(thresholds.WORKING_FULLY)
+CHECKED = f"at context {implementations.CONTEXT}"
 CHECKPOINTS = f"over {in_percent(SAME_WITHIN)} less memory"
 NEARLY = f"works for {in_percent(thresholds.NEARLY_ALL_DEVICE)} of the plain time or more"
 USUAL = f"or {thresholds.LAUNCH_BOUND_BELOW_NS / 1000:g} us where"
@@ -31,6 +33,9 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
         (FULLY, "workflow_src/studies/accounting/chapter.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),
+        (FULLY, "workflow_src/studies/precision/chapter.py"),
+        (FULLY, "report_templates/studies/precision.md.j2"),
+        (CHECKED, "report_templates/studies/flash.md.j2"),
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "workflow_src/studies/checkpointing/chapter.py"),

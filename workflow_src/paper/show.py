@@ -86,6 +86,8 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
     "error": lambda error: f"{error:.2g}",
     **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
     "precise": precise,
+    "sum": lambda value: f"{value:#.5g}",
+    "tenths": lambda share: f"{100 * share:.1f} %",
     "hundredths": lambda value: f"{value:,.2f}",
     "rate": lambda rate: number(float(f"{rate:.3g}")),
 }

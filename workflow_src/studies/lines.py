@@ -77,10 +77,12 @@ class Line:
     def time(self) -> Rounded | None:
         """The median time (ms), with the digits that its 20th to 80th percentile earns.
 
-        None where the line wasn't measured; two digits of one sample.
+        None where the line wasn't measured; two digits of one sample or two, which tell no spread.
         """
         median_ms = self.measured("median_ms")
-        ends = (self.value(end, "ms") for end in PERCENTILES if self.amount("samples") != 1)
+        ends = (
+            self.value(end, "ms") for end in PERCENTILES if self.amount("samples") not in (1, 2)
+        )
         return Rounded(median_ms, *ends) if median_ms else None
 
     @property

@@ -5,6 +5,7 @@ import pytest
 from tests.studies.accounting.rows import CEILINGS, component, model, phase
 from tests.studies.tables import cells, result_of, table_of, verdict_of
 from workflow_src.common.words import DASH
+from workflow_src.studies.accounting.chapter import FLOPS_RATE
 from workflow_src.studies.accounting.figure import draw
 from workflow_src.studies.accounting.roofline import ceilings, components
 from workflow_src.studies.lines import lines
@@ -24,16 +25,16 @@ def test_utilization_is_of_the_best_product_and_only_where_the_device_works() ->
     found = result_of("accounting", rows)
     (share,) = found.utilization["fp32"]
     assert share.number == pytest.approx(0.4)
-    assert cells(found.phases, "of a reference product") == ["40 %", DASH]
-    assert cells(found.sizes, "of a reference product") == ["40 %"] and cells(
-        found.sizes, "device works"
-    ) == ["95 %"]
+    assert cells(found.phases, FLOPS_RATE) == ["40 %", DASH]
+    assert cells(found.sizes, FLOPS_RATE) == ["40 %"] and cells(found.sizes, "device works") == [
+        "95 %"
+    ]
     waits = result_of("accounting", [phase(busy_ms=0.89), *CEILINGS])
-    assert waits.utilization == {} and "of a reference product" not in waits.sizes
+    assert waits.utilization == {} and FLOPS_RATE not in waits.sizes
     on_cpu = result_of("accounting", [each | {"gpu": None} for each in (phase(), *CEILINGS)])
     assert on_cpu.utilization and "device works in it" not in on_cpu.sizes
     beyond = result_of("accounting", [phase(flops=11e9), *CEILINGS])
-    assert cells(beyond.phases, "of a reference product") == ["110 % (c)"]
+    assert cells(beyond.phases, FLOPS_RATE) == ["110 % (c)"]
 
 
 def test_memory_and_the_rule_against_their_measurements() -> None:

@@ -42,7 +42,7 @@ def test_what_is_repeated_counts_in_hfu_alone() -> None:
     assert cells(found, "blocks per checkpoint") == ["half", "1", "3", "none"]
     # 3e12 FLOPs in 100 ms are 30 TFLOP/s, of 50; with those repeated 40.
     assert (
-        cells(found, "products, of the fastest one's rate")[0] == "60 %"
+        cells(found, "FLOPs / step, of the fastest product's")[0] == "60 %"
         and cells(found, "with those repeated")[0] == "80 %"
     )
     assert cells(found, "FLOPs repeated")[0] == "33 %" and cells(found, "peak")[3] == "OOM"

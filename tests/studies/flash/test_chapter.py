@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.studies.tables import NO_CEILINGS, table
+from tests.studies.tables import NO_CEILINGS, printed, table
+from workflow_src.common.words import DASH
 from workflow_src.paper.show import Printer
 from workflow_src.studies.flash.chapter import Flash, Verdict, headline, result
 
@@ -28,6 +29,31 @@ def check(implementation: str, status: str = "ok", **errors: float) -> Any:
     return about | {"head_size": 64, "status": status, "error_allowed": 0.03} | named
 
 
+def test_the_headline_spans_the_four_longest_contexts() -> None:
+    """As on the H200s: 1.6 times as long at 65536, but 2.1 times at 8192 and 16384."""
+    times = {4096: 9.0, 8192: 2.1, 16384: 2.0, 32768: 1.8, 65536: 1.6}
+    rows = [row(FLASH, context, 1.0, "forward") for context in times]
+    rows += [row(OWN, context, ms, "forward") for context, ms in times.items()]
+    said = headline(found(*rows)).text(SHOW)
+    assert "At context 8192 to 65536, mine.tiles takes 1.6 x to 2.1 x as long" in said
+
+
+@pytest.mark.parametrize(
+    ("backward", "printed_as"),
+    [
+        ({"ms": 2.0, "samples": 9}, "1.0 → 2.0 → 3.0¹"),
+        ({"ms": 2.0, "samples": 1}, f"1.0 → {DASH} → 3.0¹"),
+        ({"ms": 3.1, "samples": 9}, f"1.0 → {DASH} → 3.0¹"),
+    ],
+)
+def test_a_backward_pass_of_one_call_or_longer_than_both_has_no_time(
+    backward: dict[str, Any], printed_as: str
+) -> None:
+    passes = [row(OWN, 128, 1.0, "forward", samples=9), both(OWN, 128, 3.0, samples=1)]
+    made = found(*passes, row(OWN, 128, phase="backward", **backward)).times
+    assert printed(made)[0][-1] == printed_as
+
+
 def found(*rows: Any, ceilings: Any = NO_CEILINGS) -> Flash:
     return result(table(*rows), ceilings)
 
@@ -41,14 +67,14 @@ def found(*rows: Any, ceilings: Any = NO_CEILINGS) -> Flash:
                 *(both(FLASH, 128, 1.0), both(OWN, 128, 3.0), both(FLASH, 256, 2.0)),
             ],
             Verdict.OWN,
-            "At context 256, mine.tiles takes 2.0 x as long as SDPA flash, the fastest of "
-            "PyTorch's: 2.0 against 1.0 ms for the forward pass.",
+            "At context 256, mine.tiles takes 2.0 x as long as the fastest of PyTorch's, in one "
+            "process each: at 256, 2.0 against 1.0 ms of SDPA flash for the forward pass.",
         ),
         (
             [row(FLASH, 128, 1.0, "forward"), row(OWN, 128, 0.5, "forward")],
             Verdict.OWN,
-            "0.50 x as long as SDPA flash, the fastest of PyTorch's: 0.50 against 1.0 ms for the "
-            "forward pass.",
+            "0.50 x as long as the fastest of PyTorch's, in one process each: at 128, 0.50 against "
+            "1.0 ms of SDPA flash for the forward pass.",
         ),
         (
             [both(NAIVE, 128, 4.0), check(OWN, "failed")],

@@ -62,7 +62,7 @@ def test_how_often_triton_comes_near_a_copy_and_is_slower_than_torch() -> None:
     half, small = {"dtype": "bfloat16"}, {"elements": 2**20}
     rows = [timed("triton", 1.0), timed("torch", 1.0), timed("triton", 9.0, rows=7, **small)]
     rows += [timed("triton", 2.0, **half), timed("torch", 1.9, **half)]
-    assert printed(found(*rows).goals) == [["GeLU", "1 of 2", "45 %", "1 of 2"]]
+    assert printed(found(*rows).goals) == [["GeLU", "1 of 2", "45.0 %", "1 of 2"]]
     assert printed(found(timed("triton", 1.02), timed("torch", 1.0)).goals)[0][-1] == "0 of 1"
 
 

@@ -24,6 +24,9 @@ from workflow_src.studies.lines import (
 )
 from workflow_src.studies.study_chapter import StudyChapter
 
+FLOPS_RATE = "FLOPs / time, of a reference product's"
+"""The column of what a whole pass reaches, whatever share of its time products take."""
+
 
 @dataclass(frozen=True)
 class Accounting:
@@ -88,7 +91,7 @@ def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.Data
             "step, ms": (step.line.time or step.line.state) if step else None,
             "forward, ms": (forward.line.time or forward.line.state) if forward else None,
             "device works in it": forward.working if forward else None,
-            "of a reference product": forward.mfu if forward else None,
+            FLOPS_RATE: forward.mfu if forward else None,
         }
         rows.append(row)
     return shown(rows)
@@ -134,7 +137,7 @@ def _phase(each: Phase) -> dict[str, Cell]:
         "off by": each.off,
         "median, ms": each.line.times if each.line.ok else None,
         "device works": each.working,
-        "of a reference product": each.mfu,
+        FLOPS_RATE: each.mfu,
     }
 
 
@@ -178,16 +181,16 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peaks of all phases are off by at most {off}. In forward passes for 90 % of "
-        "which the device works, products reach {used} of a reference product's rate."
+        "Predicted peaks are off by at most {off}. Where the device works for 90 %, forward passes "
+        "do their FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
         "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
-        "In forward passes for 90 % of which the device works, products reach {used} of a "
-        "reference product's rate. No peak memory was measured."
+        "Where the device works for 90 %, forward passes do their FLOPs at {used} of a reference "
+        "product's rate. No peak memory was measured."
     )
     FORMULAS = (
         "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "

@@ -34,11 +34,6 @@ class Against:
     naive: Both | None
 
     @property
-    def speedup(self) -> Value | None:
-        """How many times as fast the best is."""
-        return ratio(self.naive and self.naive.total, self.best.total, "times")
-
-    @property
     def apart(self) -> bool:
         """Whether the samples of both don't overlap."""
         return self.naive is not None and self.naive.fast > self.best.slow
@@ -212,9 +207,9 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     FASTER = (
-        "At context {context}, the longest with a time of the written-out version, {best} is "
-        "{speedup} as fast, in {time} against {naive_time} ms for both passes, with {memory} "
-        "against {naive_memory} MiB of memory."
+        "At context {context}, the longest with a time of the written-out version, {best} takes "
+        "{time} ms for both passes against its {naive_time}, and {memory} MiB of memory against "
+        "{naive_memory}."
     )
     NONE_FASTER = (
         "At context {context}, the longest with a time of the written-out version, nothing "
@@ -234,7 +229,6 @@ def headline(result: Attention) -> Headline:
     slots = {
         "context": against and against.context,
         "best": against and against.best.name,
-        "speedup": against and against.speedup,
         "time": against and against.best.time,
         "memory": against and against.best.memory,
         "naive_time": naive and naive.time,

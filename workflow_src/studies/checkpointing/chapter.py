@@ -128,7 +128,7 @@ def _flat(line: Line) -> dict[str, Cell]:
         "step, ms": line.time,
         "n": line.value("samples", "count") if line.ok else None,
         "FLOPs repeated": ratio(again, flops, "share", "recomputed / FLOPs of a step"),
-        "products, of the fastest one's rate": _utilization(flops, ms, best),
+        "FLOPs / step, of the fastest product's": _utilization(flops, ms, best),
         "with those repeated": _utilization(total([flops, again]), ms, best),
     }
 
@@ -197,7 +197,9 @@ def _off(result: Checkpointing) -> Cell:
     """By how much predicted peaks are off at most, those of the appendix named apart."""
     if not result.nested_off:
         return most(result.off)
-    return Joined((most(result.off), " (appendix: ", most(result.nested_off), ")"), by="")
+    return Joined(
+        (most(result.off), " (growing models, appendix: ", most(result.nested_off), ")"), by=""
+    )
 
 
 def _choice(best: Best) -> Cell:

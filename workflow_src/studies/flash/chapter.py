@@ -1,7 +1,7 @@
 """How fast an attention of one's own is, how right, and how near its ceilings, beside PyTorch's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import final
 
@@ -10,12 +10,15 @@ import pandas as pd
 from workflow_src.common import words
 from workflow_src.common.case import names_code
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value, merged, ratio
+from workflow_src.paper.value import Cell, Joined, Marked, Value, merged, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
 from workflow_src.studies.flash.named import PHASES, name
-from workflow_src.studies.lines import Line, grouped, lines, most, shown, spread, where
+from workflow_src.studies.lines import Line, grouped, lines, most, number, shown, spread, where
 from workflow_src.studies.study_chapter import StudyChapter
+
+LONGEST = 4
+"""How many of the longest contexts the headline is on: one alone may be an exception."""
 
 HEAD_SIZE = 64
 """The head size of the section's table and the figure, where it was measured."""
@@ -38,18 +41,25 @@ class Shape:
 class Contest:
     """The fastest of one's own and of PyTorch's, at the longest context where both have the phase.
 
-    Without one of one's own: the fastest at the longest context.
+    Without one of one's own: the fastest at the longest context. before: the pairs at contexts
+    before it, of LONGEST with it.
     """
 
     phase: str
     context: int
     best: Line
     own: Line | None
+    before: tuple["Contest", ...] = ()
 
     @property
     def times(self) -> Value | None:
         """How many times as long one's own takes."""
         return ratio(self.own and ms(self.own), ms(self.best), "times", "own / PyTorch's fastest")
+
+    @property
+    def longest(self) -> tuple["Contest", ...]:
+        """This one and those before it, the shortest context first."""
+        return *self.before, self
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,9 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
         unmeasured=_unmeasured(every),
     )
 
+
+ONCE = "¹"
+"""Marks the time of a single call."""
 
 SHAPE = ("precision", "head_size", "context")
 SHOWN_PHASES = ("forward", "forward_backward")
@@ -140,9 +153,12 @@ def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
     both = contexts & {line.amount("context") for line in own}
     if not contexts:
         return None
-    context = max(both or contexts)
-    best, mine = (_fastest(each, context) for each in (others, own if both else ()))
-    return Contest(phase, int(context), best, mine) if best else None
+    found = [
+        Contest(phase, int(context), best, _fastest(own, context) if both else None)
+        for context in sorted(both or contexts)[-LONGEST:]
+        if (best := _fastest(others, context))
+    ]
+    return replace(found[-1], before=tuple(found[:-1])) if found else None
 
 
 def _fastest(measured: Sequence[Line], context: float) -> Line | None:
@@ -180,7 +196,8 @@ def _times(
             row[column.replace("head_size", "d")] = told
         for of_one in grouped(mine, "implementation"):
             by_phase = {line.text("phase"): line for line in of_one}
-            cells = tuple(_cell(by_phase.get(phase)) for phase in phases)
+            whole = by_phase.get("forward_backward")
+            cells = tuple(_cell(by_phase.get(phase), whole) for phase in phases)
             alike = isinstance(cells[0], str) and len(set(cells)) == 1
             row[name(of_one[0])] = cells[0] if alike else Joined(cells)
         at = first.text("precision")
@@ -189,8 +206,21 @@ def _times(
     return shown(rows)
 
 
-def _cell(line: Line | None) -> Cell:
-    return None if line is None else line.time or line.state
+def _cell(line: Line | None, whole: Line | None) -> Cell:
+    """A time, marked if it is of one call, or why there is none.
+
+    None of a backward pass that rests on one call or takes longer than both passes.
+    """
+    if line is None or not line.time:
+        return line and line.state
+    once = line.amount("samples") == 1
+    if line.text("phase") == "backward" and (once or _longer(line, whole)):
+        return None
+    return Marked(line.time, ONCE) if once else line.time
+
+
+def _longer(part: Line, whole: Line | None) -> bool:
+    return whole is not None and whole.has("median_ms") and number(ms(part)) > number(ms(whole))
 
 
 def _check(mine: Sequence[Line]) -> dict[str, Cell]:
@@ -226,8 +256,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     OWN = (
-        "At context {context}, {own} takes {times} as long as {best}, the fastest of PyTorch's: "
-        "{own_ms} against {best_ms} ms for the {phase}."
+        "At context {contexts}, {own} takes {times} as long as the fastest of PyTorch's, in one "
+        "process each: at {context}, {own_ms} against {best_ms} ms of {best} for the {phase}."
     )
     WRONG = (
         "{wrong} isn't right, and was not timed: the appendix says how far off it is. At context "
@@ -261,7 +291,10 @@ def _slots(contest: Contest) -> dict[str, Cell]:
         "best_ms": contest.best.time,
         "own": contest.own and name(contest.own),
         "own_ms": contest.own and contest.own.time,
-        "times": contest.times,
+        "times": spread(each.times for each in contest.longest),
+        "contexts": Joined(
+            tuple(dict.fromkeys((contest.longest[0].context, contest.context))), by=" to "
+        ),
     }
 
 
@@ -275,7 +308,7 @@ def _verdict(result: Flash) -> Verdict:
 
 CHAPTER = StudyChapter(
     "An attention of one's own: right, and as fast as PyTorch's?",
-    "How fast is an attention of one's own beside PyTorch's, and what limits them?",
+    "How fast is an attention of one's own beside PyTorch's?",
     result,
     headline,
 )

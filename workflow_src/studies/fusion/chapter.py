@@ -141,7 +141,7 @@ def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
     """How often Triton's kernel comes near a copy, and is slower than torch's own."""
     large = [line for line in mine if line.amount("elements") >= LARGE]
     triton = where(large, implementation="triton")
-    shares = [share for line in triton if (share := line.value("share_of_copy", "share"))]
+    shares = [share for line in triton if (share := line.value("share_of_copy", "tenths"))]
     against = speedups(large, "triton", "torch")
     slower = [value for value in against if value.number < 1 / (1 + SAME_WITHIN)]
     near = [share for share in shares if share.number >= NEAR_COPY]
@@ -210,14 +210,17 @@ def power(elements: float) -> str:
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    PAYS = "One kernel ({kernel}) is faster than one per step of the formula, by {gains}."
+    PAYS = (
+        "At the largest size, one kernel ({kernel}) is faster than one per step of the formula; "
+        "times as fast: {gains}."
+    )
     PARTLY = (
-        "One kernel ({kernel}) isn't always faster than one per step of the formula; times as "
-        "fast: {gains}."
+        "At the largest size, one kernel ({kernel}) isn't always faster than one per step of the "
+        "formula; times as fast: {gains}."
     )
     DOESNT = (
-        "One kernel ({kernel}) isn't faster than one per step of the formula; times as fast: "
-        "{gains}."
+        "At the largest size, one kernel ({kernel}) isn't faster than one per step of the formula; "
+        "times as fast: {gains}."
     )
     CANT_TELL = (
         "No operation was measured both written out and as one kernel, so what that gains can't "

@@ -215,20 +215,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Tried alone, {first} saves most by medians; "
-        "at best steps are {saved} shorter. "
-        "{inside} of {judged} times (cases: {models}) lie in predicted 95 % intervals, "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "{inside} of {judged} times lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Tried alone, {first} saves most by medians; "
-        "at best steps are {saved} shorter. "
-        "Only {inside} of {judged} times (cases: {models}) lie in predicted 95 % "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Only {inside} of {judged} times lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Tried alone, {first} saves most by medians; "
-        "at best steps are {saved} shorter. "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
@@ -240,13 +237,16 @@ class Verdict(StrEnum):
 def headline(result: Levers) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
-    first = dict.fromkeys(_named(case, case.first) for case in result.cases if case.first)
+    first = [
+        Joined((_named(case, case.first), "in", case.name), by=" ")
+        for case in result.cases
+        if case.first
+    ]
     slots = {
-        "first": Joined(tuple(first), by=" or "),
+        "first": Joined(tuple(first), by=" and "),
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
         "inside": result.inside,
         "judged": result.judged,
-        "models": count(case.judged[0].ms for case in result.cases if case.judged),
         "width": result.width,
     }
     return Headline(verdict, verdict.value, slots)

@@ -22,7 +22,14 @@ from workflow_src.paper.value import (
 from workflow_src.studies.lines import Line, number, ranged, shown, unmeasured
 from workflow_src.studies.matmul.analyze import DIVISORS, divisor
 from workflow_src.studies.matmul.points import PRECISIONS
-from workflow_src.studies.matmul.products import Product, changes, measured, products
+from workflow_src.studies.matmul.products import (
+    ITEM_BYTES,
+    ROW_BYTES,
+    Product,
+    changes,
+    measured,
+    products,
+)
 from workflow_src.studies.study_chapter import StudyChapter
 
 FINE = {"edge": "across", "past_edge": "just past"}
@@ -221,18 +228,18 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     OLDER_KERNELS = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
-        "multiple of 16 bytes take older GPUs' kernels ({older} in place of {newer}) and reach "
-        "{unaligned} TFLOP/s, others {aligned} (medians)."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
+        "{multiple} doesn't divide take older GPUs' kernels ({older} in place of {newer}) and "
+        "reach {unaligned} TFLOP/s, others {aligned} (medians)."
     )
     SLOWER = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
-        "multiple of 16 bytes reach {unaligned} TFLOP/s, others {aligned} (medians)."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
+        "{multiple} doesn't divide reach {unaligned} TFLOP/s, others {aligned} (medians)."
     )
     NOT_SLOWER = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, rows of no "
-        "multiple of 16 bytes lose less than 5 %: they reach {unaligned} TFLOP/s, others {aligned} "
-        "(medians)."
+        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
+        "{multiple} doesn't divide lose less than 5 %: they reach {unaligned} TFLOP/s, others "
+        "{aligned} (medians)."
     )
     RATES = (
         "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). What an awkward size costs "
@@ -245,10 +252,11 @@ def headline(result: Matmul) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict, best, rows = _verdict(result), result.fastest, result.alignment
     slots = {
-        "rate": best.rate if best else None,
+        "rate": best.between if best else None,
         "precision": best.precision if best else None,
         "n": best.n if best else None,
         "fine": rows.precision,
+        "multiple": ROW_BYTES // ITEM_BYTES[rows.precision] if rows.precision else None,
         "aligned": rows.aligned,
         "unaligned": rows.unaligned,
         "older": rows.older,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.paper.value import Cell, Marked, Value, computed, ratio
+from workflow_src.paper.value import Cell, Marked, Ranged, Value, computed, ratio
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
@@ -64,6 +64,17 @@ class Product:
         """Its rate, marked where it waited or is unsteady."""
         mark = WAITING if self.waits else UNSTEADY if self.unsteady else ""
         return Marked(self.rate, f" ({mark})") if mark else self.rate
+
+    @property
+    def between(self) -> Cell:
+        """Its rate, with those of the 80th and the 20th percentile of its times if unsteady."""
+        ends = [self.line.value(f"{end}_ms", "ms") for end in ("p80", "p20")]
+        times = [ratio(self.ms, each, "share") for each in ends]
+        rates = [
+            self.rate and each and computed(self.rate.number * each.number, "TFLOP/s", "", each)
+            for each in times
+        ]
+        return Ranged(self.rate, *rates) if self.unsteady else self.rate
 
     @property
     def aligned(self) -> bool:

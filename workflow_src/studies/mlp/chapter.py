@@ -7,7 +7,7 @@ from typing import final
 
 import pandas as pd
 
-from workflow_src.common.thresholds import WAITS_BELOW
+from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Ranged, Value, computed, ratio
 from workflow_src.studies.lines import (
@@ -46,23 +46,19 @@ class Width:
     @property
     def waits(self) -> bool:
         """Whether a GPU waits for launches, judged as its FLOPs are: by what it is of the step."""
-        return not self.on_cpu and number(self.working) < WAITS_BELOW
+        return not self.on_cpu and number(self.working) < WORKING_FULLY
 
 
 @final
 @dataclass(frozen=True)
 class Growth:
-    """From the width `low` to `high`: how many times the FLOPs, the step and the device time are.
-
-    `followed`: step / FLOPs, 1 where a step's time grows as they do.
-    """
+    """From the width `low` to `high`: how many times FLOPs, step and device time are."""
 
     low: Width
     high: Width
     flops: Value | None
     step: Value | None
     busy: Value | None
-    followed: Value | None
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,6 @@ def _growth(low: Width, high: Width) -> Growth:
         flops=flops,
         step=step,
         busy=ratio(high.busy_ms, low.busy_ms, "times", "device time / device time"),
-        followed=ratio(step, flops, "times", "step / FLOPs"),
     )
 
 
@@ -220,25 +215,12 @@ def _name(line: Line) -> str:
     return " ".join(filter(None, about))
 
 
-AS_EXPECTED_WITHIN = 0.25
-"""A time follows the FLOPs if it grows as many times as they do within this share: kernels of
-other sizes reach rates that differ by as much."""
-
-
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    FOLLOWS = (
-        "By about as much where device time is {enough} of a step or more: from dim {low} to "
-        "{high}, {flops} the FLOPs take {step} as long, and device time is {working}."
-    )
-    LESS = (
-        "By less, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "
-        "is {working} of the step."
-    )
-    MORE = (
-        "By more, from dim {low} to {high}: {flops} the FLOPs take {step} as long, and device time "
-        "is {working} of the step."
+    GROWS = (
+        "From dim {low} to {high}, the two largest that don't wait for launches, {flops} the FLOPs "
+        "take {step} as long; device time is {working} of the step."
     )
     WAITS = (
         "That can't be told: fewer than two widths keep the device working for {enough} of a step "
@@ -257,7 +239,7 @@ def headline(result: Mlp) -> Headline:
         "working": spread([growth.low.working, growth.high.working]) if growth else None,
         "step": growth.step if growth else None,
         "flops": growth.flops if growth else None,
-        "enough": Value(WAITS_BELOW, "share", ()),
+        "enough": Value(WORKING_FULLY, "share", ()),
         "most": most.working if most else None,
         "dim": most.dim if most else None,
     }
@@ -265,13 +247,10 @@ def headline(result: Mlp) -> Headline:
 
 
 def _verdict(result: Mlp) -> Verdict:
-    followed = result.growth.followed if result.growth else None
-    if followed is None:
-        measured = sum(width.ms is not None for width in result.widths)
-        return Verdict.WAITS if result.most and measured > 1 else Verdict.CANT_TELL
-    if followed.number < 1 - AS_EXPECTED_WITHIN:
-        return Verdict.LESS
-    return Verdict.MORE if followed.number > 1 + AS_EXPECTED_WITHIN else Verdict.FOLLOWS
+    if result.growth:
+        return Verdict.GROWS
+    measured = sum(width.ms is not None for width in result.widths)
+    return Verdict.WAITS if result.most and measured > 1 else Verdict.CANT_TELL
 
 
 CHAPTER = StudyChapter(

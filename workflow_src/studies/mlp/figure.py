@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.common.thresholds import WAITS_BELOW
+from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.drawing import (
     LINE_COLORS,
     MARKERS,
@@ -67,7 +67,7 @@ def draw_working(axes: Axes, rows: Sequence[Width]) -> None:
     shares = [100 * number(width.working) for width in rows]
     axes.plot(dims, shares, color=LINE_COLORS[5], marker="o", label="device time / step")
     if not on_cpu:
-        limit = 100 * WAITS_BELOW
+        limit = 100 * WORKING_FULLY
         axes.axhline(limit, color="black", linestyle="--", label="launch-bound below")
     if dims:
         context_axis(axes, dims)

@@ -6,10 +6,8 @@ from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
-from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value, count
+from workflow_src.paper.value import Cell, Joined, Marked, count
 from workflow_src.studies.lines import Line, conditions, lines, out_of, shown, unmeasured, where
 from workflow_src.studies.precision.pairs import MEASUREMENTS, SCORES, Pair, pairs
 from workflow_src.studies.study_chapter import StudyChapter
@@ -17,17 +15,18 @@ from workflow_src.studies.study_chapter import StudyChapter
 SAME_WITHIN = 0.02
 """A speed-up that differs from 1 by at most this is neither a gain nor a loss."""
 
-ALIKE = " (=)"
-"""Stands behind a speed-up that is neither a gain nor a loss."""
+ALIKE, WAITS = " (=)", " °"
+"""Stand behind a speed-up that is neither a gain nor a loss, and behind one that isn't decided."""
 
 
 @dataclass(frozen=True)
 class Precision:
     """What the study found.
 
-    `best`: the comparison of a model under autocast with full precision that gains most; `gained`
-    and `lost`: those that gain or lose over SAME_WITHIN, with samples that don't overlap; `gains`:
-    how many gain, by full precision.
+    Of comparisons of a model under autocast with full precision, those in which the device works
+    for enough of the step decide: `best` gains most; `gained` and `lost` gain or lose over
+    SAME_WITHIN, with samples that don't overlap; `gains`: how many gain, by full precision.
+    `undecided`: the others.
     `conditions`: what a step is. `speedups` has a row per size, `sums` one per way to add, `norms`
     per LayerNorm, `types` per tensor, `times` per timing.
     """
@@ -35,6 +34,7 @@ class Precision:
     best: Pair | None
     gained: tuple[Pair, ...]
     lost: tuple[Pair, ...]
+    undecided: tuple[Pair, ...]
     gains: Cell
     conditions: Cell
     speedups: pd.DataFrame
@@ -51,13 +51,15 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
     ran, speed = where(every, status="ok"), where(every, part="speed")
     found = pairs(speed)
     models = [pair for pair in found if pair.measurement != SCORES]
-    told = [pair for pair in models if not _alike(pair)]
+    decided = [pair for pair in models if not pair.waits]
+    told = [pair for pair in decided if not _alike(pair)]
     gained = [pair for pair in told if pair.speedup.number > 1]
     return Precision(
-        best=max(models, key=lambda pair: pair.speedup.number, default=None),
+        best=max(decided, key=lambda pair: pair.speedup.number, default=None),
         gained=tuple(gained),
         lost=tuple(pair for pair in told if pair not in gained),
-        gains=gains(models, gained),
+        undecided=tuple(pair for pair in models if pair.waits),
+        gains=gains(decided, gained),
         conditions=conditions(
             [line for pair in models for line in (pair.full, pair.autocast)],
             {"context": "context", "batch": "batch", "samples": "steps timed"},
@@ -74,6 +76,12 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
 def _alike(pair: Pair) -> bool:
     """Whether the times differ by no more than SAME_WITHIN, or than their samples do."""
     return not pair.apart or 1 - SAME_WITHIN <= pair.speedup.number <= 1 + SAME_WITHIN
+
+
+def _mark(pair: Pair) -> str:
+    if pair.waits:
+        return WAITS
+    return ALIKE if _alike(pair) else ""
 
 
 def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
@@ -95,7 +103,7 @@ def speedups(models: Sequence[Pair]) -> pd.DataFrame:
         row: dict[str, Cell] = {"size": size}
         for measurement, words in MEASUREMENTS.items():
             mine = [p for p in models if (p.size, p.measurement) == (size, measurement)]
-            known = {p.against: Marked(p.speedup, ALIKE if _alike(p) else "") for p in mine}
+            known = {p.against: Marked(p.speedup, _mark(p)) for p in mine}
             row |= {f"{words}: over {precision}": known.get(precision) for precision in against}
             row[f"{words}: device works"] = mine[0].busy if mine else None
         rows.append(row)
@@ -105,7 +113,7 @@ def speedups(models: Sequence[Pair]) -> pd.DataFrame:
 def _sum(line: Line) -> dict[str, Cell]:
     return {
         "0.01 added 1000 times": line.text("variant"),
-        "sum": line.value("value", "precise"),
+        "sum": line.value("value", "sum"),
         "error": line.value("error", "error"),
         "of it, from 0.01 as stored": line.value("representation_error", "error"),
         "from rounding the sum": line.value("rounding_error", "error"),
@@ -156,16 +164,18 @@ def _name(line: Line) -> str:
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    WHERE_LONG = (
-        "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
-        "({where}). Slower: {lost}, with at most {longest} us of device time per kernel."
-    )
     GAINS = (
-        "bf16 autocast is faster than full precision in these comparisons: {gains}; at best {best} "
-        "({where})."
+        "Where the device works for 90 % of the step, bf16 autocast is faster than full precision "
+        "in {gains} comparisons (one process each), at best {best} ({where}); slower: {lost}. "
+        "Elsewhere, undecided: {undecided}."
     )
     NO_GAIN = (
-        "bf16 autocast saves no time: at best it is {best} as fast as full precision ({where})."
+        "bf16 autocast saves no time where the device works for 90 % of the step: at best it is "
+        "{best} as fast as full precision ({where}). Elsewhere, undecided: {undecided}."
+    )
+    WAITS = (
+        "That can't be told: in no step under bf16 autocast is the device known to work for 90 % "
+        "of the time, and where it waits, speed-ups are the host's."
     )
     CANT_TELL = (
         "No model was timed both in full precision and under bf16 autocast, so what that saves "
@@ -181,25 +191,15 @@ def headline(result: Precision) -> Headline:
         "where": best and best.name,
         "gains": result.gains,
         "lost": count(pair.speedup for pair in result.lost),
-        "longest": longest_of_losses(result),
+        "undecided": count(pair.speedup for pair in result.undecided),
     }
     return Headline(verdict, verdict.value, slots)
 
 
 def _verdict(result: Precision) -> Verdict:
     if result.best is None:
-        return Verdict.CANT_TELL
-    if not result.gained:
-        return Verdict.NO_GAIN
-    longest, limit_us = longest_of_losses(result), LAUNCH_BOUND_BELOW_NS / NS_PER_US
-    return Verdict.WHERE_LONG if longest and longest.number < limit_us else Verdict.GAINS
-
-
-def longest_of_losses(result: Precision) -> Value | None:
-    """The most device time per kernel of a step that loses; None if one isn't known."""
-    every = [us for pair in result.lost if (us := pair.kernel_us)]
-    known = len(every) == len(result.lost)
-    return max(every, key=lambda us: us.number, default=None) if known else None
+        return Verdict.WAITS if result.undecided else Verdict.CANT_TELL
+    return Verdict.GAINS if result.gained else Verdict.NO_GAIN
 
 
 CHAPTER = StudyChapter(

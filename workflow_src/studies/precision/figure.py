@@ -9,7 +9,10 @@ from workflow_src.studies.precision.pairs import MEASUREMENTS, pairs
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel per measurement: bf16's speed-up over each full precision, a bar per size."""
+    """A panel per measurement: bf16's speed-up over each full precision, a bar per size.
+
+    Hatched if undecided.
+    """
     found = pairs(where(lines(table, "precision"), part="speed"))
     if not found:
         return nothing("no size was measured in two precisions")
@@ -21,13 +24,15 @@ def draw(table: pd.DataFrame) -> Figure:
     for axes, measurement in zip(grid, measured, strict=True):
         for number, precision in enumerate(against):
             mine = {
-                pair.size: pair.speedup.number
+                pair.size: pair
                 for pair in found
                 if (pair.measurement, pair.against) == (measurement, precision)
             }
+            heights = [pair.speedup.number for pair in mine.values()]
+            hatches = ["///" if pair.waits else "" for pair in mine.values()]
             places = [sizes.index(size) + (number + 0.5) * width - 0.4 for size in mine]
             label, color = f"over {precision}", LINE_COLORS[number]
-            axes.bar(places, list(mine.values()), width * 0.9, color=color, label=label)
+            axes.bar(places, heights, width * 0.9, color=color, label=label, hatch=hatches)
         axes.axhline(1, color="black", linestyle="--", label="no change")
         axes.set_xticks(range(len(sizes)), sizes)
         axes.set_xlim(-0.6, len(sizes) - 0.4)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import final
 
 from workflow_src.common import words
-from workflow_src.common.units import US_PER_MS
-from workflow_src.paper.value import Value, computed, ratio
+from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.paper.value import Value, ratio
 from workflow_src.studies.lines import PERCENTILES, Line, differ, where
 from workflow_src.studies.precision.points import AUTOCAST
 
@@ -55,11 +55,13 @@ class Pair:
         return None if on_cpu else self.autocast.value("busy_share", "share", "device / median")
 
     @property
-    def kernel_us(self) -> Value | None:
-        """The device time per kernel under autocast, in us; None on a CPU."""
-        ms = self.autocast.value("busy_ms", "ms") if self.busy else None
-        each = ratio(ms, self.autocast.value("activities", "count"), "us")
-        return each and computed(each.number * US_PER_MS, "us", "device time / kernels", each)
+    def waits(self) -> bool:
+        """Whether a GPU isn't known to work for WORKING_FULLY of the step under autocast.
+
+        Samples of one process then don't decide: processes differ by more.
+        """
+        on_cpu = self.autocast.text("device") == "cpu"
+        return not on_cpu and (self.busy is None or self.busy.number < WORKING_FULLY)
 
     @property
     def name(self) -> str:

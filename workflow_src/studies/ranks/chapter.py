@@ -7,7 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value
+from workflow_src.paper.value import Cell, Joined, Marked, Value
 from workflow_src.studies.lines import (
     Line,
     in_gib,
@@ -111,12 +111,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "Little in {cases}, where the device sets the pace and it is hidden: a step takes {least} "
-        "as long as without communication at best ({best}); at worst {most} ({worst})."
+        "Little at best in {cases}: in one run, steps take {least} as long as without "
+        "communication ({best}) to {most} ({worst})."
     )
     MUCH = (
-        "Much in {cases}, even where the device sets the pace and it is hidden: a step takes "
-        "{least} as long as without communication at best ({best}); at worst {most} ({worst})."
+        "Much in {cases}: in one run, steps take {least} as long as without communication ({best}) "
+        "to {most} ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "
@@ -140,9 +140,9 @@ def headline(result: Ranks) -> Headline:
         "error": result.error,
         "cases": _judged(result.ways, cases),
         "working": result.working,
-        "least": spread(way.over for way in best),
+        "least": _hundredths(best),
         "best": _names(best),
-        "most": spread(way.over for way in worst),
+        "most": _hundredths(worst),
         "worst": _names(worst),
     }
     verdict = _verdict(result, best)
@@ -168,6 +168,12 @@ def _by_case(ways: Sequence[Way]) -> list[list[Way]]:
         if way.communicates and way.over:
             found.setdefault(way.case, []).append(way)
     return list(found.values())
+
+
+def _hundredths(ways: Sequence[Way]) -> Cell:
+    """How many times as long steps take, with the digits that times of three digits bear."""
+    over = [replace(way.over, unit="hundredths") for way in ways if way.over]
+    return Marked(spread(over), " x")
 
 
 def _roughly(way: Way) -> Value | None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Value, difference, median, ratio
+from workflow_src.paper.value import Cell, Joined, Marked, Value, difference, median, ratio
 from workflow_src.studies.lines import (
     Line,
     by_host,
@@ -17,11 +17,12 @@ from workflow_src.studies.lines import (
     number,
     out_of,
     shown,
+    spread,
     unmeasured,
     where,
 )
 from workflow_src.studies.study_chapter import StudyChapter
-from workflow_src.studies.warmup.trials import CHANGES, saved_by, trials
+from workflow_src.studies.warmup.trials import START_UP, start_up, trials
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -42,6 +43,9 @@ PARTS = {
 """What the host's time in a step is split into, in words."""
 
 
+UNSETTLED = " °"
+"""Marks the mean of a run that doesn't settle."""
+
 CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
 """The columns that say what a run was of, in words."""
 
@@ -50,20 +54,21 @@ CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured
 class Cause:
     """What first steps' time goes to: calls of the host, and trials without two of its causes.
 
-    `cublas`, `code`: the least and the most share of it that each saves, where it saves any.
+    `started`, `loaded`: what a process takes to start up, without and with all code loaded (ms).
     """
 
     parts: pd.DataFrame
     trials: pd.DataFrame
-    cublas: Cell
-    code: Cell
+    started: Cell
+    loaded: Cell
 
 
 @dataclass(frozen=True)
 class WarmUp:
     """What the study found.
 
-    `settled`: how many runs settle, of all. `enough`: the fewest warm-up steps tried from which on
+    `settled`: how many runs settle, of all; `unsettled`: how far the means of the others are from
+    the median of their last half. `enough`: the fewest warm-up steps tried from which on
     no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
     enough. `worst`: of the runs with fewer steps than are enough (with the most, if none are), the
     one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is
@@ -71,6 +76,7 @@ class WarmUp:
     """
 
     settled: Cell
+    unsettled: tuple[Value, ...]
     enough: Value | None
     worst: Line | None
     conditions: Cell
@@ -88,6 +94,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     enough = fewest_enough(settling)
     return WarmUp(
         settled=out_of(_means(settling), _means(runs)),
+        unsettled=tuple(off for run in runs if run not in settling and (off := excess(run))),
         enough=enough,
         worst=worst(settling, enough),
         conditions=conditions(runs, CONDITIONS),
@@ -101,7 +108,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
 def _cause(every: Sequence[Line]) -> Cause:
     found = trials(where(every, sweep="loading"))
     parts = shown([_part(line) for line in where(every, sweep="traced")])
-    return Cause(parts, found, *(saved_by(found, change) for change in CHANGES))
+    return Cause(parts, found, *(start_up(found, column) for column in START_UP))
 
 
 def excess(run: Line) -> Value | None:
@@ -149,11 +156,8 @@ def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
     first, settled = (
         median(run.value(f"{each}_ms", "ms") for run in same) for each in ("first_step", "settled")
     )
-    settling = [run for run in runs if run.has("settled_after_steps")]
-    means: dict[str, Cell] = {
-        f"mean after {steps:.0f}": median(excess(run) for run in settling if _steps(run) == steps)
-        for steps in tried
-    }
+    means = {f"mean after {steps:.0f}": _mean([r for r in runs if _steps(r) == steps])
+             for steps in tried}  # fmt: skip
     cells: dict[str, Cell] = {
         "size, phase": name(group[0]),
         "first step, ms": first if runs else group[0].state,
@@ -162,6 +166,13 @@ def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
         "difference, ms": difference(first, settled),
     }
     return cells | means
+
+
+def _mean(runs: Sequence[Line]) -> Cell:
+    """How far means are from a settled step, by median; marked where no run settles."""
+    settling = [run for run in runs if run.has("settled_after_steps")]
+    found = median(excess(run) for run in settling or runs)
+    return found if settling or not found else Marked(found, UNSETTLED)
 
 
 def _run(line: Line) -> dict[str, Cell]:
@@ -209,11 +220,11 @@ class Verdict(StrEnum):
 
     ALWAYS = (
         "Even with the fewest warm-up steps tried, {enough}, no mean is over 5 % above a settled "
-        "step, in the {settled} runs that settle."
+        "step, in {settled}."
     )
     ENOUGH = (
-        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}, in the "
-        "{settled} runs that settle. With fewer, one is {worst} above it ({where})."
+        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}, in "
+        "{settled}. With fewer, one is {worst} above it ({where})."
     )
     NOT_ENOUGH = (
         "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
@@ -226,13 +237,21 @@ def headline(result: WarmUp) -> Headline:
     """The verdict on a result, with its numbers."""
     worst, verdict = result.worst, _verdict(result)
     slots = {
-        "settled": result.settled,
+        "settled": _settled(result),
         "enough": result.enough,
         "worst": worst and excess(worst),
         "most": worst and worst.value("warmup_steps", "count"),
         "where": worst and name(worst),
     }
     return Headline(verdict, verdict.value, slots)
+
+
+def _settled(result: WarmUp) -> Cell:
+    """ "38 of 40 runs (the others don't settle; their means: -2 % to +14 %)"."""
+    if not result.unsettled:
+        return Joined((result.settled, "runs"), by=" ")
+    others = " runs (the others don't settle; their means: ", spread(result.unsettled), ")"
+    return Joined((result.settled, *others), by="")
 
 
 def _verdict(result: WarmUp) -> Verdict:

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.paper.value import Cell, Value, count, difference, median, ratio
-from workflow_src.studies.lines import Line, grouped, ranged, shown, spread, where
+from workflow_src.studies.lines import Line, grouped, number, ranged, shown, spread, where
 from workflow_src.studies.warmup.points import EAGER, LAZY
 
 CHANGES = ("saved by starting cuBLAS", "saved by loading code")
 """The columns that say which share of what a first step takes longer a change saves."""
+
+START_UP = ("start-up, ms", "with code loaded, ms")
 
 
 def trials(loading: Sequence[Line]) -> pd.DataFrame:
@@ -26,25 +28,25 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     loaded = _kind(mine, EAGER, bool(started))
     settled = median(line.value("settled_ms", "ms") for line in plain)
     extra = difference(median(_firsts(plain)), settled)
-    by_start = saved(_firsts(plain), _firsts(started), extra)
+    # Where starting cuBLAS saves nothing, it may not count as saved by loading code.
+    before = started if _gained(_firsts(plain), _firsts(started)) else plain
     return {
         "first step of": f"{mine[0].text('size')}, {mine[0].phase}",
         "as it is, ms": ranged(_firsts(plain)),
         "cuBLAS started, ms": ranged(_firsts(started)),
         "and code loaded, ms": ranged(_firsts(loaded)),
         "settled step, ms": settled,
-        CHANGES[0]: by_start,
-        # Where starting cuBLAS saves nothing, it may not count as saved by the other.
-        CHANGES[1]: saved(_firsts(started if by_start else plain), _firsts(loaded), extra),
+        CHANGES[0]: saved(_firsts(plain), _firsts(started), extra),
+        CHANGES[1]: saved(_firsts(before), _firsts(loaded), extra),
         "processes": count(_firsts(plain)),
-        "start-up, ms": median(line.value("build_ms", "ms") for line in started or plain),
-        "with code loaded, ms": median(line.value("build_ms", "ms") for line in loaded),
+        START_UP[0]: median(line.value("build_ms", "ms") for line in started or plain),
+        START_UP[1]: median(line.value("build_ms", "ms") for line in loaded),
     }
 
 
-def saved_by(found: pd.DataFrame, change: str) -> Cell:
-    """ "about a third to about half", of the rows of `trials` where the change saves any."""
-    return spread(found[change].dropna()) if change in found else None
+def start_up(found: pd.DataFrame, column: str) -> Cell:
+    """The least to the most of a column of START_UP; None unless both are there."""
+    return spread(found[column].dropna()) if {*START_UP} <= {*found} else None
 
 
 def _kind(mine: Sequence[Line], loading: str, prepared: bool) -> list[Line]:
@@ -58,9 +60,17 @@ def _firsts(kind: Sequence[Line]) -> list[Value]:
 def saved(slower: Sequence[Value], faster: Sequence[Value], extra: Value | None) -> Value | None:
     """The share of `extra`, what a first step takes longer, that faster processes save.
 
-    None if processes of both kinds overlap, or where there is nothing to save.
+    None where processes of both kinds overlap or nearly do: where the least that was saved is under
+    half of what medians say.
     """
-    fastest = min((value.number for value in slower), default=0.0)
-    if not faster or fastest <= max(value.number for value in faster):
+    least, saving = _gained(slower, faster), difference(median(slower), median(faster))
+    if not least or not saving or least < saving.number / 2:
         return None
-    return ratio(difference(median(slower), median(faster)), extra, "rough", "saved / extra")
+    return ratio(saving, extra, "rough", "saved / extra")
+
+
+def _gained(slower: Sequence[Value], faster: Sequence[Value]) -> float:
+    """By how much each of the faster is faster than each of the slower, at least; 0 if not all."""
+    if not slower or not faster:
+        return 0.0
+    return max(min(map(number, slower)) - max(map(number, faster)), 0.0)
