@@ -1,5 +1,6 @@
 """The report's opening: what ran, the table of medians, the headline, and the doubts, once."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from workflow_src.common import words
 from workflow_src.common.case import LATER, NAMES, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
+from workflow_src.paper.value import Cell, Joined, Rows, Value, count, merged, ratio, rows_of
 from workflow_src.report.headline import headline
 from workflow_src.report.parts import Part
 from workflow_src.report.run import Run
@@ -32,15 +33,17 @@ class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
     `warned`: how many cases have a warning; `device`: how many of these are of the device, so that
-    its times are doubted too; `spread`: the slowest process over the fastest, at
-    most; `hosts`: on how many cases ran, where on more than one; `incomplete`: how many cases lack
-    a time or a capture; `mixed`: columns of machine and versions in which cases differ; `failed`:
-    parts that could not be written.
+    its times are doubted too; `commonest`: which warning most cases have, and how many; `spread`:
+    the slowest process over the fastest, at most, and how many cases have several; `hosts`: on how
+    many cases ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
+    `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
+    be written.
     """
 
     warned: Cell
     device: Cell
-    spread: Value | None
+    commonest: Cell
+    spread: Cell
     hosts: Value | None
     incomplete: Cell
     mixed: str
@@ -145,7 +148,8 @@ def doubts(run: Run) -> Doubts:
     return Doubts(
         warned=warned(run.tables, tuple(Warned)),
         device=warned(run.tables, OF_THE_DEVICE),
-        spread=spread(run.times),
+        commonest=commonest(run.tables),
+        spread=spread_told(run.times),
         hosts=several_hosts(run.tables),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
@@ -160,6 +164,17 @@ def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
         return None
     number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")
     return Joined((number, measured_count(tables)), by=" of ")
+
+
+def commonest(tables: Tables) -> Cell:
+    """The warning that most cases have, and how many do; None without any."""
+    given = Counter(each for case in conditions(tables) for each in case.warnings)
+    if not given:
+        return None
+    most = max(Warned, key=lambda each: given[each])
+    found = [case.case for case in conditions(tables) if most in case.warnings]
+    number = Value(len(found), "count", (_environments(tables, found),), "cases with that warning")
+    return Joined((most.value, number), by=": ")
 
 
 def _environments(tables: Tables, cases: Sequence[str]) -> Rows:
@@ -179,6 +194,13 @@ def spread(times: Sequence[PhaseTimes]) -> Value | None:
     ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
     most = max(filter(None, ratios), key=lambda each: each.number, default=None)
     return most if most is not None and most.number > 1 + DIFFERENT else None
+
+
+def spread_told(times: Sequence[PhaseTimes]) -> Cell:
+    """That, and the number of cases of which several processes were timed."""
+    most = spread(times)
+    several = {each.case.case: each.slowest for each in times if each.fastest}
+    return most and Joined((most, count(several.values(), "cases of several")), by=" in ")
 
 
 def several_hosts(tables: Tables) -> Value | None:

@@ -55,7 +55,9 @@ def draw(tables: Tables) -> Figure:
     for axes, (heading, mine) in zip(grid.flat, panels.items(), strict=True):
         _panel(axes, mine)
         axes.set_title(heading, fontsize=9, loc="left")
-    axes.set_xlabel("share of a training step's plain time, %", fontsize=8)
+    axes.set_xlabel(
+        "share of plain time, %; idle: plain time less captured device time", fontsize=8
+    )
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
     return figure
