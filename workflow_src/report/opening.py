@@ -1,6 +1,5 @@
 """The report's opening: what ran, the table of medians, the headline, and the doubts, once."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -32,18 +31,18 @@ vanishes in rounding."""
 class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
-    `warned`: how many cases have a warning; `device`: how many of these are of the device, so that
-    its times are doubted too; `commonest`: which warning most cases have, and how many; `spread`:
-    the slowest process over the fastest, at most, and how many cases have several; `hosts`: on how
-    many cases ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
+    `warned`: how many cases have a warning; and which one most have; `device`: how many of these
+    are of the device, so that its times are doubted too; `spread`: the slowest process over the
+    fastest, at most; `several`: how many cases have several processes; `hosts`: on how many cases
+    ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
     `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
     be written.
     """
 
     warned: Cell
     device: Cell
-    commonest: Cell
-    spread: Cell
+    spread: Value | None
+    several: Value
     hosts: Value | None
     incomplete: Cell
     mixed: str
@@ -136,7 +135,7 @@ def medians(run: Run, page: bool) -> pd.DataFrame:
         for part in run.answers
         for row in part.opening
     ]
-    heading = "medians of the cases of each precision"
+    heading = "medians over cases"
     return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
 
 
@@ -146,10 +145,10 @@ def doubts(run: Run) -> Doubts:
     failed = tuple(part for part in run.parts if part.log)
     lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
-        warned=warned(run.tables, tuple(Warned)),
+        warned=with_commonest(run.tables),
         device=warned(run.tables, OF_THE_DEVICE),
-        commonest=commonest(run.tables),
-        spread=spread_told(run.times),
+        spread=spread(run.times),
+        several=several(run.times),
         hosts=several_hosts(run.tables),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
@@ -166,15 +165,14 @@ def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
     return Joined((number, measured_count(tables)), by=" of ")
 
 
-def commonest(tables: Tables) -> Cell:
-    """The warning that most cases have, and how many do; None without any."""
-    given = Counter(each for case in conditions(tables) for each in case.warnings)
-    if not given:
-        return None
-    most = max(Warned, key=lambda each: given[each])
-    found = [case.case for case in conditions(tables) if most in case.warnings]
+def with_commonest(tables: Tables) -> Cell:
+    """How many cases have a warning, and how many the one that most have; None without any."""
+    every = conditions(tables)
+    most = max(Warned, key=lambda each: sum(each in case.warnings for case in every))
+    found = [case.case for case in every if most in case.warnings]
     number = Value(len(found), "count", (_environments(tables, found),), "cases with that warning")
-    return Joined((most.value, number), by=": ")
+    told = Joined((most.value, number), by=": ")
+    return Joined((warned(tables, tuple(Warned)), told), by="; ") if found else None
 
 
 def _environments(tables: Tables, cases: Sequence[str]) -> Rows:
@@ -196,11 +194,10 @@ def spread(times: Sequence[PhaseTimes]) -> Value | None:
     return most if most is not None and most.number > 1 + DIFFERENT else None
 
 
-def spread_told(times: Sequence[PhaseTimes]) -> Cell:
-    """That, and the number of cases of which several processes were timed."""
-    most = spread(times)
-    several = {each.case.case: each.slowest for each in times if each.fastest}
-    return most and Joined((most, count(several.values(), "cases of several")), by=" in ")
+def several(times: Sequence[PhaseTimes]) -> Value:
+    """Of how many cases several processes were timed."""
+    slowest = {each.case.case: each.slowest for each in times}
+    return count(slowest.values(), "cases of several processes")
 
 
 def several_hosts(tables: Tables) -> Value | None:

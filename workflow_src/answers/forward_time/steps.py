@@ -43,7 +43,9 @@ def steps(tables: Tables) -> pd.DataFrame:
 def in_brackets(cell: Cell) -> bool:
     """Whether a cell of that table has medians of processes in brackets."""
     inner = cell.cell if isinstance(cell, Marked) else cell
-    return isinstance(inner, Ranged) and inner.least is not None
+    if not isinstance(inner, Ranged) or not isinstance(inner.value, Joined):
+        return False
+    return inner.least is not None
 
 
 def power_limited(tables: Tables) -> bool:
