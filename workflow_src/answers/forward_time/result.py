@@ -177,7 +177,7 @@ def summary(
         "profiled / plain, over all pairs of processes": [
             spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
-        "profiled longer than plain by, processes at different minutes": [
+        "profiled longer than plain by": [
             spread([each.longer for each in mine]) for mine in columns.values()
         ],
         "replayed / device time": [
