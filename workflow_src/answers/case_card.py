@@ -101,7 +101,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     times, phase = found.times, found.times.phase
     _, rows = captured(tables, case.case, phase)
     return {
-        PLAIN: _capped(times, Ranged(times.plain, times.fastest, times.slowest))
+        PLAIN: _capped(times, Ranged(times.plain_told, times.fastest, times.slowest))
         if times.plain
         else _state(times),
         PROFILED: times.profiled,

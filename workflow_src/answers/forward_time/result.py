@@ -196,7 +196,9 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
     rows: dict[str, Cell] = {
         "device time": times.busy,
         "replayed as one graph": times.replayed,
-        "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
+        "plain Python": Ranged(times.plain_told, times.fastest, times.slowest)
+        if times.plain
+        else None,
         "under the profiler": times.profiled,
         "profiled / plain, over pairs of processes": spread(times.pairs),
     }

@@ -135,7 +135,8 @@ def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
 def _told_apart(timed: pd.DataFrame) -> list[tuple[str, str]]:
     """Mean and standard deviation of each of several processes; none if either isn't told."""
     means, stds = (
-        str(timed[name].iloc[0]).split(";") if name in timed else [] for name in (MEANS, STDS)
+        str(timed[name].iloc[0]).split(";") if name in timed and len(timed) else []
+        for name in (MEANS, STDS)
     )
     return list(zip(means, stds, strict=True)) if len(means) == len(stds) > 1 else []
 
