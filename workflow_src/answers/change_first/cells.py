@@ -80,26 +80,29 @@ def nothing(savings: Sequence[Saving]) -> str:
     return NOTHING_SURE if candidates(savings) else NOTHING_TRAINS
 
 
-def best(choice: Choice, headed: str = "") -> Cell:
-    """The best combination with its share; None where one remedy alone is the best.
-
-    Its name is left out if it is the one that the cell is `headed` by. A predicted one has no mark
-    of one process: the digits of its time say how far it is known.
-    """
+def best(choice: Choice) -> Cell:
+    """The best combination with its share; None where one remedy alone is the best."""
     found = choice.best
     if found is None or found.single:
         return None
     middle = found.share.middle
     saved = signed(found, middle) if found.measured else of_several([found], middle)
-    return saved if found.name == headed else Joined((found.name, saved), " ")
+    return Joined((found.name, saved), " ")
 
 
-def best_time(choice: Choice, headed: str) -> Cell:
-    """The same with the time left."""
-    found, saved = choice.best, best(choice, headed)
-    if found is None or saved is None:
+def best_range(choice: Choice, headed: str) -> Cell:
+    """The best combination with the ends of the share that it may save.
+
+    Its name is left out if it is the one that the cell is `headed` by. A predicted one has no mark
+    of one process: its interval says how far it is known.
+    """
+    found = choice.best
+    if found is None or found.single:
         return None
-    return Joined((saved, _of_its_moment(found, left(found))), ", ")
+    ends = Joined((found.share.low, found.share.high), "\N{EN DASH}")
+    saved = signed(found, ends) if found.measured else of_several([found], ends)
+    named = saved if found.name == headed else Joined((found.name, saved), " ")
+    return Joined((named, " of ", found.plain, " ms"), "") if found.known.studied else named
 
 
 def whole(saving: Saving) -> Cell:

@@ -160,7 +160,7 @@ def _pair(
     usual = usual_best(each.choice for each in phases.values())
     first = matrix(corner, phases, lambda case: first_cell(tables, phases[case]))
     heading = f"{corner}, with {usual}"
-    return first, matrix(heading, phases, lambda case: cells.best_time(phases[case].choice, usual))
+    return first, matrix(heading, phases, lambda case: cells.best_range(phases[case].choice, usual))
 
 
 def usual_best(choices: Iterable[Choice]) -> str:
@@ -183,11 +183,22 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
     """The row of (f) in the report's table of medians; none if nothing saves by its interval."""
     saved: dict[str, Cell] = {}
     for name, cases in columns.items():
-        counts = counted_first([each.phases[phase] for each in cases])
-        if counts.best.saved:
-            chosen = [each.phases[phase].choice for each in cases]
-            single = cells.middle([each.contenders[0] for each in chosen if each.contenders])
-            unsure = Joined((single, ", ", counts.undecided, " undecided"), "")
-            saved[name] = Joined((unsure, counts.best.saved), "; ")
-    label = f"(f) {words.PHASES_IN_PROSE[phase]} saved: first; combined"
+        known = [each.phases[phase] for each in cases if each.phases[phase].savings]
+        candidate, best = most_often(known), counted_first(known).best.saved
+        if candidate and best:
+            saved[name] = Joined((candidate, best), "; ")
+    label = "(f) most frequent candidate; combination saves"
     return (OpeningRow(label, saved),) if saved else ()
+
+
+def most_often(phases: Sequence[OfPhase]) -> Cell:
+    """What comes first, or may, in most cases, and in how many; None if nothing ever does.
+
+    Not the median of the largest saving of each case, which is the larger for being chosen.
+    """
+    names = [{each.name for each in phase.choice.contenders} for phase in phases]
+    order = _by_frequency(sorted(name for mine in names for name in mine))
+    if not order:
+        return None
+    often = among([each.times.plain for each in phases], [order[0] in mine for mine in names])
+    return Joined((order[0], often.cell), ", ")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from workflow_src.answers.among import among
+from workflow_src.answers.among import FEW, among
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
 from workflow_src.answers.change_first.saving import Saving, candidates, rank
@@ -53,10 +53,17 @@ def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
 
 
 def _near(saving: Saving, phases: Sequence[OfPhase]) -> Cell:
-    """How near predictions of some remedies come to what was measured, and in how many cases."""
-    both = _ratios(found for each in phases if (found := each.by(saving.name)))
+    """How near predictions of some remedies come to what was measured, and in how many cases.
+
+    Of few cases with two digits, which is what a time of so few processes tells.
+    """
+    every = [found for each in phases if (found := each.by(saving.name))]
+    if not any(each.measured for each in every):
+        return "not measured"
+    both = _ratios(every)
     number = count(both, "cases with both")
-    return Joined((median(both), " (", number, ")"), "") if both else None
+    near = _ratios(every, "times") if len(both) <= FEW else both
+    return Joined((median(near), " (", number, ")"), "") if both else None
 
 
 def _where_known(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
@@ -114,10 +121,10 @@ def _nearness(both: Sequence[Saving]) -> list[Cell]:
     return [spread(ratios), among(ratios, meet).cell]
 
 
-def _ratios(savings: Iterable[Saving]) -> list[Value | None]:
+def _ratios(savings: Iterable[Saving], unit: str = "near_one") -> list[Value | None]:
     """Predicted over measured times, where there are both."""
     return [
-        ratio(each.predicted.middle, each.time.middle, "near_one", PREDICTED_OVER)
+        ratio(each.predicted.middle, each.time.middle, unit, PREDICTED_OVER)
         for each in savings
         if each.predicted
     ]
