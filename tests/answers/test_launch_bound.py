@@ -58,7 +58,7 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
     tables = read(of_kernels(29.9, 40.0), of_kernels(30.0, 20.0, context=256))
     assert limit(tables).us.number == 30
     text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
-    assert "2.93 → 20.0†† → 40.0" in text and "2.94 → 20.0 → 20.0" in text
+    assert "2.93 → 20††¹ → 40.0" in text and "2.94 → 20¹ → 20.0" in text
     assert (
         "† *Short kernels*: less than about 30 us of device time each ([the usual limit](" in text
     )
@@ -72,4 +72,4 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
 def test_nothing_is_launch_bound_on_a_cpu(read) -> None:
     tables = read(of_kernels(1.0, 20.0, device="cpu"))
     assert kernel_us(tables, phase_times(tables, tables.cases[0], "forward")) is None
-    assert not result(tables).marks
+    assert result(tables).marks == {"¹"}

@@ -56,11 +56,19 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
     text = concluded(read(Sample(times_ms=BOUND), bf16(times_ms=LONG))).text(Printer())
     assert text.startswith(
-        "Kernels are short (under 30 us) in 1 of 2 forward passes; in 1 of these the device "
+        "Kernels are short (under 30 us) in 1 of 2 forward passes; in 1 the device also "
         "idles over 10 % of plain time."
     )
-    assert "In bf16, matrix products take 25 % of their fp32 device time" in text
+    assert "In bf16, matrix products take 25 % of fp32 device time" in text
     assert "other kernels 100 %" in text
+
+
+def test_what_became_of_products_has_its_least_and_most_beside_the_median(read):
+    """A quarter of the time of one pair, and as long as before in the other: 62 %."""
+    slower = {"forward": FORWARD}
+    both = bf16(), Sample(precision="bf16", context=256, kernels=slower)
+    found = precisions(read(Sample(), Sample(context=256), *both))
+    assert Printer()(found.products) == "62 % (25 % to 100 %)"
 
 
 def test_only_cases_that_differ_in_precision_alone_are_compared(read):

@@ -231,7 +231,7 @@ def test_warnings_are_counted_in_the_opening_and_listed_with_what_is_missing(rep
     hot = THERE | {"throttled": "power cap", "gpu": "Other"}
     oom = {"train_step": ("oom", "CUDA out of memory")}
     text, _ = reported(Sample(environment=HERE, status=oom), Sample(size="medium", environment=hot))
-    assert "(results/mine/appendix.md#warnings): 1 of 2." in opening(text)
+    assert "(results/mine/appendix.md#warnings): 1 of 2; device throttled: 1." in opening(text)
     assert "Cases differ in `gpu`" in opening(text)
     assert f"> Cases ran on 2 hosts, {PLAIN}.\n" in opening(text)
     warned = text[text.index("\n## Warnings") :]

@@ -1,5 +1,7 @@
 """Checks of a run: each result, and whether it is beyond its limit."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -8,6 +10,8 @@ from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.tables import Tables, read_table
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.paper.show import Printer
+from workflow_src.paper.value import Value
+from workflow_src.report.opening import several, spread, with_commonest
 from workflow_src.report.parts import Part, Printed
 from workflow_src.report.run import OPTIONAL, REPORT_TABLES, Run
 from workflow_src.report.trust import BEYOND, trust
@@ -103,3 +107,14 @@ def test_nothing_is_said_of_what_was_not_recorded(read):
     found = results(read(Sample(captured=False)))
     assert not any(check.startswith(("device time", "`nsys", "products")) for check in found)
     assert "device shared; cases" not in found and "machine busy; cases" not in found
+
+
+def test_the_opening_says_which_warning_most_cases_have_and_how_many_tell_a_spread(read):
+    """Both devices were hot; one case ran in two processes, of 10 and of 15 ms."""
+    hot = {"throttled": "heat"}
+    run = read(Sample(environment=hot), Sample(context=256, environment=hot))
+    fastest, slowest = Value(10, "ms", ()), Value(15, "ms", ())
+    times = (replace(run.times[0], fastest=fastest, slowest=slowest), *run.times[3:])
+    show = Printer()
+    assert show(with_commonest(run.tables)) == "2 of 2; device throttled: 2"
+    assert (show(spread(times)), show(several(times))) == ("1.5 x", "1")

@@ -43,7 +43,9 @@ DEVICE = "device time, ms"
 LAUNCHES = "launch-bound; device time per kernel / limit, us; device time / plain Python"
 REPLAYED = "replayed as a CUDA graph, ms"
 IDLE = "idle under the profiler, ms: waits for a launch / between queued kernels / other"
-CLOCK = "SM clock meanwhile, MHz: median (least to most); power, W; readings with the clock capped"
+CLOCK = (
+    "SM clock in plain steps, MHz: median (least to most); power, W; readings with the clock capped"
+)
 MEMORY = "peak memory, GiB; GPU that holds it"
 PRODUCTS = "matrix products' share of device time"
 PARTS = "parts of device time, ms"
@@ -99,7 +101,7 @@ def _column(tables: Tables, case: CaseKey, found: OfPhase) -> dict[str, Cell]:
     times, phase = found.times, found.times.phase
     _, rows = captured(tables, case.case, phase)
     return {
-        PLAIN: _capped(times, Ranged(times.plain, times.fastest, times.slowest))
+        PLAIN: _capped(times, Ranged(times.plain_told, times.fastest, times.slowest))
         if times.plain
         else _state(times),
         PROFILED: times.profiled,

@@ -19,7 +19,7 @@ def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
     """The cells of a phase by row, of its plain time; None where a run didn't record them.
 
     FLOPs are by torch's counter, of this project's own model by formula. A rate has the digits that
-    the interval of its plain time earns.
+    the interval of its plain time earns, and two where that is one process's luck.
     """
     plain = plain_time(tables, times, spread_of_run(tables))
     timed = tables.of("timings", times.case.case, times.phase)
@@ -31,11 +31,15 @@ def rates(tables: Tables, times: PhaseTimes) -> dict[str, Cell]:
     millions = parameters and computed(parameters.number / 1e6, "", "parameters / 10^6", parameters)
     return {
         PARAMETERS: millions,
-        TOKENS: _per_second(tokens, plain, "rate", 1),
-        SAMPLES: _per_second(samples, plain, "rate", 1),
+        TOKENS: _told(times, _per_second(tokens, plain, "rate", 1)),
+        SAMPLES: _told(times, _per_second(samples, plain, "rate", 1)),
         FLOPS: flops,
-        RATE: _per_second(flops, plain, "TFLOP/s", FLOP_PER_TFLOP),
+        RATE: _told(times, _per_second(flops, plain, "TFLOP/s", FLOP_PER_TFLOP)),
     }
+
+
+def _told(times: PhaseTimes, rate: Rounded | None) -> Rounded | None:
+    return Rounded(rate.value) if rate and times.is_luck else rate
 
 
 def _per_second(

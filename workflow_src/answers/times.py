@@ -17,6 +17,7 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import MIB_PER_GIB, NS_PER_MS
 from workflow_src.paper.value import (
     Ranged,
+    Rounded,
     Value,
     cell_of,
     complement,
@@ -94,6 +95,21 @@ class PhaseTimes:
     def alone(self) -> bool:
         """Whether it is compared with the profiled step by one process alone."""
         return self.overhead is not None and self.processes == 1
+
+    @property
+    def of_one(self) -> bool:
+        """Whether its plain time is of one process."""
+        return self.plain is not None and self.fastest is None
+
+    @property
+    def is_luck(self) -> bool:
+        """Whether that process's host sets the pace, so that another may take another time."""
+        return self.of_one and self.waits and not self.case.on_cpu
+
+    @property
+    def plain_told(self) -> Value | Rounded | None:
+        """The plain time, in two digits where it is one process's luck."""
+        return Rounded(self.plain) if self.plain and self.is_luck else self.plain
 
     @property
     def power_limited(self) -> bool:

@@ -14,7 +14,7 @@ from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Value, count, median, ratio
+from workflow_src.paper.value import Cell, Ranged, Value, count, median, ratio, spread
 
 PHASE = "forward"
 
@@ -24,19 +24,19 @@ class Verdict(StrEnum):
 
     BOUND = (
         "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
-        "{waiting} of these the device idles over 10 % of plain time."
+        "{waiting} the device also idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
-        "{waiting} of these the device idles over 10 % of plain time. In {low}, matrix products "
-        "take {products} of their {high} device time, other kernels {others} (medians of {pairs} "
-        "pairs)."
+        "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
+        "take {products} of {high} device time, other kernels {others}; medians, {pairs} "
+        "pairs."
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
         "In none of {cases} forward passes are kernels short: they take {limit} us or more. "
-        "In {low}, matrix products take {products} of their {high} device time, other kernels "
-        "{others} (medians of {pairs} pairs)."
+        "In {low}, matrix products take {products} of {high} device time, other kernels "
+        "{others}; medians, {pairs} pairs."
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "
@@ -55,8 +55,8 @@ class Precisions:
 
     high: str
     low: str
-    products: Value | None
-    others: Value | None
+    products: Ranged | None
+    others: Ranged | None
     pairs: Value
 
     @property
@@ -64,7 +64,8 @@ class Precisions:
         """Whether matrix products become faster, and nothing else does."""
         if self.products is None or self.others is None:
             return False
-        return self.products.number < 1 - MATCH_WITHIN <= self.others.number
+        products, others = (middle(each) for each in (self.products, self.others))
+        return products < 1 - MATCH_WITHIN <= others
 
 
 def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
@@ -120,7 +121,12 @@ def precisions(tables: Tables) -> Precisions:
     rows = [tuple(tables.of("kernels", case.case, PHASE) for case in pair) for pair in pairs]
     products = [_ratio(*(table[_multiplies(table)] for table in pair)) for pair in rows]
     others = [_ratio(*(table[~_multiplies(table)] for table in pair)) for pair in rows]
-    return Precisions(high, low, median(products), median(others), count(products))
+    return Precisions(high, low, spread(products), spread(others), count(products))
+
+
+def middle(found: Ranged) -> float:
+    """The median of a spread."""
+    return found.value.number if isinstance(found.value, Value) else 0.0
 
 
 def _key(case: CaseKey) -> tuple[object, ...]:

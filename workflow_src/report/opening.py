@@ -14,7 +14,7 @@ from workflow_src.common import words
 from workflow_src.common.case import LATER, NAMES, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Rows, Value, merged, ratio, rows_of
+from workflow_src.paper.value import Cell, Joined, Rows, Value, count, merged, ratio, rows_of
 from workflow_src.report.headline import headline
 from workflow_src.report.parts import Part
 from workflow_src.report.run import Run
@@ -31,16 +31,18 @@ vanishes in rounding."""
 class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
-    `warned`: how many cases have a warning; `device`: how many of these are of the device, so that
-    its times are doubted too; `spread`: the slowest process over the fastest, at
-    most; `hosts`: on how many cases ran, where on more than one; `incomplete`: how many cases lack
-    a time or a capture; `mixed`: columns of machine and versions in which cases differ; `failed`:
-    parts that could not be written.
+    `warned`: how many cases have a warning; and which one most have; `device`: how many of these
+    are of the device, so that its times are doubted too; `spread`: the slowest process over the
+    fastest, at most; `several`: how many cases have several processes; `hosts`: on how many cases
+    ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
+    `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
+    be written.
     """
 
     warned: Cell
     device: Cell
     spread: Value | None
+    several: Value
     hosts: Value | None
     incomplete: Cell
     mixed: str
@@ -143,9 +145,10 @@ def doubts(run: Run) -> Doubts:
     failed = tuple(part for part in run.parts if part.log)
     lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
-        warned=warned(run.tables, tuple(Warned)),
+        warned=with_commonest(run.tables),
         device=warned(run.tables, OF_THE_DEVICE),
         spread=spread(run.times),
+        several=several(run.times),
         hosts=several_hosts(run.tables),
         incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
         mixed=mixed(run.tables["environments"]),
@@ -160,6 +163,16 @@ def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
         return None
     number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")
     return Joined((number, measured_count(tables)), by=" of ")
+
+
+def with_commonest(tables: Tables) -> Cell:
+    """How many cases have a warning, and how many the one that most have; None without any."""
+    every = conditions(tables)
+    most = max(Warned, key=lambda each: sum(each in case.warnings for case in every))
+    found = [case.case for case in every if most in case.warnings]
+    number = Value(len(found), "count", (_environments(tables, found),), "cases with that warning")
+    told = Joined((most.value, number), by=": ")
+    return Joined((warned(tables, tuple(Warned)), told), by="; ") if found else None
 
 
 def _environments(tables: Tables, cases: Sequence[str]) -> Rows:
@@ -179,6 +192,12 @@ def spread(times: Sequence[PhaseTimes]) -> Value | None:
     ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
     most = max(filter(None, ratios), key=lambda each: each.number, default=None)
     return most if most is not None and most.number > 1 + DIFFERENT else None
+
+
+def several(times: Sequence[PhaseTimes]) -> Value:
+    """Of how many cases several processes were timed."""
+    slowest = {each.case.case: each.slowest for each in times}
+    return count(slowest.values(), "cases of several processes")
 
 
 def several_hosts(tables: Tables) -> Value | None:

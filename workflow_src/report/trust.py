@@ -193,7 +193,6 @@ PLAIN = "plain and profiled times: (a), (d)'s rates, (f)"
 """What the host decides."""
 
 TOUCHED = {
-    Warned.THROTTLED: "all answers, of these cases (by power: of phases with §)",
     Warned.THROTTLED: "all answers, of these cases; by power, of phases with §",
     Warned.BUSY: PLAIN,
     Warned.OVERLAPPED: PLAIN,

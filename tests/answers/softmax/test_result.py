@@ -92,7 +92,7 @@ def test_a_case_without_counted_flops_has_its_times(read):
     found = result(read(Sample(work={})))
     assert found.flops is None
     assert found.compared.number == 1
-    assert [line.cells["fp32"] is None for line in found.opening] == [False, True]
+    assert [line.cells.get("fp32") is None for line in found.opening] == [False, True]
 
 
 def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read):
@@ -168,3 +168,11 @@ def test_products_that_sizes_do_not_tell_apart_are_not_guessed():
     assert not alike(pd.DataFrame(OPERATORS))
     assert attention(pd.DataFrame(OPERATORS[1:])) is None
     assert attention(pd.DataFrame(OPERATORS).iloc[:0]) is None
+
+
+def test_flops_that_no_precision_changes_are_said_once(read):
+    _, flops = result(read(Sample(), Sample(precision="bf16"))).opening
+    assert {name: printed(cell) for name, cell in flops.cells.items()} == {
+        "fp32": "0.10 x",
+        "bf16": "same",
+    }

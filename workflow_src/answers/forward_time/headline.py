@@ -19,8 +19,9 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us of device time per kernel or more, and in {bound_agree} of {bound} "
-        "others; of {untold}, processes differ too much to tell. Of all, {alone} have one process."
+        "of {limit} us per kernel or more, and in {bound_agree} of {bound} others; untold: "
+        "{untold} as processes differ, {untold_alone} as others' do. Of all, {alone} have one "
+        "process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
@@ -41,6 +42,7 @@ def headline(result: ForwardTime) -> Headline:
         "compared": every.of,
         "limit": result.limit.told,
         "untold": result.untold,
+        "untold_alone": result.untold_alone,
         "long_agree": long.holds,
         "long": long.of,
         "bound_agree": bound.holds,

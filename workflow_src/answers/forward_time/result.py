@@ -20,7 +20,7 @@ from workflow_src.answers.forward_time.pairs import TABLE, pairs
 from workflow_src.answers.forward_time.steps import in_brackets, power_limited, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
-from workflow_src.answers.marks import CAPPED
+from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.answers.matrix import in_columns, matrices
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
@@ -40,7 +40,8 @@ class ForwardTime:
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `paired` names the cases that the study profiler measured with and without
     it back to back. `every`: all cases of which agreement can be told; `bound`: those of short
-    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others.
+    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others
+    of several processes, `untold_alone`: of one.
     `matrices` have device, plain and profiled time in a cell, `summary` a row per quantity and a
     column per precision. `marks`: all that cells have.
     """
@@ -51,6 +52,7 @@ class ForwardTime:
     long: Among
     bound: Among
     untold: Value
+    untold_alone: Value
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
     marks: frozenset[str]
@@ -85,7 +87,8 @@ def result(tables: Tables) -> ForwardTime:
         every=agreement(cases, agree),
         long=agreement([each for each in cases if us[each.case] and each.case not in bound], agree),
         bound=agreement([times[case] for case in times if case in bound], agree),
-        untold=untold(cases, agree),
+        untold=untold([each for each in cases if not each.alone], agree),
+        untold_alone=untold([each for each in cases if each.alone], agree),
         matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
         summary=summary(columns, bound, agree),
         marks=frozenset("".join(marks(each, each.case in bound) for each in cases))
@@ -125,14 +128,15 @@ def cell(times: PhaseTimes, bound: bool) -> Cell:
     if not (times.busy or times.plain or times.profiled):
         return words.STATES[_state(times)]
     ends = (times.fastest, times.slowest)
-    plain = Joined(ends, by="\N{EN DASH}") if all(ends) else times.plain
+    plain = Joined(ends, by="\N{EN DASH}") if all(ends) else times.plain_told
     return Joined((times.busy, Marked(plain, marks(times, bound)), times.profiled))
 
 
 def marks(times: PhaseTimes, bound: bool) -> str:
     """The marks of a plain time."""
     daggers = BOUND * (1 + times.waits) if bound else ""
-    others = {CAPPED: times.power_limited, DOUBTFUL: not times.comparable}
+    doubts = {CAPPED: times.power_limited, DOUBTFUL: not times.comparable}
+    others = {ALONE: times.of_one, **doubts}
     return daggers + "".join(sign for sign, there in others.items() if there)
 
 
@@ -141,7 +145,7 @@ def saved_cell(times: PhaseTimes) -> Cell:
     if times.saved is None:
         return words.STATES[times.replay_state] if times.replay_state not in ("", "ok") else None
     ends = (times.saved_least, times.saved_most)
-    return Joined(ends, by=" to ") if all(ends) else times.saved
+    return Joined(ends, by=" to ") if all(ends) else Marked(times.saved, ALONE)
 
 
 def kernels_cell(times: PhaseTimes, us: Value | None) -> Cell:
@@ -173,9 +177,8 @@ def summary(
         "profiled / plain, over all pairs of processes": [
             spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
-        "profiled / plain, processes at different minutes": [
-            spread([ratio(each.profiled, each.plain, "times") for each in mine if each.comparable])
-            for mine in columns.values()
+        "profiled longer than plain by": [
+            spread([each.longer for each in mine]) for mine in columns.values()
         ],
         "replayed / device time": [
             spread([replay_over_device(each) for each in mine]) for mine in columns.values()
@@ -193,7 +196,9 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
     rows: dict[str, Cell] = {
         "device time": times.busy,
         "replayed as one graph": times.replayed,
-        "plain Python": Ranged(times.plain, times.fastest, times.slowest) if times.plain else None,
+        "plain Python": Ranged(times.plain_told, times.fastest, times.slowest)
+        if times.plain
+        else None,
         "under the profiler": times.profiled,
         "profiled / plain, over pairs of processes": spread(times.pairs),
     }

@@ -24,6 +24,7 @@ from workflow_src.paper.value import (
     computed,
     difference,
     rows_of,
+    spread,
     value,
 )
 
@@ -42,7 +43,9 @@ def steps(tables: Tables) -> pd.DataFrame:
 def in_brackets(cell: Cell) -> bool:
     """Whether a cell of that table has medians of processes in brackets."""
     inner = cell.cell if isinstance(cell, Marked) else cell
-    return isinstance(inner, Ranged) and inner.least is not None
+    if not isinstance(inner, Ranged) or not isinstance(inner.value, Joined):
+        return False
+    return inner.least is not None
 
 
 def power_limited(tables: Tables) -> bool:
@@ -60,28 +63,45 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
         mean = _timed(found, timed[phase])
         row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
-    step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
-    plain, device = difference(step, before, "of the means"), optimizer_ms(tables, times[STEP])
-    row["optimizer: difference"] = _beyond_noise(tables, times, plain, device)
+    device = optimizer_ms(tables, times[STEP])
+    row["optimizer: difference"] = _optimizer(tables, times, timed, device.number if device else 0)
     row["optimizer: device"] = device
     return row
 
 
-def _beyond_noise(
-    tables: Tables, times: Mapping[str, PhaseTimes], plain: Value | None, device: Value | None
-) -> Rounded | None:
-    """A difference of two phases, with the digits that the intervals of both times earn.
+def _optimizer(
+    tables: Tables,
+    times: Mapping[str, PhaseTimes],
+    timed: Mapping[str, pd.DataFrame],
+    least_ms: float,
+) -> Cell:
+    """What a training step takes beyond forward + backward, of each process that is told apart.
 
-    None where it is of noise: below the device's own time, or half as wide as its interval.
+    Else of the means, with the digits that both times' intervals earn, unless the device waits:
+    then one process's luck, or the difference between processes, is in it. None where a difference
+    is below `least_ms`, the device's own time, which no optimizer is.
     """
-    spread = spread_of_run(tables)
-    step, before = (plain_time(tables, times[phase], spread) for phase in (STEP, BACKWARD))
-    if plain is None or step is None or before is None:
+    if each := _of_each(timed[STEP], timed[BACKWARD]):
+        return spread(each) if min(one.number for one in each) >= least_ms else None
+    step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
+    plain, of_run = difference(step, before, "of the means"), spread_of_run(tables)
+    long, short = (plain_time(tables, times[phase], of_run) for phase in (STEP, BACKWARD))
+    waits = times[STEP].waits or times[BACKWARD].waits
+    if plain is None or long is None or short is None or waits or plain.number < least_ms:
         return None
-    least, most = difference(step.low, before.high), difference(step.high, before.low)
-    wide = (most.number - least.number) / 2 if most and least else 0.0
-    noise = max(wide, device.number if device else 0.0)
-    return Rounded(plain, least, most) if plain.number >= noise else None
+    least, most = difference(long.low, short.high), difference(long.high, short.low)
+    return Rounded(plain, least, most)
+
+
+def _of_each(step: pd.DataFrame, before: pd.DataFrame) -> list[Value]:
+    """How much longer the mean step is in each process; none if processes aren't told apart."""
+    wholes, parts = _told_apart(step), _told_apart(before)
+    if len(wholes) != len(parts):
+        return []
+    sources = (rows_of("timings", step), rows_of("timings", before))
+    longer = (float(whole[0]) - float(part[0]) for whole, part in zip(wholes, parts, strict=True))
+    made = (value(ms, "ms", *sources, formula="between phases, in one process") for ms in longer)
+    return [each for each in made if each]
 
 
 def optimizer_ms(tables: Tables, step: PhaseTimes) -> Value | None:
@@ -115,7 +135,8 @@ def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
 def _told_apart(timed: pd.DataFrame) -> list[tuple[str, str]]:
     """Mean and standard deviation of each of several processes; none if either isn't told."""
     means, stds = (
-        str(timed[name].iloc[0]).split(";") if name in timed else [] for name in (MEANS, STDS)
+        str(timed[name].iloc[0]).split(";") if name in timed and len(timed) else []
+        for name in (MEANS, STDS)
     )
     return list(zip(means, stds, strict=True)) if len(means) == len(stds) > 1 else []
 

@@ -13,12 +13,12 @@ class Verdict(StrEnum):
     FALLS_BY_OPTIMIZER = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
         "{falling} of {compared} cases, by over 1 point. Of these, the optimizer lowers it more "
-        "than backward does in {by_optimizer} of {known} (those whose ranges tell)."
+        "than backward does in {by_optimizer} of {known} (those with a range for each)."
     )
     FALLS_BY_BACKWARD = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
         "{falling} of {compared} cases, by over 1 point. Of these, backward lowers it more than "
-        "the optimizer does in {by_backward} of {known} (those whose ranges tell)."
+        "the optimizer does in {by_backward} of {known} (those with a range for each)."
     )
     FALLS = (
         "Matrix products' share of device time falls from the forward pass to the training step in "

@@ -10,7 +10,7 @@ from workflow_src.answers.among import among
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common.thresholds import SHARES_REPEAT_WITHIN
-from workflow_src.paper.value import Cell, median, ratio
+from workflow_src.paper.value import Cell, Value, median, ratio, spread
 
 TIMES = {
     "matrix products": "products_ms",
@@ -34,7 +34,7 @@ def all_but(case: CaseKey, axis: str) -> tuple[object, ...]:
 
 
 def between_precisions(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:
-    """Times at each precision as shares of those at the first: medians over pairs of cases."""
+    """Times at each precision as shares of those at the first: spreads over pairs of cases."""
     first, *others = columns or [""]
     base = {all_but(each.case, "precision"): each for each in columns.get(first, ())}
     pairs = {
@@ -46,20 +46,22 @@ def between_precisions(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:
         for precision in others
     }
     rows: list[list[Cell]] = [
-        [label, *(_median(mine, field, "share") for mine in pairs.values())]
+        [label, *(spread(_ratios(mine, field, "share")) for mine in pairs.values())]
         for label, field in TIMES.items()
     ]
     known = [row for row in rows if any(row[1:])]
     heads = [f"{precision}, of {first}'s time" for precision in pairs]
-    return pd.DataFrame(known, columns=["median", *heads], dtype="object")
+    return pd.DataFrame(known, columns=["median (least to most)", *heads], dtype="object")
 
 
 def _median(pairs: Iterable[tuple[Pass, Pass]], field: str, unit: str) -> Cell:
-    """The median of a time of the second of each pair over that of the first."""
+    return median(_ratios(pairs, field, unit))
+
+
+def _ratios(pairs: Iterable[tuple[Pass, Pass]], field: str, unit: str) -> list[Value | None]:
+    """A time of the second of each pair over that of the first."""
     time = attrgetter(field)
-    return median(
-        ratio(time(after), time(before), unit, "after / before") for before, after in pairs
-    )
+    return [ratio(time(after), time(before), unit, "after / before") for before, after in pairs]
 
 
 def over_contexts(columns: Mapping[str, Sequence[Pass]]) -> pd.DataFrame:

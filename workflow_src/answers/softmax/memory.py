@@ -8,14 +8,18 @@ from workflow_src.common.units import MS_PER_S
 from workflow_src.paper.value import Value, rows_of, value
 
 BYTES_PER_GB = 1e9
+GEMM = "gemm"
 READ_AND_WRITTEN = ("copy", "scale", "triad")
 """The measurements of memory's rate that read and write, by name in ceilings.csv."""
 
 
 def products(*inside: pd.DataFrame) -> pd.DataFrame:
-    """The matrix products among the operators in some ranges, rows of operators.csv."""
+    """The matrix products among the operators in some ranges, rows of operators.csv.
+
+    Without what a library clears before some: its time isn't theirs, and it has no shapes.
+    """
     rows = pd.concat(inside)
-    return rows[rows["operator"].isin(PRODUCTS)] if len(rows) else rows
+    return rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == GEMM)] if len(rows) else rows
 
 
 def moved(rows: pd.DataFrame) -> Value | None:

@@ -19,6 +19,7 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import COMPILED
 from workflow_src.common.components import COMPONENTS
+from workflow_src.paper.show import Printer
 from workflow_src.paper.value import (
     Cell,
     Joined,
@@ -35,6 +36,7 @@ from workflow_src.paper.value import (
 PHASE = "forward"
 SOFTMAX, SCORES, VALUES = "softmax", "scores", "values"
 FUSED = "fused"
+SAME = "same"
 NOT_WRITTEN_OUT = "attention not written out"
 NO_ATTENTION = "no_attention"
 """The state of a forward pass in which neither ranges nor operators tell where softmax is."""
@@ -330,10 +332,15 @@ def by_case(timed: Sequence[SoftmaxCase]) -> pd.DataFrame:
 
 
 def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, ...]:
-    """The rows of (e) in the report's table of medians."""
-    flops: dict[str, Cell] = {name: flops_of(mine) for name, mine in columns.items()}
-    times = _ratios(columns)
+    """The rows of (e) in the report's table of medians; FLOPs that are another's are "same"."""
+    flops, times = {name: flops_of(mine) for name, mine in columns.items()}, _ratios(columns)
+    show, first = Printer(), next(iter(flops), "")
+    said: dict[str, Cell] = {
+        name: SAME if name != first and show(cell) == show(flops[first]) else cell
+        for name, cell in flops.items()
+        if cell
+    }
     return (
         OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),
-        OpeningRow("the same: FLOPs", flops),
+        OpeningRow("FLOPs", said),
     )

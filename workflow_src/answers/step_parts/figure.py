@@ -47,7 +47,7 @@ def draw(tables: Tables) -> Figure:
     rows = facets([asdict(each.case) | {"step": each} for each in steps])
     panels = {heading: [row["step"] for row in mine] for heading, mine in rows.items()}
     counts = [len(mine) for mine in panels.values()]
-    height = ROW * sum(counts) + HEAD * len(counts) + 0.85
+    height = ROW * sum(counts) + HEAD * len(counts) + 0.97
     figure, grid = plt.subplots(
         len(counts), 1, figsize=(WIDTH, height), height_ratios=counts, squeeze=False, sharex=True,
         layout="constrained",
@@ -55,7 +55,9 @@ def draw(tables: Tables) -> Figure:
     for axes, (heading, mine) in zip(grid.flat, panels.items(), strict=True):
         _panel(axes, mine)
         axes.set_title(heading, fontsize=9, loc="left")
-    axes.set_xlabel("share of a training step's plain time, %", fontsize=8)
+    axes.set_xlabel(
+        "share of plain time, %\nidle: plain time less captured device time", fontsize=8
+    )
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
     return figure
