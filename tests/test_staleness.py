@@ -169,7 +169,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/processes.py", "for _ in row[", "for _ in 2 * row[",
-        {"benchmark in processes", *(f"{study} point" for study in STUDIES)} - {"memory point"},
+        {"benchmark in processes", *(f"{study} point" for study in STUDIES)},
         id="how several processes are merged",
     ),
     pytest.param(

@@ -125,7 +125,7 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
 @pytest.mark.parametrize(
     ("question", "both", "step_alone"),
     [
-        ("a", "OOM", "12.0 → 12.0 → 12.6"),
+        ("a", "OOM", "12.0 → 12.0¹ → 12.6"),
         ("b", "OOM", "matrix product: 24, 60 %"),
         ("c", "OOM", "40 %: softmax 30 %"),
         ("d", "OOM", "60 % → OOM"),
