@@ -45,6 +45,7 @@ G, B, BOTH = "graph", "bf16", "bf16+graph"
             G,
             id="sdpa is longer than the graph at its longest",
         ),
+        pytest.param({G: (60, 59, 61), B: (101, 50, 150)}, [G], G, id="saves nothing, and unsure"),
         pytest.param({G: (99, 97, 101), B: (120, 90, 140)}, [], "", id="nothing sure"),
         pytest.param({G: (60, 59, 61), BOTH: (20, 19, 21)}, [G], BOTH, id="together"),
         pytest.param({B: (120, 110, 130), BOTH: (20, 19, 21)}, [], BOTH, id="only together"),
@@ -101,6 +102,14 @@ ALL = {G: 30, B: 60, "fused": 90, BOTH: 25, "foreach+graph": 29, "fused+graph": 
         pytest.param(OF_FORWARD, "adamw", ALL, G, BOTH, id="no step, nothing to count"),
         pytest.param(STEP, "fused", {G: 30, B: 60, BOTH: 25}, G, BOTH, id="fused already"),
         pytest.param(STEP, "adamw", {G: 30, B: 60, BOTH: 25}, B, B, id="no pair is known"),
+        pytest.param(
+            STEP,
+            "adamw",
+            {G: 30, "fused": 28.1, "fused+graph": 28},
+            "fused+graph",
+            "fused+graph",
+            id="a pair's own part is no choice beside it",
+        ),
     ],
 )
 def test_a_graph_that_does_not_train_is_neither_first_nor_best(

@@ -181,16 +181,16 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peaks are off by at most {off}. Where the device works for 90 %, forward passes "
-        "do their FLOPs at {used} of a reference product's rate."
+        "Predicted peaks are off by at most {off}. Where the device works for 90 % or "
+        "more, forward passes do their FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
         "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
-        "Where the device works for 90 %, forward passes do their FLOPs at {used} of a reference "
-        "product's rate. No peak memory was measured."
+        "Where the device works for 90 % or more, forward passes do their FLOPs at {used} of a "
+        "reference product's rate. No peak memory was measured."
     )
     FORMULAS = (
         "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "

@@ -84,7 +84,7 @@ class Verdict(StrEnum):
 
     COSTS = (
         "Cases in which the profiler makes the forward pass longer in each pair of processes: "
-        "{slower}; there by a median of {times}."
+        "{slower}; there it takes a median of {times} as long."
     )
     NOT_SHOWN = "In no case does the profiler make the pass longer in each of three or more pairs."
     CANT_TELL = "No pair of processes was measured."
