@@ -141,7 +141,7 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.run("--config", *SUITE, "allow_missing=true")
     report = (project.folder / "report.md").read_text()
     appendix = (project.folder / "results/smoke/appendix.md").read_text()
-    assert "time or capture](results/smoke/appendix.md#what-is-missing): 1 of 3." in report
+    assert "[Incomplete](results/smoke/appendix.md#what-is-missing): 1 of 3." in report
     missing = appendix.partition("## What is missing")[2].partition("\n## ")[0]
     assert "tiny-ctx48-fp32" in missing
 
