@@ -59,7 +59,7 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
         "Kernels are short (under 30 us) in 1 of 2 forward passes; in 1 the device also "
         "idles over 10 % of plain time."
     )
-    assert "In bf16, matrix products take 25 % of fp32 device time" in text
+    assert "In bf16, matrix products take 25 % of their fp32 device time" in text
     assert "other kernels 100 %" in text
 
 

@@ -29,13 +29,13 @@ class Verdict(StrEnum):
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
         "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
-        "take {products} of {high} device time, other kernels {others}; medians, {pairs} "
+        "take {products} of their {high} device time, other kernels {others}; medians, {pairs} "
         "pairs."
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
         "In none of {cases} forward passes are kernels short: they take {limit} us or more. "
-        "In {low}, matrix products take {products} of {high} device time, other kernels "
+        "In {low}, matrix products take {products} of their {high} device time, other kernels "
         "{others}; medians, {pairs} pairs."
     )
     ON_CPU = (

@@ -174,7 +174,7 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     said = headline(made)
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
-    assert printed(row.cells["fp32"]) == "compile, 1 of 1; ≈ 40 %"
+    assert printed(row.cells["fp32"]) == "1 of 1; ≈ 40 %"
 
 
 def test_of_many_undecided_remedies_three_are_named(read) -> None:

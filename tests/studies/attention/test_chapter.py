@@ -103,7 +103,7 @@ def test_another_head_size_is_shown_if_64_was_not_measured() -> None:
 @pytest.mark.parametrize(
     ("rows", "verdict", "said"),
     [
-        (CROSSING, Verdict.FASTER, "SDPA flash takes 12 ms for both passes against its 48"),
+        (CROSSING, Verdict.FASTER, "SDPA flash takes 12 ms for both passes against that one's 48"),
         (CROSSING[:2], Verdict.NONE_FASTER, "At context 128"),
         (CROSSING[:2] + pair("sdpa_math", 128, 0.95, 1.0), Verdict.NONE_FASTER, "its 3.0 ms"),
         (CROSSING[4:], Verdict.NO_WRITTEN_OUT, "at context 512, the longest measured, SDPA flash"),

@@ -180,25 +180,15 @@ def first_cell(tables: Tables, phase: OfPhase) -> Cell:
 
 
 def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[OpeningRow, ...]:
-    """The row of (f) in the report's table of medians; none if nothing saves by its interval."""
+    """The row of (f) in the report's table of medians; none if nothing saves by its interval.
+
+    It has no median of each case's largest saving, which is the larger for being chosen.
+    """
     saved: dict[str, Cell] = {}
     for name, cases in columns.items():
-        known = [each.phases[phase] for each in cases if each.phases[phase].savings]
-        candidate, best = most_often(known), counted_first(known).best.saved
-        if candidate and best:
-            saved[name] = Joined((candidate, best), "; ")
-    label = "(f) most frequent candidate; combination saves"
+        counts = counted_first([each.phases[phase] for each in cases])
+        if counts.best.saved:
+            undecided = Joined((counts.undecided, counts.cases), " of ")
+            saved[name] = Joined((undecided, counts.best.saved), "; ")
+    label = "(f) first: undecided in; combination saves"
     return (OpeningRow(label, saved),) if saved else ()
-
-
-def most_often(phases: Sequence[OfPhase]) -> Cell:
-    """What comes first, or may, in most cases, and in how many; None if nothing ever does.
-
-    Not the median of the largest saving of each case, which is the larger for being chosen.
-    """
-    names = [{each.name for each in phase.choice.contenders} for phase in phases]
-    order = _by_frequency(sorted(name for mine in names for name in mine))
-    if not order:
-        return None
-    often = among([each.times.plain for each in phases], [order[0] in mine for mine in names])
-    return Joined((order[0], often.cell), ", ")

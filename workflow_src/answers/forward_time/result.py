@@ -171,7 +171,7 @@ def summary(
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
         ],
-        "share of the plain time in which the device works": [
+        "device time / plain time, for which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
         "profiled / plain, over all pairs of processes": [

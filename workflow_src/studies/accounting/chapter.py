@@ -181,8 +181,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     BOTH = (
-        "Predicted peaks are off by at most {off}. Where the device works for 90 % or "
-        "more, forward passes do their FLOPs at {used} of a reference product's rate."
+        "Predicted peaks are off by at most {off}. Where the device works for 90 % or more, "
+        "forward passes do their FLOPs at {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "

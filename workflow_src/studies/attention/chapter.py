@@ -208,8 +208,8 @@ class Verdict(StrEnum):
 
     FASTER = (
         "At context {context}, the longest with a time of the written-out version, {best} takes "
-        "{time} ms for both passes against its {naive_time}, and {memory} MiB of memory against "
-        "{naive_memory}."
+        "{time} ms for both passes against that one's {naive_time}, and {memory} MiB of memory "
+        "against {naive_memory}."
     )
     NONE_FASTER = (
         "At context {context}, the longest with a time of the written-out version, nothing "

@@ -215,17 +215,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
         "{inside} of {judged} times lie in predicted 95 % intervals, "
         "of median width {width} of the plain step."
     )
     MISSED = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
         "Only {inside} of {judged} times lie in predicted 95 % "
         "intervals, of median width {width} of the plain step."
     )
     UNPREDICTED = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
