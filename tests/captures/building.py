@@ -294,6 +294,7 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
 
 def cpu_trace(folder: Path, loading_us: int) -> Path:
     """Three steps, each this long in a loader's range, then 400 us of 11 operators, 1 us apart."""
+    folder.mkdir(exist_ok=True)
     events = []
     for step in range(3):
         at = (loading_us + 400) * step

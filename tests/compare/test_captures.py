@@ -38,13 +38,17 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
                     text = export.string(kernel)
                     export.work(at + 1, ms * MS, process=process, demangledName=text)
         path = export.write()
-        tables.main(["--capture", str(path), "--output", str(path.parent / "tables")])
-        return path.parent / "tables"
+        return tables_of(path, path.parent / "tables")
 
     def of(works: dict[str, int], steps: int = 3, processes: int = 1) -> Path:
         return made(tuple(works.items()), steps, processes)
 
     return of
+
+
+def tables_of(capture: Path, folder: Path) -> Path:
+    tables.main(["--capture", str(capture), "--output", str(folder)])
+    return folder
 
 
 def compared(a: Path, b: Path) -> CapturesCompared:
@@ -120,13 +124,8 @@ def test_each_verdict_and_its_status(
 def test_a_slow_loader_makes_steps_of_a_cpu_slower_whose_operators_take_the_same(
     tmp_path: Path,
 ) -> None:
-    folders = []
-    for name, loading_us in (("a", 100), ("b", 600)):
-        (tmp_path / name).mkdir()
-        given = ["--capture", str(cpu_trace(tmp_path / name, loading_us))]
-        tables.main([*given, "--output", str(tmp_path / name / "tables")])
-        folders.append(tmp_path / name / "tables")
-    found = compared(*folders)
+    traces = [cpu_trace(tmp_path / f"{us}", us) for us in (100, 600)]
+    found = compared(*(tables_of(each, each.parent / "tables") for each in traces))
     assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
     assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.5, 1.0))
     assert found.profilers == ("torch", "torch")
@@ -134,11 +133,8 @@ def test_a_slow_loader_makes_steps_of_a_cpu_slower_whose_operators_take_the_same
 
 def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: Path) -> None:
     """Device work is the same: 9 kernels of 100 us a step, for which the host waits."""
-    folders = []
-    for name, sleeps_us in (("a", 0), ("b", 580)):
-        given = ["--capture", str(loop(tmp_path / name, sleeps_us))]
-        tables.main([*given, "--output", str(tmp_path / name / "tables")])
-        folders.append(tmp_path / name / "tables")
+    exports = [loop(tmp_path / f"{us}", us) for us in (0, 580)]
+    folders = [tables_of(each, each.parent / "tables") for each in exports]
     found = compared(*folders)
     assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
     assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.92, 1.5))
@@ -167,7 +163,7 @@ def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path:
 def test_kernels_of_different_profilers_are_matched_by_short_name(tmp_path: Path) -> None:
     folders = tmp_path / "torch", tmp_path / "nsys"
     for folder, file in zip(folders, ("streams.json.gz", "streams.sqlite.gz"), strict=True):
-        tables.main(["--capture", str(RECORDED / file), "--output", str(folder)])
+        tables_of(RECORDED / file, folder)
     found = compared(*folders)
     kinds = found.kernels.set_index("name")["kind"]
     assert len(kinds) == 14 and not {"appeared", "vanished"} & set(kinds)

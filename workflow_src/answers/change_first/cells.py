@@ -85,24 +85,25 @@ def best(choice: Choice) -> Cell:
     found = choice.best
     if found is None or found.single:
         return None
-    middle = found.share.middle
-    saved = signed(found, middle) if found.measured else of_several([found], middle)
-    return Joined((found.name, saved), " ")
+    return Joined((found.name, _of_best(found, found.share.middle)), " ")
 
 
 def best_range(choice: Choice, headed: str) -> Cell:
     """The best combination with the ends of the share that it may save.
 
-    Its name is left out if it is the one that the cell is `headed` by. A predicted one has no mark
-    of one process: its interval says how far it is known.
+    Its name is left out if it is the one that the cell is `headed` by.
     """
     found = choice.best
     if found is None or found.single:
         return None
-    ends = Joined((found.share.low, found.share.high), "\N{EN DASH}")
-    saved = signed(found, ends) if found.measured else of_several([found], ends)
+    saved = _of_best(found, Joined((found.share.low, found.share.high), "\N{EN DASH}"))
     named = saved if found.name == headed else Joined((found.name, saved), " ")
     return Joined((named, " of ", found.plain, " ms"), "") if found.known.studied else named
+
+
+def _of_best(best: Saving, cell: Cell) -> Cell:
+    """A predicted one has no mark of one process: its interval says how far it is known."""
+    return signed(best, cell) if best.measured else of_several([best], cell)
 
 
 def whole(saving: Saving) -> Cell:

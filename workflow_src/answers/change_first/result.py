@@ -166,15 +166,17 @@ def _pair(
 def usual_best(choices: Iterable[Choice]) -> str:
     """The name of the combination that is the best in most cases; "" without any."""
     best = (each.best for each in choices)
-    names = Counter(each.name for each in best if each and not each.single)
-    return max(names, key=lambda each: names[each], default="")
+    return next(iter(_by_frequency(each.name for each in best if each and not each.single)), "")
 
 
 def first_cell(tables: Tables, phase: OfPhase) -> Cell:
-    """What comes first in a case, and why; or why nothing does."""
+    """What comes first in a case, and why; or why nothing does.
+
+    Not why of a study's saving: its share is of another plain step than the case's parts are.
+    """
     if phase.savings:
         top = next(iter(phase.choice.contenders), None)
-        why = target(tables, phase.times, top) if top else None
+        why = target(tables, phase.times, top) if top and not top.known.studied else None
         return cells.first(phase.choice, why) or cells.nothing(phase.savings)
     return words.STATES.get(phase.state)
 

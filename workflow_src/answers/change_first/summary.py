@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from workflow_src.answers.among import FEW, among
+from workflow_src.answers.among import among
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase
 from workflow_src.answers.change_first.saving import Saving, candidates, rank
@@ -14,6 +14,9 @@ from workflow_src.common.remedies import REMEDIES
 from workflow_src.paper.value import Cell, Joined, Value, count, median, ratio, spread
 
 PREDICTED_OVER = "predicted / measured"
+
+FEW_RATIOS = 3
+"""The median of so many ratios, or of fewer, has two digits."""
 
 
 def summary(columns: Mapping[str, Sequence[First]], phases: Sequence[str]) -> pd.DataFrame:
@@ -53,16 +56,13 @@ def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
 
 
 def _near(saving: Saving, phases: Sequence[OfPhase]) -> Cell:
-    """How near predictions of some remedies come to what was measured, and in how many cases.
-
-    Of few cases with two digits, which is what a time of so few processes tells.
-    """
+    """How near predictions of some remedies come to what was measured, and in how many cases."""
     every = [found for each in phases if (found := each.by(saving.name))]
     if not any(each.measured for each in every):
         return "not measured"
     both = _ratios(every)
     number = count(both, "cases with both")
-    near = _ratios(every, "times") if len(both) <= FEW else both
+    near = _ratios(every, "times") if len(both) <= FEW_RATIOS else both
     return Joined((median(near), " (", number, ")"), "") if both else None
 
 
