@@ -1,6 +1,7 @@
 """Templates of report_templates: fixed prose around cells, printed with or without links."""
 
 import re
+from functools import partial
 from pathlib import Path
 from types import CodeType
 
@@ -16,6 +17,7 @@ from jinja2.bccache import Bucket
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
+from workflow_src.paper.legend import legend
 from workflow_src.paper.show import Headline, Printer
 
 
@@ -57,6 +59,7 @@ def _environment(templates: Path, show: Printer) -> Environment:
         bytecode_cache=_COMPILED,
     )
     made.filters["table"] = show.table
+    made.filters["legend"] = partial(legend, show)
     made.filters["first_rows"] = lambda table, count: table.iloc[:count]
     made.filters["headline"] = lambda headline: Headline.text(headline, show)
     return made
