@@ -16,7 +16,6 @@ from workflow_src.studies.lines import (
     lines,
     number,
     shown,
-    spread,
     unmeasured,
     where,
 )
@@ -29,6 +28,7 @@ POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 OPERATORS_SHOWN = 5
 
 
+@final
 @dataclass(frozen=True)
 class Width:
     """A step at one width (dim): its time, device time, and the share of the first in the second.
@@ -75,10 +75,14 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Mlp:
-    """What the study found; `growth` is between the two largest widths that may be compared."""
+    """What the study found.
 
-    widths: tuple[Width, ...]
+    growth: from the narrowest width to the widest; working: from the narrowest from which on the
+    device works for most of each step. `most`: the width at which it does for the largest share.
+    """
+
     growth: Growth | None
+    working: Growth | None
     most: Width | None
     dims: pd.DataFrame
     scaled: pd.DataFrame
@@ -91,8 +95,8 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
     every = lines(table, "mlp")
     ran, found = where(every, status="ok"), widths(where(every, part="sweep"))
     return Mlp(
-        widths=tuple(found),
         growth=growth(found),
+        working=growth(working(found)),
         most=max((w for w in found if w.working), key=lambda w: number(w.working), default=None),
         dims=_dims(found),
         scaled=shown([_scaled(each) for each in scaled(where(every, part="scaling"))]),
@@ -114,10 +118,17 @@ def _width(dim: int, line: Line) -> Width:
     return Width(dim, time, ms, busy, working, line.text("device") == "cpu")
 
 
+def working(found: Sequence[Width]) -> list[Width]:
+    """The widths from the narrowest on from which no GPU waits for launches."""
+    timed = [width for width in found if width.ms]
+    waits = [place for place, width in enumerate(timed) if width.waits]
+    return timed[waits[-1] + 1 :] if waits else timed
+
+
 def growth(found: Sequence[Width]) -> Growth | None:
-    """The growth between the two largest widths that keep the device working; None without two."""
-    usable = [width for width in found if width.ms and not width.waits]
-    return _growth(*usable[-2:]) if len(usable) > 1 else None
+    """The growth from the narrowest of some widths with a time to the widest; None of only one."""
+    timed = [width for width in found if width.ms]
+    return _growth(timed[0], timed[-1]) if len(timed) > 1 else None
 
 
 def _growth(low: Width, high: Width) -> Growth:
@@ -218,14 +229,15 @@ def _name(line: Line) -> str:
 class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
-    GROWS = (
-        "From dim {low} to {high}, the two largest that don't wait for launches, {flops} the FLOPs "
-        "take {step} as long; device time is {working} of the step."
+    GROWS = "From dim {least} to {high}, {flops} the FLOPs take {step} as long."
+    FROM = (
+        "From dim {least} to {high}, {flops} the FLOPs take {step} as long. From dim {low} on, "
+        "where the device works for {enough} of each step or more, {flops_there} take {step_there}."
     )
     WAITS = (
-        "That can't be told: fewer than two widths keep the device working for {enough} of a step "
-        "or more (most: {most}, at dim {dim}), and a step that waits for launches says nothing of "
-        "FLOPs."
+        "From dim {least} to {high}, {flops} the FLOPs take {step} as long, but of no two widths "
+        "the device works for {enough} of each step or more (most: {most}, at dim {dim}), so that "
+        "launches may set its time."
     )
     CANT_TELL = "That can't be told: fewer than two widths have a time and a device time."
 
@@ -233,24 +245,29 @@ class Verdict(StrEnum):
 def headline(result: Mlp) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict, growth, most = _verdict(result), result.growth, result.most
+    working = result.working
     slots = {
-        "low": growth.low.dim if growth else None,
-        "high": growth.high.dim if growth else None,
-        "working": spread([growth.low.working, growth.high.working]) if growth else None,
-        "step": growth.step if growth else None,
-        "flops": growth.flops if growth else None,
+        "least": growth and growth.low.dim,
+        "high": growth and growth.high.dim,
+        "flops": growth and growth.flops,
+        "step": growth and growth.step,
+        "low": working and working.low.dim,
+        "flops_there": working and working.flops,
+        "step_there": working and working.step,
         "enough": Value(WORKING_FULLY, "share", ()),
-        "most": most.working if most else None,
-        "dim": most.dim if most else None,
+        "most": most and most.working,
+        "dim": most and most.dim,
     }
     return Headline(verdict, verdict.value, slots)
 
 
 def _verdict(result: Mlp) -> Verdict:
-    if result.growth:
-        return Verdict.GROWS
-    measured = sum(width.ms is not None for width in result.widths)
-    return Verdict.WAITS if result.most and measured > 1 else Verdict.CANT_TELL
+    growth, working = result.growth, result.working
+    if growth is None or result.most is None:
+        return Verdict.CANT_TELL
+    if working is None:
+        return Verdict.WAITS
+    return Verdict.GROWS if working.low is growth.low else Verdict.FROM
 
 
 CHAPTER = StudyChapter(
