@@ -101,7 +101,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
     )
 
 
-ONCE = "¹"
+ONCE = "°"
 """Marks the time of a single call."""
 
 SHAPE = ("precision", "head_size", "context")
@@ -256,8 +256,8 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     OWN = (
-        "At context {contexts}, {own} takes {times} as long as the fastest of PyTorch's, in one "
-        "process each: at {context}, {own_ms} against {best_ms} ms of {best} for the {phase}."
+        "At context {contexts}, the {phase} of {own} takes {times} as long as that of PyTorch's "
+        "fastest, in one process each: at {context}, {own_ms} against {best_ms} ms of {best}."
     )
     WRONG = (
         "{wrong} isn't right, and was not timed: the appendix says how far off it is. At context "
