@@ -142,13 +142,13 @@ def test_a_capture_without_the_whole_step_is_shown() -> None:
 @pytest.mark.parametrize(
     ("means", "verdict", "said"),
     [
-        ({0: 10.1, 1: 10.0}, Verdict.ALWAYS, "tried, 0,"),
+        ({0: 10.1, 1: 10.0}, Verdict.ALWAYS, "tried, 0, in the 2 of 3 runs that settle no"),
         (
             {0: 20.0, 1: 11.0, 5: 10.0},
             Verdict.ENOUGH,
-            "step: 5, in 3 of 4 runs (the others don't settle; their means: +890 %). With fewer",
+            "Leave out 5: then in the 3 of 4 runs that settle no mean is over 5 %",
         ),
-        ({0: 20.0, 1: 12.0}, Verdict.NOT_ENOUGH, "with 1, one is"),
+        ({0: 20.0, 1: 12.0}, Verdict.NOT_ENOUGH, "after 1, up to +20 % (t, forward)"),
         ({}, Verdict.CANT_TELL, "can't be told"),
     ],
 )
@@ -166,6 +166,6 @@ def test_verdicts(means: dict[int, float], verdict: Verdict, said: str) -> None:
 def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
     assert headline(result(table(*rows), pd.DataFrame())).text(Printer()) == (
-        "Warm-up steps after which no mean is over 5 % above a settled step: 1, in 2 of 2 "
-        f"runs. With fewer, one is +100 % above it (t, {name})."
+        "First steps take 9.0 x as long as settled ones. Leave out 1: then in the 2 of 2 runs that "
+        f"settle no mean is over 5 % above a settled step; with fewer, up to +100 % (t, {name})."
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value, difference, median, ratio
+from workflow_src.paper.value import Cell, Marked, Value, difference, median, ratio
 from workflow_src.studies.lines import (
     Line,
     by_host,
@@ -43,6 +43,9 @@ PARTS = {
 """What the host's time in a step is split into, in words."""
 
 
+FIRST = "first / settled"
+"""The column that says how many times as long as a settled step the first one takes."""
+
 UNSETTLED = " °"
 """Marks the mean of a run that doesn't settle."""
 
@@ -67,16 +70,16 @@ class Cause:
 class WarmUp:
     """What the study found.
 
-    `settled`: how many runs settle, of all; `unsettled`: how far the means of the others are from
-    the median of their last half. `enough`: the fewest warm-up steps tried from which on
+    `first`: how many times as long as settled ones first steps take. `settled`: how many runs
+    settle, of all. `enough`: the fewest warm-up steps tried from which on
     no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
     enough. `worst`: of the runs with fewer steps than are enough (with the most, if none are), the
     one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is
     of points that record it. `conditions`: what a step is, and how many were measured.
     """
 
+    first: Cell
     settled: Cell
-    unsettled: tuple[Value, ...]
     enough: Value | None
     worst: Line | None
     conditions: Cell
@@ -91,14 +94,14 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     every = lines(table, "warmup")
     runs = where(every, sweep="")
     settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
-    enough = fewest_enough(settling)
+    enough, found = fewest_enough(settling), phases(runs)
     return WarmUp(
+        first=spread(found.get(FIRST, pd.Series(dtype="object")).dropna()),
         settled=out_of(_means(settling), _means(runs)),
-        unsettled=tuple(off for run in runs if run not in settling and (off := excess(run))),
         enough=enough,
         worst=worst(settling, enough),
         conditions=conditions(runs, CONDITIONS),
-        phases=phases(runs),
+        phases=found,
         runs=shown([_run(line) for line in runs]),
         cause=_cause([line for line in every if line.ok]),
         unmeasured=unmeasured(every, name),
@@ -162,7 +165,7 @@ def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
         "size, phase": name(group[0]),
         "first step, ms": first if runs else group[0].state,
         "settled step, ms": settled,
-        "first / settled": ratio(first, settled, "times", "first / settled"),
+        FIRST: ratio(first, settled, "times", "first / settled"),
         "difference, ms": difference(first, settled),
     }
     return cells | means
@@ -219,16 +222,18 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     ALWAYS = (
-        "Even with the fewest warm-up steps tried, {enough}, no mean is over 5 % above a settled "
-        "step, in {settled}."
+        "First steps take {first} as long as settled ones. Even after the fewest warm-up steps "
+        "tried, {enough}, in the {settled} runs that settle no mean is over 5 % above a settled "
+        "step."
     )
     ENOUGH = (
-        "Warm-up steps after which no mean is over 5 % above a settled step: {enough}, in "
-        "{settled}. With fewer, one is {worst} above it ({where})."
+        "First steps take {first} as long as settled ones. Leave out {enough}: then in the "
+        "{settled} runs that settle no mean is over 5 % above a settled step; with fewer, up to "
+        "{worst} ({where})."
     )
     NOT_ENOUGH = (
-        "After each number of warm-up steps tried, some mean is over 5 % above a settled step: "
-        "with {most}, one is {worst} above it ({where})."
+        "First steps take {first} as long as settled ones. After each number of warm-up steps "
+        "tried, some mean is over 5 % above a settled step; after {most}, up to {worst} ({where})."
     )
     CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
 
@@ -237,21 +242,14 @@ def headline(result: WarmUp) -> Headline:
     """The verdict on a result, with its numbers."""
     worst, verdict = result.worst, _verdict(result)
     slots = {
-        "settled": _settled(result),
+        "first": result.first,
+        "settled": result.settled,
         "enough": result.enough,
         "worst": worst and excess(worst),
         "most": worst and worst.value("warmup_steps", "count"),
         "where": worst and name(worst),
     }
     return Headline(verdict, verdict.value, slots)
-
-
-def _settled(result: WarmUp) -> Cell:
-    """ "38 of 40 runs (the others don't settle; their means: -2 % to +14 %)"."""
-    if not result.unsettled:
-        return Joined((result.settled, "runs"), by=" ")
-    others = " runs (the others don't settle; their means: ", spread(result.unsettled), ")"
-    return Joined((result.settled, *others), by="")
 
 
 def _verdict(result: WarmUp) -> Verdict:
