@@ -56,8 +56,8 @@ def test_the_headline_counts_forward_passes_and_says_what_became_of_products(rea
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
     text = concluded(read(Sample(times_ms=BOUND), bf16(times_ms=LONG))).text(Printer())
     assert text.startswith(
-        "Kernels are short (under 30 us) in 1 of 2 forward passes; in 1 the device also "
-        "idles over 10 % of plain time."
+        "Kernels are short (under 30 us, the usual limit) in 1 of 2 forward passes; in 1 the "
+        "device also idles over 10 % of plain time."
     )
     assert "In bf16, matrix products take 25 % of their fp32 device time" in text
     assert "other kernels 100 %" in text

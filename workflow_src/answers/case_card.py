@@ -8,7 +8,7 @@ from workflow_src.answers import case_kernels, utilization
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, first_of_case
 from workflow_src.answers.fits import with_gpu
-from workflow_src.answers.forward_time import pairs
+from workflow_src.answers.forward_time.pairs import pairs
 from workflow_src.answers.gemm_share.result import parts_of_case
 from workflow_src.answers.kernels import captured, product_share
 from workflow_src.answers.launch_bound import launch_bound
@@ -156,8 +156,7 @@ def _overhead(tables: Tables, times: PhaseTimes) -> Cell:
 
 def _pairs(tables: Tables, times: PhaseTimes) -> Cell:
     """The same by pairs of processes of the study profiler; None where it didn't pair the case."""
-    table = tables.frames.get(pairs.TABLE, pd.DataFrame())
-    found = pairs.pairs(table, times.case.case, tables.of("environments", times.case.case))
+    found = pairs(tables, times.case.case)
     return Joined((spread(found), count(found, "pairs")), "; ") if found else None
 
 

@@ -31,7 +31,7 @@ class Limit:
     @property
     def origin(self) -> str:
         """Whether the run's own phases tell the limit, in words."""
-        return "the usual limit" if self.us == USUAL else "chosen on this run's phases"
+        return "the usual limit" if self.us == USUAL else "fitted to this run"
 
     @property
     def told(self) -> Rounded:

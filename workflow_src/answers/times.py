@@ -94,7 +94,7 @@ class PhaseTimes:
     @property
     def alone(self) -> bool:
         """Whether it is compared with the profiled step by one process alone."""
-        return self.overhead is not None and self.processes == 1
+        return self.overhead is not None and self.processes == 1 and not self.pairs
 
     @property
     def of_one(self) -> bool:

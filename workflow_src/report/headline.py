@@ -23,11 +23,11 @@ class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
     BOUND = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
+        "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
         "{waiting} the device also idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
-        "Kernels are short (under {limit} us) in {bound} of {cases} forward passes; in "
+        "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
         "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
         "take {products} of their {high} device time, other kernels {others}; medians, {pairs} "
         "pairs."
@@ -81,6 +81,7 @@ def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
         "waiting": count(waiting, "of these, those whose device works for less than 90 %"),
         "cases": count(launched, "cases with both times"),
         "limit": below.told,
+        "origin": below.origin,
         "working": median(each.working for each in judged),
         "judged": count((each.working for each in judged), "cases with both times"),
         "high": changed.high,

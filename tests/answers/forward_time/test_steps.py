@@ -6,12 +6,16 @@ import pandas as pd
 
 from tests.answers.reading import printed, row_of
 from tests.synthetic_tables import Sample, tables, write_tables
+from tests.workflow import ROOT
+from workflow_src.answers.answer import answer
+from workflow_src.answers.forward_time.headline import headline
 from workflow_src.answers.forward_time.result import result
 from workflow_src.answers.forward_time.steps import steps
 from workflow_src.answers.tables import Tables
 from workflow_src.common.words import DASH
 from workflow_src.tables.timings import timings
 
+TEMPLATES = ROOT / "report_templates"
 TIMES = ("timings", "ranges", "captures")
 NAMES = (*TIMES, "kernels")
 
@@ -50,7 +54,8 @@ def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Pat
 def test_a_phase_whose_clock_was_limited_is_marked_whichever_it_is(tmp_path: Path) -> None:
     found = table(tmp_path, Sample(), power_capped_share=[0.0, 0.0, 0.4])
     assert cells(found)[2:7:2] == ["12.0 ± 0.10", "36.0 ± 0.10", "50.0 ± 0.10§"]
-    assert "§" in result(Tables.read(tmp_path, NAMES)).marks
+    text = answer("a", result, headline).texts(Tables.read(tmp_path, NAMES), TEMPLATES).markdown
+    assert "\n§ Power limited" in text
 
 
 def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: Path) -> None:
@@ -61,16 +66,18 @@ def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: P
 
 def test_the_optimizer_takes_what_a_step_takes_longer_within_each_process(tmp_path: Path) -> None:
     """20, 10 and 12 ms; of the means it were 14. Where one is below its device time, 9, it's noise;
-    as is a difference of one process whose device waits, as here for over half of the time."""
+    where the device waits, as it does in plain samples, it is the host's time, by any processes."""
+    fills = {"forward_backward": (37.0, 33.0, 36.0), "train_step": (51.0, 45.5, 50.0)}
 
-    def optimizer(steps: str | None) -> str:
+    def optimizer(steps: str, times: dict[str, tuple[float, float, float]]) -> str:
         means = {"process_means_ms": ["10; 10; 10", "30; 40; 38", steps], "processes": 3}
-        stds = {"process_stds_ms": "1; 1; 1"}
-        return cells(table(tmp_path, Sample(), **(means | stds if steps else {})))[-2]
+        sample = Sample(times_ms=Sample().times_ms | times)
+        return cells(table(tmp_path, sample, **means, process_stds_ms="1; 1; 1"))[-2]
 
-    assert optimizer("50; 50; 50") == "12.0 (10.0 to 20.0)"
-    assert optimizer("50; 48; 50") == DASH
-    assert optimizer(None) == DASH
+    assert optimizer("50; 50; 50", fills) == "12.0 (10.0 to 20.0)"
+    assert optimizer("50; 48; 50", fills) == DASH
+    assert optimizer("50; 50; 50", {}) == DASH
+    assert cells(table(tmp_path, Sample()))[-2] == DASH
 
 
 def test_of_older_tables_the_deviation_is_that_within_a_process(tmp_path: Path) -> None:

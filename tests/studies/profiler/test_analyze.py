@@ -1,18 +1,22 @@
 """The profiler study: from raw rows to pairs, and what they say."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.studies.tables import NO_CEILINGS, printed, table, verdict_of
+from tests.synthetic_tables import Sample, tables
+from workflow_src.answers.forward_time.agreement import UNTOLD
 from workflow_src.answers.forward_time.pairs import pairs as pairs_of
+from workflow_src.answers.forward_time.result import result as result_of_a
+from workflow_src.answers.tables import Tables
 from workflow_src.studies.profiler.analyze import derive
 from workflow_src.studies.profiler.chapter import Verdict, result
 
 POINT = {"case": "tiny-ctx32-fp32", "size": "tiny", "context": 32, "precision": "fp32"}
 MS = 1_000_000
+SAMPLE = Sample()
 
 
 def raw(name: str, *processes: list[float]) -> dict[str, Any]:
@@ -69,12 +73,49 @@ def test_no_pair_is_no_verdict() -> None:
     assert verdict_of("profiler", lost)[0] == Verdict.CANT_TELL.name
 
 
-def test_question_a_takes_all_pairs_of_a_case(tmp_path: Path) -> None:
+def tables_of(pairs: pd.DataFrame, sample: Sample = SAMPLE, **environment: str) -> Tables:
+    """A run of one case with this table of the study, and cells in its row of environments.csv."""
+    frames = tables(sample)
+    frames["environments"] = frames["environments"].assign(**environment)
+    return Tables(frames | {"studies/profiler": pairs})
+
+
+def test_question_a_takes_all_pairs_of_a_case() -> None:
     pairs = table(pair(10, 15), pair(20, 28), pair(10, 16), pair(1, 9, case="b"))
-    here, unknown = pd.DataFrame({"host_id": ["1e5"]}), pd.DataFrame()
-    for host in (here, unknown):
-        found = pairs_of(pairs, "a", host)
+    pairs["case"] = pairs["case"].replace("a", SAMPLE.case)
+    for host in ({"host_id": "1e5"}, {}):
+        found = pairs_of(tables_of(pairs, **host), SAMPLE.case)
         assert [each.number for each in found] == [1.5, 1.4, 1.6]
-        assert not pairs_of(pairs, "c", host) and not pairs_of(pairs.iloc[:0, :0], "a", host)
-    assert pairs_of(pairs.assign(host_id="1e5"), "a", here) == found
-    assert not pairs_of(pairs.assign(host_id="100000"), "a", here), "another host's"
+        assert not pairs_of(tables_of(pairs.iloc[:0, :0], **host), SAMPLE.case)
+        assert not pairs_of(tables_of(pairs, **host), "c")
+    assert pairs_of(tables_of(pairs.assign(host_id="1e5"), host_id="1e5"), SAMPLE.case) == found
+    elsewhere = tables_of(pairs.assign(host_id="100000"), host_id="1e5")
+    assert not pairs_of(elsewhere, SAMPLE.case), "another host's"
+
+
+@pytest.mark.parametrize(
+    ("plain", "said"),
+    [
+        pytest.param((10.0, 10.8), ["12", "10.0 to 10.8", "2"], id="12 is over 1.1 x 10.8"),
+        pytest.param((10.0, 11.0), [], id="12 is within 1.1 x 11"),
+        pytest.param((13.5, 20.0), ["12", "13.5 to 20.0", "2"], id="12 is under 0.9 x 13.5"),
+        pytest.param((13.0, 20.0), [], id="12 is within 0.9 x 13"),
+    ],
+)
+def test_a_plain_time_that_the_study_contradicts_is_named(
+    plain: tuple[float, float], said: list[str]
+) -> None:
+    """The run's single process took 12 ms; the device works for 10 of them."""
+    sample = Sample(times_ms=Sample().times_ms | {"forward": (12.6, 10.0, 12.3)})
+    rows = table(*(pair(ms, 15, case=sample.case) for ms in plain))
+    found = result_of_a(tables_of(rows, sample)).outside
+    assert [cell for row in printed(found) for cell in row[1:]] == said
+
+
+def test_a_case_is_untold_where_its_pairs_and_its_own_processes_disagree() -> None:
+    """12.6 of 12 ms is 5 % longer; in the study, as long and 4 % longer, or 25 % longer in one."""
+    for plain, untold in ((15.0, 0), (12.0, 1)):
+        rows = table(*(pair(ms, 15, case=SAMPLE.case) for ms in (15.0, 14.4, plain)))
+        found = result_of_a(tables_of(rows))
+        assert (found.untold.number, found.every.holds.number) == (untold, 1 - untold)
+        assert found.left_out["why"].tolist() == untold * [UNTOLD[False]]

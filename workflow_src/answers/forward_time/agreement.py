@@ -22,13 +22,13 @@ UNTOLD = {
 def agrees(tables: Tables, times: PhaseTimes) -> bool | None:
     """Whether the profiled time is within MATCH_WITHIN of each plain time that the phase may have.
 
-    By its pairs of processes or else by its single processes; one alone is held to have others that
+    By its pairs of processes and its single processes; one alone is held to have others that
     differ as those of the run's other phases do. None where the two can't be compared, or where
     some of these say yes and others no: then agreement is a matter of chance.
     """
     if times.overhead is None:
         return None
-    ratios = [pair.number for pair in times.pairs] or _by_processes(tables, times)
+    ratios = [pair.number for pair in times.pairs] + _by_processes(tables, times)
     low, high = min(ratios) - 1, max(ratios) - 1
     if low > MATCH_WITHIN or high < -MATCH_WITHIN:
         return False

@@ -19,9 +19,8 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us per kernel or more, and in {bound_agree} of {bound} others; untold: "
-        "{untold} as processes differ, {untold_alone} as others' do. Of all, {alone} have one "
-        "process."
+        "of {limit} us per kernel or more ({origin}), and in {bound_agree} of {bound} others. "
+        "Untold, as processes differ: {untold}. Of all, {alone} have one process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."
     NOWHERE = "They don't agree: within 10 % in {agree} of {compared}."
@@ -41,8 +40,8 @@ def headline(result: ForwardTime) -> Headline:
         "agree": every.holds,
         "compared": every.of,
         "limit": result.limit.told,
+        "origin": result.limit.origin,
         "untold": result.untold,
-        "untold_alone": result.untold_alone,
         "long_agree": long.holds,
         "long": long.of,
         "bound_agree": bound.holds,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from workflow_src.answers.among import Among, among, named
+from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.example import example
 from workflow_src.answers.forward_time.agreement import (
@@ -16,8 +16,8 @@ from workflow_src.answers.forward_time.agreement import (
     untold,
 )
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
-from workflow_src.answers.forward_time.pairs import TABLE, pairs
-from workflow_src.answers.forward_time.steps import in_brackets, power_limited, steps
+from workflow_src.answers.forward_time.pairs import outside, pairs
+from workflow_src.answers.forward_time.steps import in_brackets, steps
 from workflow_src.answers.launch_bound import Limit, kernel_us, limit
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.marks import ALONE, CAPPED
@@ -38,12 +38,10 @@ class ForwardTime:
     """What (a) found.
 
     `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
-    a CUDA graph saves; `paired` names the cases that the study profiler measured with and without
-    it back to back. `every`: all cases of which agreement can be told; `bound`: those of short
-    kernels, by the run's `limit`; `long`: those of longer ones; `untold`: how many others
-    of several processes, `untold_alone`: of one.
-    `matrices` have device, plain and profiled time in a cell, `summary` a row per quantity and a
-    column per precision. `marks`: all that cells have.
+    a CUDA graph saves; `outside` has the cases whose plain time the study profiler's contradict.
+    `every`: all cases of which agreement can be told; `bound`: those of short kernels, by the run's
+    `limit`; `long`: those of longer ones; `untold`: how many others. `matrices` have device, plain
+    and profiled time in a cell, `summary` a row per quantity and a column per precision.
     """
 
     cases: tuple[PhaseTimes, ...]
@@ -52,15 +50,13 @@ class ForwardTime:
     long: Among
     bound: Among
     untold: Value
-    untold_alone: Value
     matrices: tuple[pd.DataFrame, ...]
     summary: pd.DataFrame
-    marks: frozenset[str]
     example: pd.DataFrame
     opening: tuple[OpeningRow, ...]
     left_out: pd.DataFrame = field(default_factory=pd.DataFrame)
     passes: tuple[pd.DataFrame, ...] = ()
-    paired: str = ""
+    outside: pd.DataFrame = field(default_factory=pd.DataFrame)
     steps: pd.DataFrame = field(default_factory=pd.DataFrame)
     compiled: Compiled = NOT_COMPILED
 
@@ -87,16 +83,13 @@ def result(tables: Tables) -> ForwardTime:
         every=agreement(cases, agree),
         long=agreement([each for each in cases if us[each.case] and each.case not in bound], agree),
         bound=agreement([times[case] for case in times if case in bound], agree),
-        untold=untold([each for each in cases if not each.alone], agree),
-        untold_alone=untold([each for each in cases if each.alone], agree),
+        untold=untold(cases, agree),
         matrices=matrices(tables.cases, lambda case: cell(times[case], case in bound)),
         summary=summary(columns, bound, agree),
-        marks=frozenset("".join(marks(each, each.case in bound) for each in cases))
-        | ({CAPPED} if power_limited(tables) else set()),
         example=by_hand(times[chosen]) if chosen else pd.DataFrame(),
         opening=opening(columns, agree),
         left_out=left_out(tables, {case: _why_not(each, agree) for case, each in times.items()}),
-        paired=named([each.case.case for each in cases if each.pairs]) or "no case",
+        outside=outside(tables, cases),
         passes=matrices(tables.cases, lambda case: kernels_cell(times[case], us[case])),
         steps=steps(tables),
         compiled=compiled(tables),
@@ -104,8 +97,7 @@ def result(tables: Tables) -> ForwardTime:
 
 
 def _times(tables: Tables, case: CaseKey) -> PhaseTimes:
-    study, host = tables.frames.get(TABLE, pd.DataFrame()), tables.of("environments", case.case)
-    return replace(phase_times(tables, case, PHASE), pairs=pairs(study, case.case, host))
+    return replace(phase_times(tables, case, PHASE), pairs=pairs(tables, case.case))
 
 
 def _why_not(times: PhaseTimes, agree: Agree) -> str:
@@ -173,9 +165,6 @@ def summary(
         ],
         "device time / plain time, for which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
-        ],
-        "profiled / plain, over all pairs of processes": [
-            spread([pair for each in mine for pair in each.pairs]) for mine in columns.values()
         ],
         "profiled longer than plain by": [
             spread([each.longer for each in mine]) for mine in columns.values()

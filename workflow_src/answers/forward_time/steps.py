@@ -48,12 +48,6 @@ def in_brackets(cell: Cell) -> bool:
     return inner.least is not None
 
 
-def power_limited(tables: Tables) -> bool:
-    """Whether the driver lowered the clock for power during steps of some phase."""
-    shares = tables["timings"].get("power_capped_share", pd.Series(dtype=float))
-    return bool((pd.to_numeric(shares, errors="coerce") > 0).any())
-
-
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     """One case: each phase's timed steps and device time, then the optimizer's."""
     times = {phase: phase_times(tables, case, phase) for phase in PHASES}
@@ -77,17 +71,18 @@ def _optimizer(
 ) -> Cell:
     """What a training step takes beyond forward + backward, of each process that is told apart.
 
-    Else of the means, with the digits that both times' intervals earn, unless the device waits:
-    then one process's luck, or the difference between processes, is in it. None where a difference
-    is below `least_ms`, the device's own time, which no optimizer is.
+    Else of the means, with the digits that both times' intervals earn. None where the device waits
+    in either, as the host's time is then in it, or where a difference is below `least_ms`, the
+    device's own time, which no optimizer is.
     """
+    if any(times[phase].waits and not times[phase].case.on_cpu for phase in (STEP, BACKWARD)):
+        return None
     if each := _of_each(timed[STEP], timed[BACKWARD]):
         return spread(each) if min(one.number for one in each) >= least_ms else None
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
     plain, of_run = difference(step, before, "of the means"), spread_of_run(tables)
     long, short = (plain_time(tables, times[phase], of_run) for phase in (STEP, BACKWARD))
-    waits = times[STEP].waits or times[BACKWARD].waits
-    if plain is None or long is None or short is None or waits or plain.number < least_ms:
+    if plain is None or long is None or short is None or plain.number < least_ms:
         return None
     least, most = difference(long.low, short.high), difference(long.high, short.low)
     return Rounded(plain, least, most)

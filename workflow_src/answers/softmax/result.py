@@ -342,5 +342,5 @@ def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, .
     }
     return (
         OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),
-        OpeningRow("the same in FLOPs", said),
+        OpeningRow("in FLOPs", said),
     )
