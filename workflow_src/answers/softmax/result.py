@@ -342,5 +342,5 @@ def opening(columns: Mapping[str, Sequence[SoftmaxCase]]) -> tuple[OpeningRow, .
     }
     return (
         OpeningRow("(e) softmax / (QK^T + AV): time", {n: times.get(n) for n in columns}),
-        OpeningRow("in FLOPs", said),
+        OpeningRow("their FLOPs", said),
     )
