@@ -42,7 +42,8 @@ REMEDIES = (
     *("sdpa", "fused", "graph", "bf16", "bf16+graph", "bf16+sdpa+fused"),
     *("bf16+sdpa+fused+graph", "compile"),
 )
-"""What is tried; bf16 is left out where the case is in it. Compiling takes longest: it is last."""
+"""What is tried; bf16 is left out where the case is in it. What compiles takes longest: it is last.
+"""
 
 PLAN = Path(__file__).parents[1] / "examples/h200/plan.csv"
 SIZE_COLUMNS = ("d_model", "d_ff", "layers", "heads")
@@ -224,11 +225,11 @@ def measure_variant(point: Point, remedies: str, stay: bool, path: Path) -> None
             append(path, named | row_of(samples))
 
 
-def tried(point: Point) -> list[str]:
-    """The remedies that change a case and that its device can run."""
+def tried(point: Point, chosen: Sequence[str]) -> list[str]:
+    """Those of the chosen remedies that change a case and that its device can run."""
     case = case_at(point)
     found = []
-    for remedies in REMEDIES:
+    for remedies in chosen:
         given = [each for each in remedies.split("+") if each != case.precision]
         if not given:
             continue
@@ -238,12 +239,14 @@ def tried(point: Point) -> list[str]:
     return found
 
 
-def run(cases: Sequence[str], device: str, folder: Path, budget: Budget, compiles: bool) -> None:
+def run(
+    cases: Sequence[str], device: str, folder: Path, budget: Budget, chosen: Sequence[str]
+) -> None:
     """All plain models and cheap remedies, case by case; then what compiles."""
     path = folder / "measured.csv"
     folder.mkdir(parents=True, exist_ok=True)
     total = torch.cuda.get_device_properties(0).total_memory / MIB if device == "cuda" else 1e9
-    later: list[tuple[Point, bool]] = []
+    later: list[tuple[Point, str]] = []
     for case in cases:
         if budget.spent:
             break
@@ -255,13 +258,14 @@ def run(cases: Sequence[str], device: str, folder: Path, budget: Budget, compile
             print(f"{case}: {' '.join(str(error).split())[:200]}", flush=True)
             free(device)
             continue
-        later.append((point, stay))
-        for remedies in tried(point):
-            if not budget.spent and "compile" not in remedies:
+        for remedies in tried(point, chosen):
+            if "compile" in remedies:
+                later.append((point, remedies))
+            elif not budget.spent:
                 measure_variant(point, remedies, stay, path)
-    for point, _ in later if compiles else []:
-        if not budget.spent and "compile" in tried(point):
-            measure_variant(point, "compile", True, path)
+    for point, remedies in later:
+        if not budget.spent:
+            measure_variant(point, remedies, True, path)
     print("ended within its time" if not budget.spent else "stopped: its time was over")
 
 
@@ -272,10 +276,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=float, default=330, help="after these nothing begins")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--remedies", nargs="+", default=REMEDIES, help="joined by +, in order")
     given = parser.parse_args()
     budget = Budget(time.monotonic() + given.seconds)
-    run(given.cases, given.device, given.output, budget, not given.no_compile)
+    run(given.cases, given.device, given.output, budget, given.remedies)
 
 
 if __name__ == "__main__":
