@@ -25,7 +25,7 @@ def test_speedups_are_over_each_full_precision() -> None:
     assert printed(rows.speedups) == [["s", "2.2 x", "0.75 x", "95 %"]]
     assert [pair.against for pair in rows.gained] == ["fp32"]
     assert [pair.against for pair in rows.lost] == ["tf32"]
-    assert Printer()(rows.gains) == "fp32: 1 of 1, tf32: 0 of 1"
+    assert Printer()(rows.gains) == "than fp32 in 1 of 1, than tf32 in 0 of 1"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,9 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
         timed("bf16", 5.0, **waits),
     )
     assert printed(rows.speedups)[1][2:3] == ["0.60 x °"]
-    assert not rows.lost and "slower: 0. Elsewhere, undecided: 1." in headline(rows).text(Printer())
+    said = headline(rows).text(Printer())
+    assert not rows.lost and "slower in 0. Undecided, as the device isn't known" in said
+    assert said.endswith("to work for 90 %: 1.")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
 def test_the_best_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = timed("fp32", 8.0, measurement=phase), timed("bf16", 4.0, measurement=phase)
     assert headline(found(*rows)).text(Printer()) == (
-        "Where the device works for 90 % of the step, bf16 autocast is faster than full precision "
-        "in fp32: 1 of 1 comparisons (one process each), at best "
-        f"2.0 x (s, {name}, over fp32); slower: 0. Elsewhere, undecided: 0."
+        "bf16 autocast is faster than fp32 in 1 of 1 (one process each), at best "
+        f"2.0 x (s, {name}, over fp32), slower in 0. Undecided, as the device isn't known to work "
+        "for 90 %: 0."
     )

@@ -85,13 +85,13 @@ def _mark(pair: Pair) -> str:
 
 
 def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
-    """How many comparisons gain of how many, by full precision: "fp32: 10 of 10, tf32: 6 of 10"."""
+    """How many comparisons gain of how many, by full precision: "than fp32 in 6 of 10"."""
     cells = []
     for against in dict.fromkeys(pair.against for pair in models):
         gain, every = (
             [pair.speedup for pair in mine if pair.against == against] for mine in (gained, models)
         )
-        cells.append(Joined((f"{against}:", out_of(gain, every)), by=" "))
+        cells.append(Joined((f"than {against} in", out_of(gain, every)), by=" "))
     return Joined(tuple(cells), by=", ")
 
 
@@ -165,13 +165,12 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     GAINS = (
-        "Where the device works for 90 % of the step, bf16 autocast is faster than full precision "
-        "in {gains} comparisons (one process each), at best {best} ({where}); slower: {lost}. "
-        "Elsewhere, undecided: {undecided}."
+        "bf16 autocast is faster {gains} (one process each), at best {best} ({where}), slower in "
+        "{lost}. Undecided, as the device isn't known to work for 90 %: {undecided}."
     )
     NO_GAIN = (
-        "bf16 autocast saves no time where the device works for 90 % of the step: at best it is "
-        "{best} as fast as full precision ({where}). Elsewhere, undecided: {undecided}."
+        "bf16 autocast saves no time: at best it is {best} as fast as full precision ({where}). "
+        "Undecided, as the device isn't known to work for 90 %: {undecided}."
     )
     WAITS = (
         "That can't be told: in no step under bf16 autocast is the device known to work for 90 % "
