@@ -27,7 +27,7 @@ LEGEND = {
     "rest": "*rest*: plain time, idle time too, but for matrix products.",
     PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "
     "was measured (how: appendix).",
-    ALONE: f"*{ALONE}*: a time of one process, its interval as wide as other cases'.",
+    ALONE: f"*{ALONE}*: a time of one process; if measured, its interval is as wide as others'.",
     CAPPED: f"*{CAPPED}*: the clock of its plain steps was limited.",
 }
 """Sentences by what stands in the cells that they are about."""
