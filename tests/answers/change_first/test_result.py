@@ -217,7 +217,7 @@ def test_each_remedy_alone_and_the_best_of_all_show_how_far_predictions_were_off
     assert list(alone.columns) == ["training step", "fp32", "predicted / measured"]
     assert [row_of(row) for row in alone.to_numpy()] == [
         ["sdpa", "≈ 10 % (n = 1)", "not measured"],
-        ["graph", "10 %", "1.0 x (0.90 x to 1.1 x), n = 2"],
+        ["graph", "10 %", "1.0 (0.90 to 1.1), n = 2"],
         ["best, combinations included", "≈ 60 % (n = 1)", "not measured"],
     ]
 

@@ -20,10 +20,8 @@ LEGEND = {
     "sdpa": "*sdpa*: torch's fused attention.",
     "foreach": "*foreach*: torch's AdamW.",
     "fused": "*fused*: torch's AdamW, fused.",
-    "compile": "*compile*: torch.compile.",
     "graph": "*graph*: one CUDA graph, of fixed shapes.",
-    "train": "A graph of AdamW written out takes a time, but is *no training*; one of torch's "
-    "AdamW trains.",
+    "train": "A graph of AdamW written out is *no training*; one of torch's AdamW trains.",
     "rest": "*rest*: plain time, idle time too, but for matrix products.",
     PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "
     "was measured (how: appendix).",

@@ -75,7 +75,7 @@ def _near(every: Sequence[Saving]) -> Cell:
     if not any(each.measured for each in every):
         return "not measured"
     both = _ratios(every)
-    near = _ratios(every, "times" if len(both) <= FEW_RATIOS else "hundredths")
+    near = _ratios(every, "two digits" if len(both) <= FEW_RATIOS else "hundredths")
     return Joined((spread(near), count(both, "cases with both")), ", n = ") if both else None
 
 
