@@ -36,6 +36,7 @@ LEVERS = "studies/levers"
 _COLUMNS = """case variant remedies batches phase status median_ms fastest_process_ms
 slowest_process_ms processes error_state gradients_error"""
 LEVERS_COLUMNS = frozenset(_COLUMNS.split())
+NOTHING_TIMED = pd.DataFrame(columns=sorted(LEVERS_COLUMNS))
 TIMED = ("median_ms", "fastest_process_ms", "slowest_process_ms")
 PREDICTED = ("predicted_ms", "predicted_low", "predicted_high")
 PLAIN = "plain"
@@ -140,18 +141,19 @@ def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
 
 
 def _studied_elsewhere(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
-    """The study's graphs of cases that differ in remedies alone, of this case's plain time.
+    """The study's graphs of cases in a better precision, otherwise this one, of its plain time.
 
     As with replays, no host slows a graph down; one that leaves the optimizer to the host is none.
     """
-    case, phase = times.case, times.phase
+    phase = times.phase
     for other in run.tables.cases:
-        more = remedies_of(other, case, phase)
-        for names, variant, time in _variants(_rows_of_study(run.tables, other, phase), phase):
+        more = remedies_of(other, times.case, phase)
+        same = more and set(more) <= set(PRECISIONS)
+        rows = _rows_of_study(run.tables, other, phase) if same else NOTHING_TIMED
+        for names, variant, time in _variants(rows, phase):
             known = Known(True, min(times.processes, _processes(variant)), times.power_limited)
-            found = saving([*more, *names], plain, time, known)
-            whole = found and told_to_train(found, other.optimizer, phase).trains
-            if found and whole and more and GRAPH in names:
+            found = saving([*more, *names], plain, time, known) if GRAPH in names else None
+            if found and told_to_train(found, other.optimizer, phase).trains:
                 yield found
 
 
@@ -163,7 +165,7 @@ def _rows_of_study(tables: Tables, case: CaseKey, phase: str) -> pd.DataFrame:
     """
     table = tables[LEVERS] if LEVERS in tables.frames else pd.DataFrame()
     if not set(table) >= LEVERS_COLUMNS:
-        return pd.DataFrame(columns=sorted(LEVERS_COLUMNS))
+        return NOTHING_TIMED
     here = (table["case"] == case.case) & (table["phase"] == phase)
     broken = (table["error_state"] == "ok") & table["gradients_error"].isna()
     return table[here & (table["status"] == "ok") & ~broken & ~(table["batches"] > 1)]
