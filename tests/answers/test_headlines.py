@@ -9,7 +9,7 @@ import pytest
 
 from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
-from workflow_src.answers.change_first.result import Best, Counts
+from workflow_src.answers.change_first.result import Chosen, Counts
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.softmax.result import SoftmaxCase
 from workflow_src.answers.tables import CaseKey
@@ -59,8 +59,8 @@ def first(cases: Mapping[str, int], undecided: int = 0, none: int = 0) -> Mappin
     ranked = {name: Among(Value(number, "count", ()), every) for name, number in cases.items()}
     lost = {name: Value(n, "count", ()) for name, n in (("undecided", undecided), ("none", none))}
     saved, one = Value(0.25, "share", ()), Value(1, "count", ())
-    best = Best(saved, tried=one, narrowed=one)
-    counts = Counts(every, ranked, ranked, alone=one, saved=saved, best=best, **lost)
+    chosen = Chosen(saved, measured=one, alone=one, narrowed=one)
+    counts = Counts(every, ranked, ranked, decided=chosen, top=chosen, best=chosen, **lost)
     return {"counts": counts}
 
 

@@ -218,7 +218,7 @@ def test_the_phase_that_changed_most_is_named_with_its_kernel(tmp_path: Path) ->
 def test_environments_that_differ_are_listed(tmp_path: Path) -> None:
     a = run(tmp_path / "a", Sample(environment={"torch": "2.11.0"} | host(3.0)))
     b = run(tmp_path / "b", Sample(environment=host(9.0)))
-    assert [(each.what, each.a, each.b) for each in compared(a, b).environments] == [
+    assert [(each.what, each.a, each.b) for each in compared(a, b).common.environments] == [
         ("torch", "2.11.0", "2.13.0"),
         ("a launch on the host", "3.00 us", "9.00 us"),
     ]
@@ -244,8 +244,8 @@ def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
         about = [Sample(context=128 + n, environment=each) for n, each in enumerate(known)]
         run(tmp_path / name, *about)
     found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.same_host == same
-    told = [(each.what, each.a, each.b) for each in found.environments]
+    assert found.common.same_host == same
+    told = [(each.what, each.a, each.b) for each in found.common.environments]
     assert told == (
         [("host", a_hosts[0], b_hosts[0])] if same == "no" and len(a_hosts) == 1 else told
     )
@@ -295,7 +295,7 @@ def test_the_terms_of_the_ledger_add_up_to_the_change_of_the_step(
 ) -> None:
     a = with_ledger(run(tmp_path / "a", Sample()), [12_000_000, 12_000_100], 10_000_000)
     b = with_ledger(run(tmp_path / "b", Sample()), [15_000_000, 14_000_001], 11_000_000, causes)
-    (row,) = step_changes(read_run(a), read_run(b), compared(a, b).cases)
+    (row,) = step_changes(read_run(a), read_run(b), compared(a, b).common.cases)
     assert row.change_ms == pytest.approx(2.4999505)
     assert sum(row.parts_ms.values()) == pytest.approx(row.change_ms, abs=1e-9)
     names = {"idle launch", "idle tail"} if causes else {"idle"}
@@ -317,7 +317,7 @@ def test_one_name_for_two_models_is_not_compared(tmp_path: Path) -> None:
         row = Sample().front | {"d_model": width, "warmup_steps": 5, "steps": 10}
         pd.DataFrame([row | {"capture_steps": 3}]).to_csv(folder / "plan.csv", index=False)
     found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.other_work == {"small-ctx128-fp32": "d_model is 128 in A and 256 in B"}
+    assert found.common.other_work == {"small-ctx128-fp32": "d_model is 128 in A and 256 in B"}
     assert headline(found).verdict is OfRuns.NOTHING and status(found) == 3
 
 

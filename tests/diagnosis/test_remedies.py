@@ -130,6 +130,35 @@ def test_differences_of_an_interval_are_added_as_the_root_of_squares() -> None:
     assert found == Span(25.0, 30.0, 35.0)
 
 
+@pytest.mark.parametrize(
+    ("remedies", "recorded_ms", "least_ms"),
+    [
+        pytest.param(["sdpa"], 50.0, 40.0, id="as fp32's fastest"),
+        pytest.param(["sdpa"], 30.0, 30.0, id="recorded faster than that"),
+        pytest.param(["bf16", "sdpa"], 50.0, 4.0, id="as bf16's fastest"),
+    ],
+)
+def test_no_interval_begins_below_what_products_take_at_the_fastest_rate(
+    remedies: list[str], recorded_ms: float, least_ms: float
+) -> None:
+    """2 TFLOP at 50 and 500 TFLOP/s; attention's products don't count.
+
+    What is left is less than 180 ms, which are 9 % of softmax's 2 s that go.
+    """
+    sizes = "10000 x 10000; 10000 x 10000"
+    head = ("forward/head", "gemm", "aten::mm", "", sizes, 1, recorded_ms)
+    softmax = ("forward/attention/softmax", "elementwise", "aten::exp", "", "8 x 64 x 64", 4, 2e3)
+    step = plain("forward", [CORE[0], softmax, CORE[2], head], 2_004.1 + recorded_ms, 1.0)
+    low, usual, _ = step.predicted(remedies).time_ms
+    assert low == pytest.approx(least_ms) and usual < 100
+
+
+def test_a_product_of_the_run_that_is_faster_than_the_ceiling_is_the_fastest() -> None:
+    own = pd.DataFrame({"precision": ["fp32", "bf16"], "flops_per_ms": [60 * TFLOPS, TFLOPS]})
+    rates = replace(RATES, products=own)
+    assert [rates.fastest(name) / TFLOPS for name in ("fp32", "bf16")] == [60, 500]
+
+
 def test_sizes_of_products_are_read_from_shapes() -> None:
     assert product_sizes("512 x 768; 768 x 3072") == (512, 3072, 768, 1)
     assert product_sizes("3072; 512 x 768; 768 x 3072") == (512, 3072, 768, 1)

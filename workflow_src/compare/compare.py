@@ -49,9 +49,9 @@ def as_dict(result: Comparison) -> dict[str, object]:
         "status": status_of(said.verdict),
         "verdict": str(said.text(Printer())),
         "processes_needed": result.processes_needed,
-        "same_host": result.same_host,
-        "environments": [_flat(each) for each in result.environments],
-        "other_work": result.other_work,
+        "same_host": result.common.same_host,
+        "environments": [_flat(each) for each in result.common.environments],
+        "other_work": result.common.other_work,
         "phases": _phase_rows(result.phases),
         "absent": [_flat(each) for each in result.absent],
     }

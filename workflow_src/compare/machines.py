@@ -12,6 +12,7 @@ from workflow_src.answers.doubts import OF_THE_DEVICE, OF_THE_HOST, recorded_war
 from workflow_src.answers.tables import CaseKey
 from workflow_src.common.case import VARIED
 from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
+from workflow_src.common.errors import StageError
 from workflow_src.common.thresholds import SLOWER_HOST
 from workflow_src.compare.runs import Run
 
@@ -48,6 +49,50 @@ class Difference:
     what: str
     a: str
     b: str
+
+
+@dataclass(frozen=True)
+class InCommon:
+    """What two runs have in common, and in what they differ besides times.
+
+    cases: those that are compared; only_a, only_b: how many one of the runs has alone; other_work:
+    cases whose name stands for two things, with how these differ.
+    """
+
+    cases: tuple[CaseKey, ...]
+    only_a: int
+    only_b: int
+    same_host: SameHost
+    environments: tuple[Difference, ...]
+    other_work: dict[str, str]
+
+    @property
+    def environments_table(self) -> pd.DataFrame:
+        """What differs in the environments."""
+        lines = [(each.what, each.a, each.b) for each in self.environments]
+        return pd.DataFrame(lines, columns=["", "A", "B"], dtype="object")
+
+    @property
+    def other_work_table(self) -> pd.DataFrame:
+        """Cases that are not compared, because one name stands for two things."""
+        return pd.DataFrame(list(self.other_work.items()), columns=["case", "how they differ"])
+
+
+def in_common(a: Run, b: Run) -> InCommon:
+    """What two runs have in common. Raises StageError if they have no case in common."""
+    ours, theirs = ({case.case: case for case in run.tables.cases} for run in (a, b))
+    named = [case for name, case in ours.items() if name in theirs]
+    if not named:
+        raise StageError(f"{a.name} and {b.name} have no case in common; compare runs of one suite")
+    others = other_work(a, b, named)
+    return InCommon(
+        cases=tuple(case for case in named if case.case not in others),
+        only_a=len(ours) - len(named),
+        only_b=len(theirs) - len(named),
+        same_host=same_host(a, b, named),
+        environments=differences(a, b, named),
+        other_work=others,
+    )
 
 
 def device_disturbed(run: Run, case: CaseKey) -> bool:

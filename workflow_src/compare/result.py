@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.answers.tables import CaseKey
 from workflow_src.common import words
-from workflow_src.common.errors import StageError
 from workflow_src.compare.change import OF_PHASES, Change, PhaseChange, Verdict, Why
-from workflow_src.compare.machines import Difference, SameHost, differences, other_work, same_host
+from workflow_src.compare.machines import InCommon, in_common
 from workflow_src.compare.phases import Absent, not_in_both, on_cpu, phase_changes
 from workflow_src.compare.plain import fewest_processes
 from workflow_src.compare.resampling import geometric_mean
@@ -29,12 +27,7 @@ class Comparison:
     a: str
     b: str
     threshold: float
-    cases: tuple[CaseKey, ...]
-    only_a: int
-    only_b: int
-    same_host: SameHost
-    environments: tuple[Difference, ...]
-    other_work: dict[str, str]
+    common: InCommon
     phases: tuple[PhaseChange, ...]
     absent: tuple[Absent, ...]
     kernels: tuple[KernelChange, ...]
@@ -54,17 +47,6 @@ class Comparison:
         """The processes that a verdict on plain times takes; None where more of them don't help."""
         few = [each for each in self.phases if each.plain and each.plain.why in TOO_FEW]
         return fewest_processes(len(self.phases)) if few else None
-
-    @property
-    def environments_table(self) -> pd.DataFrame:
-        """What differs in the environments."""
-        lines = [(each.what, each.a, each.b) for each in self.environments]
-        return pd.DataFrame(lines, columns=["", "A", "B"], dtype="object")
-
-    @property
-    def other_work_table(self) -> pd.DataFrame:
-        """Cases that are not compared, because one name stands for two things."""
-        return pd.DataFrame(list(self.other_work.items()), columns=["case", "how they differ"])
 
     @property
     def absent_table(self) -> pd.DataFrame:
@@ -151,24 +133,15 @@ class Comparison:
 
 def compare(a: Run, b: Run, threshold: float) -> Comparison:
     """Compare two runs. Raises StageError if they have no case in common."""
-    ours, theirs = ({case.case: case for case in run.tables.cases} for run in (a, b))
-    named = [case for name, case in ours.items() if name in theirs]
-    if not named:
-        raise StageError(f"{a.name} and {b.name} have no case in common; compare runs of one suite")
-    others = other_work(a, b, named)
-    cases = [case for case in named if case.case not in others]
+    common = in_common(a, b)
+    cases = common.cases
     # Operators and kernels have nothing in common, nor do their times.
     alike = [case for case in cases if on_cpu(a, case) == on_cpu(b, case)]
     return Comparison(
         a=a.name,
         b=b.name,
         threshold=threshold,
-        cases=tuple(cases),
-        only_a=len(ours) - len(named),
-        only_b=len(theirs) - len(named),
-        same_host=same_host(a, b, named),
-        environments=differences(a, b, named),
-        other_work=others,
+        common=common,
         phases=phase_changes(a, b, cases, threshold),
         absent=not_in_both(a, b, cases),
         kernels=kernel_changes(a, b, alike),

@@ -82,7 +82,7 @@ FORMATS: Mapping[str, Callable[[float], str]] = {
     "count": whole,
     "bytes": whole,
     "flops": lambda flops: f"{flops:.3g}",
-    "std_ms": two_digits,
+    **dict.fromkeys(("std_ms", "two digits"), two_digits),
     "error": lambda error: f"{error:.2g}",
     **dict.fromkeys(("", "ms", "us", "s", "GiB", "MiB", "GB/s", "TFLOP/s", "MHz", "W"), number),
     "precise": precise,

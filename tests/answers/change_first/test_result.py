@@ -13,6 +13,7 @@ from workflow_src.answers.change_first.headline import Verdict, headline
 from workflow_src.answers.change_first.result import result
 from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
+from workflow_src.paper.show import Printer
 
 
 @pytest.fixture
@@ -145,6 +146,30 @@ def test_the_study_levers_gives_times_beside_its_own_plain_time_where_its_number
     assert known(of(tables, "forward")) == {}, "no optimizer is part of a forward pass"
 
 
+def test_a_graph_of_the_study_is_the_same_program_from_whatever_precision_it_is_reached(
+    read,
+) -> None:
+    """Of fp32's own 50 ms; without a graph, or with one that leaves AdamW to the host, it isn't."""
+    bf16 = train(40.0, precision="bf16")
+    rows = [
+        lever("plain", "", 100.0),
+        lever("sdpa", "sdpa", 70.0),
+        lever("graph", "graph", 30.0),
+        lever("then_graph", "fused+graph", 20.0),
+    ]
+    study = pd.DataFrame(rows).assign(case=bf16.case)
+    guessed = predictions(Sample(), ("bf16+fused+graph", 22.0, 15.0, 25.0))
+    tables = read(Sample(), bf16, studies_levers=study, remedies=guessed)
+    found = of(tables, "train_step")
+    assert list(known(found)) == ["bf16", "bf16+fused+graph"]
+    both = found.savings[1]
+    assert (both.time.middle.number, both.time.low.number, both.time.high.number) == (20, 18, 22)
+    assert both.share.middle.number == pytest.approx(0.6) and not both.known.studied
+    together = result(tables).matrices[1].iloc[0, 1]
+    assert printed(together) == "54 %\N{EN DASH}67 %¹", "22 of 47.5 ms to 18 of 55 ms"
+    assert list(known(of(tables, "train_step", place=1))) == ["sdpa", "graph", "fused+graph"]
+
+
 def test_a_measured_time_stands_before_what_was_predicted_of_it(read) -> None:
     sample = Sample(replayed_ms={"train_step": 40.0})
     guessed = predictions(sample, ("graph", 35.0, 30.0, 39.0), ("fused", 45.0, 44.0, 46.0))
@@ -175,6 +200,48 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     assert said.verdict is Verdict.UNDECIDED
     (row,) = made.opening
     assert printed(row.cells["fp32"]) == "1 of 1; ≈ 40 %"
+    assert row.label == "(f) first change undecided; best saves (≈: predicted)"
+
+
+def test_each_remedy_alone_and_the_best_of_all_show_how_far_predictions_were_off(read) -> None:
+    """Graphs of 40 and 50 ms were predicted at 36 and 55; the best was never measured."""
+    cases = [Sample(replayed_ms={"train_step": 40.0}, optimizer="fused")]
+    cases += [Sample(context=256, replayed_ms={"train_step": 50.0}, optimizer="fused")]
+    rows = [
+        ("graph", 36.0, 30.0, 39.0),
+        ("sdpa", 45.0, 44.0, 46.0),
+        ("sdpa+graph", 20.0, 19.0, 21.0),
+    ]
+    both = [predictions(cases[0], *rows), predictions(cases[1], ("graph", 55.0, 50.0, 70.0))]
+    alone = result(read(*cases, remedies=pd.concat(both))).tables["alone"]
+    assert list(alone.columns) == ["training step", "fp32", "predicted / measured"]
+    assert [row_of(row) for row in alone.to_numpy()] == [
+        ["sdpa", "≈ 10 % (n = 1)", "not measured"],
+        ["graph", "10 %", "1.0 (0.90 to 1.1), n = 2"],
+        ["best, combinations included", "≈ 60 % (n = 1)", "not measured"],
+    ]
+
+
+def test_a_mark_is_explained_only_where_a_cell_has_it(read) -> None:
+    """Only graphs are known, of one process."""
+    made = result(read(Sample(replayed_ms={"train_step": 40.0}, optimizer="fused")))
+    assert [sentence.split("*")[1] for sentence in made.legend] == ["graph", "¹"]
+    sure = result(read(Sample(replayed_ms={"train_step": 40.0})))
+    assert [sentence.split("*")[1] for sentence in sure.legend] == ["graph", "no training"]
+
+
+def test_the_headline_counts_only_what_there_is(read) -> None:
+    rows = [("compile", 40.0, 38.0, 42.0), ("sdpa", 43.0, 41.0, 45.0)]
+    unsure, first = Sample(), Sample(context=256)
+    made = (
+        predictions(unsure, *rows),
+        predictions(first, *rows[:1]),
+        predictions(Sample(context=512)),
+    )
+    said = headline(result(read(unsure, first, remedies=pd.concat(made))))
+    text = str(said.text(Printer()))
+    assert said.verdict is Verdict.DEPENDS
+    assert "is undecided in 1, compile (predicted) in 1 of 2 cases (by one process: 1)." in text
 
 
 def test_of_many_undecided_remedies_three_are_named(read) -> None:

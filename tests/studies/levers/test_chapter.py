@@ -40,9 +40,9 @@ def test_a_case_says_what_pays_and_how_well_it_was_predicted() -> None:
         "width of intervals": "20 %",
         "device time off by": "5.0 %",
     }
-    assert (found.inside.number, found.judged.number) == (2, 3)
-    assert found.width.number == pytest.approx(0.2)
-    assert found.inside.sources[0].numbers == (3, 4)
+    assert (found.scored.inside.number, found.scored.judged.number) == (2, 3)
+    assert found.scored.width.number == pytest.approx(0.2)
+    assert found.scored.inside.sources[0].numbers == (3, 4)
 
 
 def test_a_saving_that_is_not_shown_is_marked_beside_its_prediction() -> None:
@@ -99,7 +99,7 @@ def test_a_real_run_is_read(tmp_path: pytest.TempPathFactory) -> None:
     found = levers.result(table_of(table.to_dict("records")), NO_CEILINGS)
     assert cells(found.by_case, "case") == ["tiny-ctx8-fp32"]
     # On a CPU nothing is predicted, and each variant says why.
-    assert found.judged.number == 0 and found.expected.empty
+    assert found.scored.judged.number == 0 and found.expected.empty
     assert set(cells(found.unpredicted, "not predicted")) == {"a CPU has no launches to replay"}
     assert set(cells(found.missing, "state")) == {"not supported"}
     assert isinstance(found.phases, pd.DataFrame) and len(found.phases) == 10

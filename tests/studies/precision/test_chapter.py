@@ -23,9 +23,9 @@ def found(*rows: dict[str, object]) -> Precision:
 def test_speedups_are_over_each_full_precision() -> None:
     rows = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
     assert printed(rows.speedups) == [["s", "2.2 x", "0.75 x", "95 %"]]
-    assert [pair.against for pair in rows.gained] == ["fp32"]
-    assert [pair.against for pair in rows.lost] == ["tf32"]
-    assert Printer()(rows.gains) == "fp32: 1 of 1, tf32: 0 of 1"
+    assert [pair.against for pair in rows.compared.gained] == ["fp32"]
+    assert [pair.against for pair in rows.compared.lost] == ["tf32"]
+    assert Printer()(rows.compared.gains) == "than fp32 in 1 of 1, than tf32 in 0 of 1"
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ def test_speedups_are_over_each_full_precision() -> None:
 )
 def test_a_difference_of_two_percent_is_none(ms: float, gained: int, lost: int) -> None:
     rows = found(timed("fp32", ms), timed("bf16", 100.0))
-    assert (len(rows.gained), len(rows.lost)) == (gained, lost)
+    assert (len(rows.compared.gained), len(rows.compared.lost)) == (gained, lost)
 
 
 def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     """As in small's forward + backward on the H200s: 56.5 against 51.5 to 57.5 ms."""
     ends = {"p20_ms": 51.5, "p80_ms": 57.5}
     rows = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
-    assert [pair.against for pair in rows.gained] == ["tf32"] and not rows.lost
+    assert [pair.against for pair in rows.compared.gained] == ["tf32"] and not rows.compared.lost
     assert printed(rows.speedups)[0][1:3] == ["1.0 x (=)", "1.1 x"]
 
 
@@ -53,7 +53,7 @@ def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
         timed("fp32", None, status="oom", reason="full"),
         timed("bf16", 1.0),
     )
-    assert rows.best is None and rows.speedups.empty
+    assert rows.compared.best is None and rows.speedups.empty
     assert [row[-2:] for row in printed(rows.times)][:2] == [["3.0 x", "95 %"], [DASH, "95 %"]]
     assert printed(rows.unmeasured) == [["s, forward, fp32", "OOM", "full", "1"]]
 
@@ -98,7 +98,9 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
         timed("bf16", 5.0, **waits),
     )
     assert printed(rows.speedups)[1][2:3] == ["0.60 x °"]
-    assert not rows.lost and "slower: 0. Elsewhere, undecided: 1." in headline(rows).text(Printer())
+    said = headline(rows).text(Printer())
+    assert not rows.compared.lost and "slower in 0. Undecided, as the device isn't known" in said
+    assert said.endswith("to work for 90 %: 1.")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
 def test_the_best_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = timed("fp32", 8.0, measurement=phase), timed("bf16", 4.0, measurement=phase)
     assert headline(found(*rows)).text(Printer()) == (
-        "Where the device works for 90 % of the step, bf16 autocast is faster than full precision "
-        "in fp32: 1 of 1 comparisons (one process each), at best "
-        f"2.0 x (s, {name}, over fp32); slower: 0. Elsewhere, undecided: 0."
+        "bf16 autocast is faster than fp32 in 1 of 1 (one process each), at best "
+        f"2.0 x (s, {name}, over fp32), slower in 0. Undecided, as the device isn't known to work "
+        "for 90 %: 0."
     )

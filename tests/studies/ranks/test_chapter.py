@@ -84,5 +84,5 @@ def test_a_case_that_waits_for_launches_is_left_out() -> None:
     waits: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0}
     rows = [ALONE, NAIVE, way("alone", 100.0, **waits), way("fsdp", 300.0, **waits)]
     said = verdict_of("ranks", rows)[1]
-    assert "steps take 1.12 x as long as without communication" in said
+    assert "a training step of 2.7B fp32 takes 1.12 x as long as without communication" in said
     assert "all-reduce per parameter, after backward" in said and "FSDP2" not in said

@@ -27,8 +27,8 @@ AT_MOST = 3
 
 
 def told(saving: Saving) -> str:
-    """Its remedies, with the sign of predictions where it is one."""
-    return saving.name if saving.measured else f"{PREDICTED} {saving.name}"
+    """Its remedies, and whether what they save is predicted."""
+    return saving.name if saving.measured else f"{saving.name} (predicted)"
 
 
 def signed(saving: Saving, cell: Cell) -> Cell:

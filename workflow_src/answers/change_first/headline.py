@@ -8,25 +8,24 @@ from workflow_src.common.words import in_words
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined
 
+BEST = (
+    "The best, combinations included, saves {best} (median; measured: {tried}, else predicted; "
+    "another precision: {narrowed})."
+)
+
 
 class Verdict(StrEnum):
     """The verdicts of (f), each with its sentence."""
 
     FIRST = (
-        "In the {phase}, {remedy} comes first in {first} cases and saves {saved} there (of one "
-        "process: {alone}). The best combinations save {best} (medians; measured: {tried}; "
-        "another precision: {narrowed})."
+        "In the {phase}, {remedy} comes first in {first} cases and saves {saved} (median; "
+        "measured: {measured}, by one process: {lone}). " + BEST
     )
     DEPENDS = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases, "
-        "nothing in {none}. Else it is {counts} (≈: predicted; of one process: {alone}). The best "
-        "combinations save {best} (median; measured: {tried}; another precision: {narrowed})."
+        "In the {phase}, what comes first is {counts} of {cases} cases (by one process: {alone}). "
+        + BEST
     )
-    UNDECIDED = (
-        "In the {phase}, what comes first is undecided in {undecided} of {cases} cases, "
-        "nothing in {none}. The best combinations save {best} (median; measured: {tried}; another "
-        "precision: {narrowed})."
-    )
+    UNDECIDED = "In the {phase}, what comes first is {counts} of {cases} cases. " + BEST
     NOTHING = (
         "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "
         "its interval and leaves training as it is."
@@ -42,19 +41,21 @@ def headline(result: ChangeFirst) -> Headline:
     """The verdict on a result, with its numbers."""
     counts, top = result.counts, next(iter(result.counts.first), "")
     verdict = _verdict(result)
-    said = (Joined((name, among.holds), " in ") for name, among in counts.said.items())
+    decided = {name: among.holds for name, among in counts.said.items()}
+    every = {"undecided": counts.undecided} | decided | {"nothing": counts.none}
+    said = (Joined((name, number), " in ") for name, number in every.items() if number.number)
     slots: dict[str, Cell] = {
         "phase": result.phase,
         "cases": counts.cases,
         "remedy": in_words(top),
         "first": counts.first[top].cell if top else None,
-        "saved": counts.saved,
+        "saved": counts.top.saved,
+        "measured": counts.top.measured,
+        "lone": counts.top.alone,
         "counts": Joined(tuple(said), ", "),
-        "undecided": counts.undecided,
-        "none": counts.none,
-        "alone": counts.alone,
+        "alone": counts.decided.alone,
         "best": counts.best.saved,
-        "tried": counts.best.tried,
+        "tried": counts.best.measured,
         "narrowed": counts.best.narrowed,
     }
     return Headline(verdict, verdict.value, slots)

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from workflow_src.answers.change_first.saving import Known, Saving, saving, touching
+from workflow_src.answers.change_first.saving import (
+    Known,
+    Saving,
+    saving,
+    told_to_train,
+    touching,
+)
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.intervals import (
     Interval,
@@ -30,6 +36,7 @@ LEVERS = "studies/levers"
 _COLUMNS = """case variant remedies batches phase status median_ms fastest_process_ms
 slowest_process_ms processes error_state gradients_error"""
 LEVERS_COLUMNS = frozenset(_COLUMNS.split())
+NOTHING_TIMED = pd.DataFrame(columns=sorted(LEVERS_COLUMNS))
 TIMED = ("median_ms", "fastest_process_ms", "slowest_process_ms")
 PREDICTED = ("predicted_ms", "predicted_low", "predicted_high")
 PLAIN = "plain"
@@ -72,6 +79,7 @@ def measured(run: Run, case: CaseKey, phase: str) -> Iterator[Saving]:
     yield from _studied(run.tables, times)
     yield from _replay(run, times, plain)
     yield from _in_other_cases(run, times, plain)
+    yield from _studied_elsewhere(run, times, plain)
 
 
 def _replay(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
@@ -121,27 +129,61 @@ def remedies_of(other: CaseKey, case: CaseKey, phase: str) -> tuple[str, ...]:
 
 
 def _studied(tables: Tables, times: PhaseTimes) -> Iterator[Saving]:
-    """The study's variants, of its own plain time, which it took in the same minutes.
+    """The study's variants, of its own plain time, which it took in the same minutes."""
+    rows = _rows_of_study(tables, times.case, times.phase)
+    plain = rows[rows["variant"] == PLAIN]
+    own = _interval(plain)
+    for names, variant, time in _variants(rows, times.phase) if own else ():
+        processes = min(_processes(variant), _processes(plain))
+        found = own and saving(names, own, time, Known(True, processes, studied=True))
+        if found:
+            yield replace(found, predicted=_interval(variant, PREDICTED))
+
+
+def _studied_elsewhere(run: Run, times: PhaseTimes, plain: Interval) -> Iterator[Saving]:
+    """The study's graphs of cases in a better precision, otherwise this one, of its plain time.
+
+    As with replays, no host slows a graph down; one that leaves the optimizer to the host is none.
+    """
+    phase = times.phase
+    for other in run.tables.cases:
+        more = remedies_of(other, times.case, phase)
+        same = more and set(more) <= set(PRECISIONS)
+        rows = _rows_of_study(run.tables, other, phase) if same else NOTHING_TIMED
+        for names, variant, time in _variants(rows, phase):
+            known = Known(True, min(times.processes, _processes(variant)), times.power_limited)
+            found = saving([*more, *names], plain, time, known) if GRAPH in names else None
+            if found and told_to_train(found, other.optimizer, phase).trains:
+                yield found
+
+
+def _rows_of_study(tables: Tables, case: CaseKey, phase: str) -> pd.DataFrame:
+    """What the study timed of a phase of a case.
 
     Left out are variants whose gradients aren't finite, and more batches in a step, which save no
     time of the same step.
     """
     table = tables[LEVERS] if LEVERS in tables.frames else pd.DataFrame()
     if not set(table) >= LEVERS_COLUMNS:
-        return
-    here = (table["case"] == times.case.case) & (table["phase"] == times.phase)
+        return NOTHING_TIMED
+    here = (table["case"] == case.case) & (table["phase"] == phase)
     broken = (table["error_state"] == "ok") & table["gradients_error"].isna()
-    rows = table[here & (table["status"] == "ok") & ~broken & ~(table["batches"] > 1)]
-    own = _interval(rows[rows["variant"] == PLAIN])
-    variants = rows[rows["variant"] != PLAIN]
-    for _, variant in variants.groupby("variant", sort=False) if own else ():
-        names = touching(str(variant["remedies"].iloc[0]).split("+"), times.phase)
-        time = _interval(variant) if names else None
-        both = pd.concat([variant, rows[rows["variant"] == PLAIN]])
-        known = Known(True, int(both["processes"].min()), studied=True)
-        found = own and time and saving(names, own, time, known)
-        if found:
-            yield replace(found, predicted=_interval(variant, PREDICTED))
+    return table[here & (table["status"] == "ok") & ~broken & ~(table["batches"] > 1)]
+
+
+def _variants(
+    rows: pd.DataFrame, phase: str
+) -> Iterator[tuple[tuple[str, ...], pd.DataFrame, Interval]]:
+    """The variants of the study that change a phase: their remedies, rows and times."""
+    for _, variant in rows[rows["variant"] != PLAIN].groupby("variant", sort=False):
+        names = touching(str(variant["remedies"].iloc[0]).split("+"), phase)
+        time = _interval(variant)
+        if names and time:
+            yield names, variant, time
+
+
+def _processes(rows: pd.DataFrame) -> int:
+    return int(rows["processes"].min())
 
 
 def _interval(rows: pd.DataFrame, columns: Sequence[str] = TIMED) -> Interval | None:

@@ -1,18 +1,20 @@
 """(f): what each remedy saves, alone and with others, and what comes first in each case."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.answers.among import Among, among
 from workflow_src.answers.answer import OpeningRow
 from workflow_src.answers.change_first import cells
 from workflow_src.answers.change_first.first import First, OfPhase, firsts
+from workflow_src.answers.change_first.legend import legend
 from workflow_src.answers.change_first.predicted import TABLE
 from workflow_src.answers.change_first.saving import Choice, Saving
-from workflow_src.answers.change_first.summary import against_predictions, alone, summary
+from workflow_src.answers.change_first.summary import against_predictions, by_remedy, summary
 from workflow_src.answers.change_first.targets import target
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.left_out import left_out, without_disturbed
@@ -21,19 +23,24 @@ from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.paper.value import Cell, Joined, Value, count
+from workflow_src.paper.value import Cell, Joined, Value, count, median
+
+UNDECIDED = "(f) first change undecided; best saves"
+PREDICTED_TOO = f" ({cells.PREDICTED}: predicted)"
+"""The label of the opening's row, and what stands behind it where a prediction is in it."""
 
 
 @dataclass(frozen=True)
-class Best:
-    """The best combinations of some cases.
+class Chosen:
+    """A saving of each of some cases.
 
-    saved: the median share; tried: how many were measured; narrowed: how many have another
-    precision than their case.
+    saved: the median share; measured: how many aren't predicted; alone: of how many a time is of
+    one process; narrowed: how many have another precision than their case.
     """
 
-    saved: Cell
-    tried: Value
+    saved: Value | None
+    measured: Value
+    alone: Value
     narrowed: Value
 
 
@@ -41,20 +48,20 @@ class Best:
 class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
-    first: by remedy, the most frequent first; said: the same, predicted ones apart; alone: of how
-    many of these a time is of one process.
+    first: by remedy, the most frequent first; said: the same, predicted ones apart.
     undecided: several may come first in so many. none: in so many none saves by its interval.
-    saved: the median share that the most frequent one saves where it is first.
+    decided, top, best: what comes first in any case, the most frequent one where it is first, and
+    what saves most in each case, alone or combined.
     """
 
     cases: Value
     first: Mapping[str, Among]
     said: Mapping[str, Among]
-    alone: Value
     undecided: Value
     none: Value
-    saved: Cell
-    best: Best
+    decided: Chosen
+    top: Chosen
+    best: Chosen
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class ChangeFirst:
     """What (f) found.
 
     phase: the longest of which anything is known, in the words of sentences.
-    matrices: of it, by precision: what comes first, then the best combinations.
+    matrices: of it, by precision: what comes first, then the best combinations; legend: what the
+    marks and words of its cells mean.
     tables: a row per remedy and phase; per single remedy; predicted against measured times.
     predictions: whether the run has any.
     """
@@ -70,6 +78,7 @@ class ChangeFirst:
     phase: str
     counts: Counts
     matrices: tuple[pd.DataFrame, ...]
+    legend: tuple[Markup, ...]
     tables: Mapping[str, pd.DataFrame]
     predictions: bool
     opening: tuple[OpeningRow, ...]
@@ -91,13 +100,16 @@ def result(tables: Tables) -> ChangeFirst:
         for precision, group in by_precision(counted).items()
     }
     counts = counted_first([mine[case] for case in counted])
+    matrices = in_pairs(tables, mine) if shown else ()
+    alone = by_remedy(columns, longest)
     return ChangeFirst(
         phase=words.PHASES_IN_PROSE[longest],
         counts=counts,
-        matrices=in_pairs(tables, mine) if shown else (),
+        matrices=matrices,
+        legend=legend([*matrices, alone]),
         tables={
             "summary": summary(columns, list(dict.fromkeys([*shown[:1], *shown[-1:]]))),
-            "alone": alone(columns, longest),
+            "alone": alone,
             "predicted": against_predictions([cases[case] for case in counted], shown),
         },
         predictions=not tables[TABLE].empty,
@@ -114,29 +126,33 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
     known = [each for each in phases if each.savings]
     plain = [each.times.plain for each in known]
     chosen = [each.choice for each in known]
-    names = [each.first.name if each.first else "" for each in chosen]
-    told = [cells.told(each.first) if each.first else "" for each in chosen]
+    firsts = [each.first for each in chosen]
+    names = [each.name if each else "" for each in firsts]
+    told = [cells.told(each) if each else "" for each in firsts]
     order, apart = _by_frequency(names), _by_frequency(told)
-    top = [each.first for each in chosen if each.first and each.first.name in order[:1]]
     return Counts(
         cases=count(plain, "cases of which anything is known"),
         first={name: among(plain, [name == each for each in names]) for name in order},
         said={name: among(plain, [name == each for each in told]) for name in apart},
-        alone=among(plain, [bool(each.first and each.first.alone) for each in chosen]).holds,
         undecided=among(plain, [len(each.contenders) > 1 for each in chosen]).holds,
         none=among(plain, [not each.contenders for each in chosen]).holds,
-        saved=cells.middle(top),
-        best=_best(plain, [each.best for each in chosen]),
+        decided=_chosen(plain, firsts),
+        top=_chosen(plain, [each if each and each.name in order[:1] else None for each in firsts]),
+        best=_chosen(plain, [each.best for each in chosen]),
     )
 
 
-def _best(plain: Sequence[Value | None], chosen: Sequence[Saving | None]) -> Best:
-    """The best combinations of cases, each beside its plain time."""
-    narrowed = [bool(each and set(each.remedies) & set(PRECISIONS)) for each in chosen]
-    return Best(
-        saved=cells.middle([each for each in chosen if each]),
-        tried=among(plain, [bool(each and each.measured) for each in chosen]).holds,
-        narrowed=among(plain, narrowed).holds,
+def _chosen(plain: Sequence[Value | None], savings: Sequence[Saving | None]) -> Chosen:
+    """The savings of cases, each beside its plain time."""
+
+    def counted(holds: Callable[[Saving], bool]) -> Value:
+        return among(plain, [bool(each and holds(each)) for each in savings]).holds
+
+    return Chosen(
+        saved=median(each.share.middle for each in savings if each),
+        measured=counted(lambda each: each.measured),
+        alone=counted(lambda each: each.alone),
+        narrowed=counted(lambda each: not set(PRECISIONS).isdisjoint(each.remedies)),
     )
 
 
@@ -186,11 +202,14 @@ def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[Opening
 
     It has no median of each case's largest saving, which is the larger for being chosen.
     """
-    saved: dict[str, Cell] = {}
+    rows: dict[str, Cell] = {}
+    guessed = False
     for name, cases in columns.items():
-        counts = counted_first([each.phases[phase] for each in cases])
-        if counts.best.saved:
+        known = [each.phases[phase] for each in cases]
+        best = [each.choice.best for each in known if each.choice.best]
+        if best:
+            counts = counted_first(known)
             undecided = Joined((counts.undecided, counts.cases), " of ")
-            saved[name] = Joined((undecided, counts.best.saved), "; ")
-    label = "(f) first: undecided in; combination saves"
-    return (OpeningRow(label, saved),) if saved else ()
+            rows[name] = Joined((undecided, cells.middle(best)), "; ")
+            guessed |= any(not each.measured for each in best)
+    return (OpeningRow(UNDECIDED + PREDICTED_TOO * guessed, rows),) if rows else ()

@@ -11,9 +11,11 @@ from workflow_src.answers.change_first.saving import Saving, candidates, rank
 from workflow_src.answers.intervals import Interval
 from workflow_src.common import words
 from workflow_src.common.remedies import REMEDIES
-from workflow_src.paper.value import Cell, Joined, Value, count, median, ratio, spread
+from workflow_src.paper.value import Cell, Joined, Value, count, ratio, spread
 
 PREDICTED_OVER = "predicted / measured"
+
+BEST = "best, combinations included"
 
 FEW_RATIOS = 3
 """The median of so many ratios, or of fewer, has two digits."""
@@ -37,44 +39,54 @@ def known(phases: Sequence[OfPhase]) -> list[Saving]:
     return sorted(every.values(), key=rank)
 
 
-def alone(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
-    """The median share of a phase that each remedy saves by itself: a row each.
+def by_remedy(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFrame:
+    """The median share of a phase that each remedy saves by itself, and the best of each case.
 
-    A remedy that doesn't train by itself has one with an optimizer besides, too.
+    A remedy that doesn't train by itself has a row with an optimizer besides, too.
     """
     of_phase = [[each.phases[phase] for each in cases] for cases in columns.values()]
     every = [each for cases in of_phase for each in cases]
     may = {saving.name for each in every for saving in candidates(each.savings)}
-    lines: list[list[Cell]] = [
-        [saving.name, *(_where_known(saving, cases) for cases in of_phase), _near(saving, every)]
+    lines = [
+        _line(saving.name, [_of(saving, cases) for cases in of_phase], of_phase)
         for saving in known(every)
         if set(saving.remedies) <= set(REMEDIES) and (saving.single or saving.name in may)
     ]
-    near = f"{PREDICTED_OVER} (n)"
-    made = pd.DataFrame(lines, columns=[words.PHASES[phase], *columns, near], dtype="object")
-    return made if made[near].notna().any() else made.drop(columns=near)
+    best = [[each.choice.best for each in cases if each.choice.best] for cases in of_phase]
+    lines += [_line(BEST, best, of_phase)] if any(best) else []
+    headings = [words.PHASES[phase], *columns, PREDICTED_OVER]
+    made = pd.DataFrame(lines, columns=headings, dtype="object")
+    return made if made[PREDICTED_OVER].notna().any() else made.drop(columns=PREDICTED_OVER)
 
 
-def _near(saving: Saving, phases: Sequence[OfPhase]) -> Cell:
-    """How near predictions of some remedies come to what was measured, and in how many cases."""
-    every = [found for each in phases if (found := each.by(saving.name))]
+def _line(
+    name: str, found: Sequence[Sequence[Saving]], of_phase: Sequence[Sequence[OfPhase]]
+) -> list[Cell]:
+    """The medians of some savings by column, and how near all of them were predicted."""
+    medians = (
+        _counted(cells.middle(mine), mine, cases)
+        for mine, cases in zip(found, of_phase, strict=True)
+    )
+    return [name, *medians, _near([each for mine in found for each in mine])]
+
+
+def _near(every: Sequence[Saving]) -> Cell:
+    """How near predictions of some savings come to what was measured, and in how many cases."""
     if not any(each.measured for each in every):
         return "not measured"
     both = _ratios(every)
-    number = count(both, "cases with both")
-    near = _ratios(every, "times") if len(both) <= FEW_RATIOS else both
-    return Joined((median(near), " (", number, ")"), "") if both else None
+    near = _ratios(every, "two digits" if len(both) <= FEW_RATIOS else "hundredths")
+    return Joined((spread(near), count(both, "cases with both")), ", n = ") if both else None
 
 
-def _where_known(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
-    """The median that remedies save where they are known; if not everywhere, in how many cases."""
-    found = [it for each in cases if (it := each.by(saving.name))]
-    return _counted(cells.middle(found), found, cases)
+def _of(saving: Saving, cases: Sequence[OfPhase]) -> list[Saving]:
+    """What is known of the same remedies in some cases."""
+    return [it for each in cases if (it := each.by(saving.name))]
 
 
 def _and_first(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
     """The same with the least and the most, and in how many cases they are first, if they may."""
-    found = [it for each in cases if (it := each.by(saving.name))]
+    found = _of(saving, cases)
     if not found:
         return None
     middle = cells.of_several(found, spread(each.share.middle for each in found))
@@ -108,7 +120,7 @@ def against_predictions(cases: Sequence[First], phases: Sequence[str]) -> pd.Dat
     for phase in phases:
         of_phase = [each.phases[phase] for each in cases]
         for saving in known(of_phase):
-            every = [it for each in of_phase if (it := each.by(saving.name))]
+            every = _of(saving, of_phase)
             if both := [it for it in every if it.predicted and not it.known.studied]:
                 lines.append([words.PHASES[phase], saving.name, *_nearness(both)])
     headings = ["phase", "with", f"{PREDICTED_OVER}, median (least to most)", "intervals meet"]

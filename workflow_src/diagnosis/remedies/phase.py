@@ -84,6 +84,16 @@ class About:
         flops = 2.0 * float(table.prod(axis=1).sum())
         return Core(products, flops, int(table["launches"].max()))
 
+    def least_ms(self, precision: str) -> float:
+        """What its products take at least in a precision: at the rate of the machine's fastest.
+
+        Not attention's, whose masked half a fused kernel skips; and none longer than recorded.
+        """
+        work = self.step.work[self.step.of("kind", PRODUCT)]
+        sizes = work[["m", "n", "k", "matrices", "launches"]].astype("float64")
+        ms = 2.0 * sizes.prod(axis=1) / self.rates.fastest(precision)
+        return float(np.minimum(ms, work["device_ms"]).sum())
+
     @cached_property
     def _products(self) -> dict[str, "Products"]:
         return {}

@@ -82,7 +82,8 @@ class PlainStep:
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
         usual_ms = replayed(usual.plan).step_ns / NS_PER_MS
         unsure_ms = self._unsure_ms(usual_ms, device_ms, "graph" in remedies)
-        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, unsure_ms)
+        least_ms = self.about.least_ms(usual.precision)
+        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, unsure_ms, least_ms)
         launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
         return Prediction(time, device_ms, launches)
 

@@ -41,6 +41,11 @@ class Rates:
     product_flops_per_ms: dict[str, float]
     products: pd.DataFrame
 
+    def fastest(self, precision: str) -> float:
+        """The FLOPs per ms of the fastest product in a precision, the run's own among them."""
+        own = self.products.loc[self.products["precision"] == precision, "flops_per_ms"]
+        return max(self.product_flops_per_ms.get(precision, np.inf), own.max() if len(own) else 0.0)
+
     def moving(self, moved: float, unsure: float) -> Span:
         """The time (ms) of passes that move so many bytes, off by a share at most."""
         return around(moved / self.copy_bytes_per_ms, unsure)

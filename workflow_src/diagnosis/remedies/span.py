@@ -33,8 +33,12 @@ def around(usual: float, share: float) -> Span:
     return Span(usual * (1 - share), usual, usual * (1 + share))
 
 
-def interval(time: Callable[[Ends], float], quantities: Sequence[str], unsure: float) -> Span:
+def interval(
+    time: Callable[[Ends], float], quantities: Sequence[str], unsure: float, least: float = 0.0
+) -> Span:
     """A time with its 95 % interval, which is `unsure` either way if all quantities are certain.
+
+    It begins at `least`, below which no time can be, or at the usual time if that is shorter.
 
     Each quantity is moved to both of its ends, the time is computed again, and the differences are
     added as the root of the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
@@ -45,4 +49,4 @@ def interval(time: Callable[[Ends], float], quantities: Sequence[str], unsure: f
     for name in quantities:
         off = [time({name: end}) - usual for end in (-1, 1)]
         below, above = below + min(0.0, *off) ** 2, above + max(0.0, *off) ** 2
-    return Span(max(0.0, usual - below**0.5), usual, usual + above**0.5)
+    return Span(max(min(least, usual), usual - below**0.5), usual, usual + above**0.5)

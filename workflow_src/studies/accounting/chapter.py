@@ -24,7 +24,7 @@ from workflow_src.studies.lines import (
 )
 from workflow_src.studies.study_chapter import StudyChapter
 
-FLOPS_RATE = "FLOPs / time, of a reference product's"
+FLOPS_RATE = "FLOPs / whole time, of a reference product's rate"
 """The column of what a whole pass reaches, whatever share of its time products take."""
 
 
@@ -182,15 +182,15 @@ class Verdict(StrEnum):
 
     BOTH = (
         "Predicted peaks are off by at most {off}. Where the device works for 90 % or more, "
-        "forward passes do their FLOPs at {used} of a reference product's rate."
+        "forward passes, by their whole time, reach {used} of a reference product's rate."
     )
     MEMORY = (
         "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
         "the device working for 90 % of its time, so none is held against the machine's rates."
     )
     RATES = (
-        "Where the device works for 90 % or more, forward passes do their FLOPs at {used} of a "
-        "reference product's rate. No peak memory was measured."
+        "Where the device works for 90 % or more, forward passes, by their whole time, reach "
+        "{used} of a reference product's rate. No peak memory was measured."
     )
     FORMULAS = (
         "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "

@@ -47,17 +47,24 @@ INTERVAL = ("predicted_ms", "predicted_low", "predicted_high")
 
 
 @dataclass(frozen=True)
-class Levers:
-    """What the study found.
+class Scored:
+    """How well some training steps were predicted.
 
-    inside: of the judged training steps, those whose time is inside the predicted interval; width:
-    the median width of these intervals, as a share of the plain step.
+    inside: of the judged ones, those whose time is inside the predicted interval; width: the median
+    width of these intervals, as a share of the plain step.
     """
 
-    cases: tuple[Case, ...]
     inside: Value
     judged: Value
     width: Value | None
+
+
+@dataclass(frozen=True)
+class Levers:
+    """What the study found; `scored`: all training steps that have a time and a prediction."""
+
+    cases: tuple[Case, ...]
+    scored: Scored
     by_case: pd.DataFrame
     steps: pd.DataFrame
     effects: pd.DataFrame
@@ -71,14 +78,11 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
     """What the study's table says; it isn't held against the run's ceilings."""
     every = lines(table, "levers")
     found = cases(every)
-    judged = [each for case in found for each in case.judged]
     steps = [each for case in found for each in (case.plain, *case.steps) if each]
     others = [each for each in steps_of(every) if each.line.text("phase") != STEP]
     return Levers(
         cases=tuple(found),
-        inside=_count([each for each in judged if each.predicted]),
-        judged=_count(judged),
-        width=median(each.width for each in judged),
+        scored=scored([each for case in found for each in case.judged]),
         by_case=shown([_case(case) for case in found]),
         steps=shown([_step(each) for each in steps]),
         effects=shown([_effect(each) for each in steps if each.ms]),
@@ -89,8 +93,13 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
     )
 
 
-def _count(steps: Sequence[Step]) -> Value:
-    return count(each.ms for each in steps)
+def scored(steps: Sequence[Step]) -> Scored:
+    """How well steps were predicted that have both a time and a prediction."""
+    return Scored(
+        inside=count(each.ms for each in steps if each.predicted),
+        judged=count(each.ms for each in steps),
+        width=median(each.width for each in steps),
+    )
 
 
 def _off(step: Step) -> Value | None:
@@ -104,7 +113,7 @@ def _case(case: Case) -> dict[str, Cell]:
     plain, first, least = case.plain, case.first, case.least
     tried = ", ".join(each.words for each in case.alone)
     gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
-    inside = _count([each for each in case.judged if each.predicted])
+    how = scored(case.judged)
     return {
         "case": case.name,
         "plain step, ms": (plain.ms or plain.line.state) if plain else None,
@@ -115,8 +124,8 @@ def _case(case: Case) -> dict[str, Cell]:
         "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
         "shortest, ms": least.ms if least else None,
         "saves in all": least.saved if least else None,
-        "as predicted": Joined((inside, _count(case.judged)), by=" of ") if case.judged else None,
-        "width of intervals": median(each.width for each in case.judged),
+        "as predicted": Joined((how.inside, how.judged), by=" of ") if case.judged else None,
+        "width of intervals": how.width,
         "device time off by": median(map(_off, case.judged)),
     }
 
@@ -245,9 +254,9 @@ def headline(result: Levers) -> Headline:
     slots = {
         "first": Joined(tuple(first), by=" and "),
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
-        "inside": result.inside,
-        "judged": result.judged,
-        "width": result.width,
+        "inside": result.scored.inside,
+        "judged": result.scored.judged,
+        "width": result.scored.width,
     }
     return Headline(verdict, verdict.value, slots)
 
@@ -257,10 +266,10 @@ def _verdict(result: Levers) -> Verdict:
         return Verdict.CANT_TELL
     if not any(case.first for case in result.cases):
         return Verdict.NOTHING
-    judged = result.judged.number
+    inside, judged = result.scored.inside.number, result.scored.judged.number
     if not judged:
         return Verdict.UNPREDICTED
-    return Verdict.FORETOLD if result.inside.number >= MOSTLY * judged else Verdict.MISSED
+    return Verdict.FORETOLD if inside >= MOSTLY * judged else Verdict.MISSED
 
 
 CHAPTER = StudyChapter(

@@ -40,6 +40,7 @@ FINE = {"edge": "across", "past_edge": "just past"}
 class Alignment:
     """Rates (TFLOP/s) of the sizes near one another whose rows are a multiple of 16 bytes or not.
 
+    sizes: the smallest and the largest n.
     aligned, unaligned: the medians, of the latter one for odd n and one for even; lost: by which
     share the median of all of the latter is lower; older, newer: the compute capabilities that the
     kernels of both are named after, if all of the unaligned are older than all of the others, else
@@ -47,6 +48,7 @@ class Alignment:
     """
 
     precision: str
+    sizes: tuple[int | None, int | None]
     aligned: Value | None
     unaligned: Cell
     lost: Value | None
@@ -104,6 +106,7 @@ def alignment(fine: Sequence[Product]) -> Alignment:
     told = bool(older and newer) and max(older) < min(newer)
     return Alignment(
         precision=fine[0].precision if fine else "",
+        sizes=(fine[0].n, fine[-1].n) if fine else (None, None),
         aligned=aligned,
         unaligned=_odd_and_even(sides[False]),
         lost=complement(ratio(others, aligned, "share", "unaligned / aligned")),
@@ -224,27 +227,20 @@ DROP = 0.05
 """A rate that is lower by at least this share counts as lower: equal products differ by as much."""
 
 
+FASTEST = "The fastest product ({precision}, n = {n}) reaches {rate} TFLOP/s."
+MEDIANS = FASTEST + (
+    " In {fine} (n from {from} to {to}), medians are {aligned} TFLOP/s where {multiple} divides n, "
+    "and {unaligned}"
+)
+
+
 class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
-    OLDER_KERNELS = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
-        "{multiple} doesn't divide take older GPUs' kernels ({older} in place of {newer}) and "
-        "reach {unaligned} TFLOP/s, others {aligned} (medians)."
-    )
-    SLOWER = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
-        "{multiple} doesn't divide reach {unaligned} TFLOP/s, others {aligned} (medians)."
-    )
-    NOT_SLOWER = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). In {fine}, sizes that "
-        "{multiple} doesn't divide lose less than 5 %: they reach {unaligned} TFLOP/s, others "
-        "{aligned} (medians)."
-    )
-    RATES = (
-        "Products reach up to {rate} TFLOP/s ({precision}, n = {n}). What an awkward size costs "
-        "can't be told."
-    )
+    OLDER_KERNELS = MEDIANS + " elsewhere, by older GPUs' kernels ({older}; there {newer})."
+    SLOWER = MEDIANS + " elsewhere."
+    NOT_SLOWER = MEDIANS + " elsewhere, which is less than 5 % below."
+    RATES = FASTEST + " What an awkward size costs can't be told."
     CANT_TELL = "No product was measured."
 
 
@@ -256,6 +252,8 @@ def headline(result: Matmul) -> Headline:
         "precision": best.precision if best else None,
         "n": best.n if best else None,
         "fine": rows.precision,
+        "from": rows.sizes[0],
+        "to": rows.sizes[1],
         "multiple": ROW_BYTES // ITEM_BYTES[rows.precision] if rows.precision else None,
         "aligned": rows.aligned,
         "unaligned": rows.unaligned,

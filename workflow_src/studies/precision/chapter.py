@@ -20,22 +20,52 @@ ALIKE, WAITS = " (=)", " °"
 
 
 @dataclass(frozen=True)
+class Compared:
+    """Comparisons of a model under autocast with full precision.
+
+    decided: those in which the device works for enough of the step; undecided: the others.
+    """
+
+    decided: tuple[Pair, ...]
+    undecided: tuple[Pair, ...]
+
+    @property
+    def best(self) -> Pair | None:
+        """The one that gains most."""
+        return max(self.decided, key=lambda pair: pair.speedup.number, default=None)
+
+    @property
+    def gained(self) -> list[Pair]:
+        """Those that gain over SAME_WITHIN, with samples that don't overlap."""
+        return [each for each in self.decided if not _alike(each) and each.speedup.number > 1]
+
+    @property
+    def lost(self) -> list[Pair]:
+        """Those that lose as much."""
+        return [each for each in self.decided if not _alike(each) and each not in self.gained]
+
+    @property
+    def gains(self) -> Cell:
+        """How many gain of how many, by full precision: "than fp32 in 6 of 10"."""
+        cells = []
+        for against in dict.fromkeys(pair.against for pair in self.decided):
+            gain, every = (
+                [pair.speedup for pair in mine if pair.against == against]
+                for mine in (self.gained, self.decided)
+            )
+            cells.append(Joined((f"than {against} in", out_of(gain, every)), by=" "))
+        return Joined(tuple(cells), by=", ")
+
+
+@dataclass(frozen=True)
 class Precision:
     """What the study found.
 
-    Of comparisons of a model under autocast with full precision, those in which the device works
-    for enough of the step decide: `best` gains most; `gained` and `lost` gain or lose over
-    SAME_WITHIN, with samples that don't overlap; `gains`: how many gain, by full precision.
-    `undecided`: the others.
     `conditions`: what a step is. `speedups` has a row per size, `sums` one per way to add, `norms`
     per LayerNorm, `types` per tensor, `times` per timing.
     """
 
-    best: Pair | None
-    gained: tuple[Pair, ...]
-    lost: tuple[Pair, ...]
-    undecided: tuple[Pair, ...]
-    gains: Cell
+    compared: Compared
     conditions: Cell
     speedups: pd.DataFrame
     sums: pd.DataFrame
@@ -51,15 +81,9 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Precision:
     ran, speed = where(every, status="ok"), where(every, part="speed")
     found = pairs(speed)
     models = [pair for pair in found if pair.measurement != SCORES]
-    decided = [pair for pair in models if not pair.waits]
-    told = [pair for pair in decided if not _alike(pair)]
-    gained = [pair for pair in told if pair.speedup.number > 1]
+    waiting = tuple(pair for pair in models if pair.waits)
     return Precision(
-        best=max(decided, key=lambda pair: pair.speedup.number, default=None),
-        gained=tuple(gained),
-        lost=tuple(pair for pair in told if pair not in gained),
-        undecided=tuple(pair for pair in models if pair.waits),
-        gains=gains(decided, gained),
+        compared=Compared(tuple(pair for pair in models if not pair.waits), waiting),
         conditions=conditions(
             [line for pair in models for line in (pair.full, pair.autocast)],
             {"context": "context", "batch": "batch", "samples": "steps timed"},
@@ -82,17 +106,6 @@ def _mark(pair: Pair) -> str:
     if pair.waits:
         return WAITS
     return ALIKE if _alike(pair) else ""
-
-
-def gains(models: Sequence[Pair], gained: Sequence[Pair]) -> Cell:
-    """How many comparisons gain of how many, by full precision: "fp32: 10 of 10, tf32: 6 of 10"."""
-    cells = []
-    for against in dict.fromkeys(pair.against for pair in models):
-        gain, every = (
-            [pair.speedup for pair in mine if pair.against == against] for mine in (gained, models)
-        )
-        cells.append(Joined((f"{against}:", out_of(gain, every)), by=" "))
-    return Joined(tuple(cells), by=", ")
 
 
 def speedups(models: Sequence[Pair]) -> pd.DataFrame:
@@ -165,13 +178,12 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     GAINS = (
-        "Where the device works for 90 % of the step, bf16 autocast is faster than full precision "
-        "in {gains} comparisons (one process each), at best {best} ({where}); slower: {lost}. "
-        "Elsewhere, undecided: {undecided}."
+        "bf16 autocast is faster {gains} (one process each), at best {best} ({where}), slower in "
+        "{lost}. Undecided, as the device isn't known to work for 90 %: {undecided}."
     )
     NO_GAIN = (
-        "bf16 autocast saves no time where the device works for 90 % of the step: at best it is "
-        "{best} as fast as full precision ({where}). Elsewhere, undecided: {undecided}."
+        "bf16 autocast saves no time: at best it is {best} as fast as full precision ({where}). "
+        "Undecided, as the device isn't known to work for 90 %: {undecided}."
     )
     WAITS = (
         "That can't be told: in no step under bf16 autocast is the device known to work for 90 % "
@@ -185,21 +197,21 @@ class Verdict(StrEnum):
 
 def headline(result: Precision) -> Headline:
     """The verdict on a result, with its numbers."""
-    best, verdict = result.best, _verdict(result)
+    found, verdict = result.compared, _verdict(result.compared)
     slots = {
-        "best": best and best.speedup,
-        "where": best and best.name,
-        "gains": result.gains,
-        "lost": count(pair.speedup for pair in result.lost),
-        "undecided": count(pair.speedup for pair in result.undecided),
+        "best": found.best and found.best.speedup,
+        "where": found.best and found.best.name,
+        "gains": found.gains,
+        "lost": count(pair.speedup for pair in found.lost),
+        "undecided": count(pair.speedup for pair in found.undecided),
     }
     return Headline(verdict, verdict.value, slots)
 
 
-def _verdict(result: Precision) -> Verdict:
-    if result.best is None:
-        return Verdict.WAITS if result.undecided else Verdict.CANT_TELL
-    return Verdict.GAINS if result.gained else Verdict.NO_GAIN
+def _verdict(found: Compared) -> Verdict:
+    if found.best is None:
+        return Verdict.WAITS if found.undecided else Verdict.CANT_TELL
+    return Verdict.GAINS if found.gained else Verdict.NO_GAIN
 
 
 CHAPTER = StudyChapter(

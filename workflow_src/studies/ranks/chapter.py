@@ -111,12 +111,12 @@ class Verdict(StrEnum):
         "batch (off by {error} of them at most)."
     )
     LITTLE = (
-        "Little at best in {cases}: in one run, steps take {least} as long as without "
-        "communication ({best}) to {most} ({worst})."
+        "Little with the best way: in one run, a training step of {cases} takes {least} as long as "
+        "without communication ({best}), with the worst way {most} ({worst})."
     )
     MUCH = (
-        "Much in {cases}: in one run, steps take {least} as long as without communication ({best}) "
-        "to {most} ({worst})."
+        "Much even with the best way: in one run, a training step of {cases} takes {least} as long "
+        "as without communication ({best}), with the worst way {most} ({worst})."
     )
     WAITS = (
         "That can't be told: without communication, the device works for {working} of the step, "
@@ -138,7 +138,7 @@ def headline(result: Ranks) -> Headline:
     slots: dict[str, Cell] = {
         "wrong": _names([way for way in result.ways if way.wrong]),
         "error": result.error,
-        "cases": _judged(result.ways, cases),
+        "cases": " or ".join(case[0].case for case in cases),
         "working": result.working,
         "least": _hundredths(best),
         "best": _names(best),
@@ -174,28 +174,6 @@ def _hundredths(ways: Sequence[Way]) -> Cell:
     """How many times as long steps take, with the digits that times of three digits bear."""
     over = [replace(way.over, unit="hundredths") for way in ways if way.over]
     return Marked(spread(over), " x")
-
-
-def _roughly(way: Way) -> Value | None:
-    """How many times as long a step takes that waits for launches: its samples earn two digits."""
-    return way.over and replace(way.over, unit="times")
-
-
-def _judged(every: Sequence[Way], cases: Sequence[Sequence[Way]]) -> Cell:
-    """The judged cases, and the others with how long their steps are."""
-    judged = [case[0].case for case in cases]
-    others = [case for case in _by_case(every) if case[0].case not in judged]
-    told = [Joined((case[0].case, spread(map(_roughly, case))), by=" ") for case in others]
-    apart = (
-        (Joined(("(waits for launches:", Joined(tuple(told), by=", ")), by=" "), ")")
-        if told
-        else ()
-    )
-    return (
-        Joined((" or ".join(judged), Joined(apart, by="")), by=" ")
-        if apart
-        else " or ".join(judged)
-    )
 
 
 def _over(way: Way) -> float:

@@ -1,0 +1,38 @@
+"""What the marks and words of (f)'s cells mean: each sentence where a cell has its mark."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.answers.change_first.cells import NOTHING_SURE, PREDICTED
+from workflow_src.answers.marks import ALONE, CAPPED
+from workflow_src.paper.show import Printer
+
+LEGEND = {
+    " or ": "*Or*: undecided, as by its interval each may save most (all, with ms: in the case's "
+    "table).",
+    NOTHING_SURE: f"*{NOTHING_SURE}*: each, at its longest, takes as long as the fastest plain "
+    "process.",
+    " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph of "
+    "AdamW written out ends with backward.",
+    "bf16": "*bf16*: autocast.",
+    "sdpa": "*sdpa*: torch's fused attention.",
+    "foreach": "*foreach*: torch's AdamW.",
+    "fused": "*fused*: torch's AdamW, fused.",
+    "graph": "*graph*: one CUDA graph, of fixed shapes.",
+    "train": "A graph of AdamW written out is *no training*; one of torch's AdamW trains.",
+    "rest": "*rest*: plain time, idle time too, but for matrix products.",
+    PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "
+    "was measured (how: appendix).",
+    ALONE: f"*{ALONE}*: a time of one process; if measured, its interval is as wide as others'.",
+    CAPPED: f"*{CAPPED}*: the clock of its plain steps was limited.",
+}
+"""Sentences by what stands in the cells that they are about."""
+
+
+def legend(frames: Iterable[pd.DataFrame]) -> tuple[Markup, ...]:
+    """The sentences of what stands in some cell of some tables."""
+    printer = Printer()
+    text = "\n".join(str(printer(cell)) for frame in frames for cell in frame.to_numpy().flat)
+    return tuple(Markup(sentence) for mark, sentence in LEGEND.items() if mark in text)
