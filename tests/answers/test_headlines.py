@@ -53,14 +53,14 @@ def held(longer: int = 0, fused: int = 0, **ratios: float) -> Mapping[str, objec
     return {name: Value(number, "count", ()) for name, number in counts.items()} | about
 
 
-def first(cases: Mapping[str, int], undecided: int = 0, none: int = 0) -> Mapping[str, object]:
-    """(f): in how many cases each remedy comes first, or none does."""
-    every = Value(sum(cases.values()) + undecided + none, "count", ())
+def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str, object]:
+    """(f): in how many cases each remedy is named first, or none is."""
+    every = Value(sum(cases.values()) + none, "count", ())
     ranked = {name: Among(Value(number, "count", ()), every) for name, number in cases.items()}
-    lost = {name: Value(n, "count", ()) for name, n in (("undecided", undecided), ("none", none))}
+    told = {name: Value(n, "count", ()) for name, n in (("sure", sure), ("none", none))}
     saved, one = Value(0.25, "share", ()), Value(1, "count", ())
-    chosen = Chosen(saved, measured=one, alone=one, narrowed=one)
-    counts = Counts(every, ranked, ranked, decided=chosen, top=chosen, best=chosen, **lost)
+    chosen = Chosen(saved, measured=one, predicted=one, alone=one, narrowed=one)
+    counts = Counts(every, ranked, named=chosen, top=chosen, best=chosen, **told)
     return {"counts": counts}
 
 
@@ -101,8 +101,7 @@ TF32, CAST = ("tf32", "matrix product", 20, 20), ("bf16", "cast to bf16", 13, 20
         ("e", held() | {"cases": (APART,)}, "CANT_TELL"),
         ("e", held(fused=3) | {"cases": (APART,)}, "CANT_TELL"),
         ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
-        ("f", first({"graph": 7, "bf16": 2}, undecided=1, none=2), "DEPENDS"),
-        ("f", first({}, undecided=2, none=1), "UNDECIDED"),
+        ("f", first({"graph": 7, "bf16": 3}, sure=1, none=2), "DEPENDS"),
         ("f", first({}, none=4), "NOTHING"),
         ("f", first({}), "CANT_TELL"),
     ],

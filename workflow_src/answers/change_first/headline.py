@@ -9,8 +9,8 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined
 
 BEST = (
-    "The best, combinations included, saves {best} (median; measured: {tried}, else predicted; "
-    "another precision: {narrowed})."
+    "The best, combinations included, saves {best} (median; measured: {tried}, of another "
+    "precision: {narrowed})."
 )
 
 
@@ -18,14 +18,13 @@ class Verdict(StrEnum):
     """The verdicts of (f), each with its sentence."""
 
     FIRST = (
-        "In the {phase}, {remedy} comes first in {first} cases and saves {saved} (median; "
-        "measured: {measured}, by one process: {lone}). " + BEST
+        "In the {phase}, by medians {remedy} saves most in {first} cases, {saved} (predicted: "
+        "{guessed}, by one process: {lone}); sure in any case: {sure}. " + BEST
     )
     DEPENDS = (
-        "In the {phase}, what comes first is {counts} of {cases} cases (by one process: {alone}). "
-        + BEST
+        "By medians, most of the {phase} is saved by {counts} of {cases} cases (predicted: "
+        "{guessed_all}, by one process: {alone}); sure: {sure}. " + BEST
     )
-    UNDECIDED = "In the {phase}, what comes first is {counts} of {cases} cases. " + BEST
     NOTHING = (
         "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "
         "its interval and leaves training as it is."
@@ -41,8 +40,7 @@ def headline(result: ChangeFirst) -> Headline:
     """The verdict on a result, with its numbers."""
     counts, top = result.counts, next(iter(result.counts.first), "")
     verdict = _verdict(result)
-    decided = {name: among.holds for name, among in counts.said.items()}
-    every = {"undecided": counts.undecided} | decided | {"nothing": counts.none}
+    every = {name: among.holds for name, among in counts.first.items()} | {"nothing": counts.none}
     said = (Joined((name, number), " in ") for name, number in every.items() if number.number)
     slots: dict[str, Cell] = {
         "phase": result.phase,
@@ -50,10 +48,12 @@ def headline(result: ChangeFirst) -> Headline:
         "remedy": in_words(top),
         "first": counts.first[top].cell if top else None,
         "saved": counts.top.saved,
-        "measured": counts.top.measured,
+        "guessed": counts.top.predicted,
         "lone": counts.top.alone,
         "counts": Joined(tuple(said), ", "),
-        "alone": counts.decided.alone,
+        "guessed_all": counts.named.predicted,
+        "alone": counts.named.alone,
+        "sure": counts.sure,
         "best": counts.best.saved,
         "tried": counts.best.measured,
         "narrowed": counts.best.narrowed,
@@ -67,7 +67,5 @@ def _verdict(result: ChangeFirst) -> Verdict:
         return Verdict.DISTURBED if result.only_disturbed else Verdict.CANT_TELL
     if counts.none.number == counts.cases.number:
         return Verdict.NOTHING
-    most = next(iter(counts.first.values()), None)
-    if most is None:
-        return Verdict.UNDECIDED
+    most = next(iter(counts.first.values()))
     return Verdict.FIRST if most.share >= MOSTLY else Verdict.DEPENDS

@@ -10,8 +10,8 @@ from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.paper.show import Printer
 
 LEGEND = {
-    " or ": "*Or*: undecided, as by its interval each may save most (all, with ms: in the case's "
-    "table).",
+    " or ": "*Or*: not sure, as by its interval each may save most (all, with ms: in the case's "
+    "table); of ten steps tried [blind](docs/replay.md), the first named saved most in nine.",
     NOTHING_SURE: f"*{NOTHING_SURE}*: each, at its longest, takes as long as the fastest plain "
     "process.",
     " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph of "

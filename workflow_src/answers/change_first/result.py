@@ -25,7 +25,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.paper.value import Cell, Joined, Value, count, median
 
-UNDECIDED = "(f) first change undecided; best saves"
+FIRST = "(f) saves most, by medians; best"
 PREDICTED_TOO = f" ({cells.PREDICTED}: predicted)"
 """The label of the opening's row, and what stands behind it where a prediction is in it."""
 
@@ -34,12 +34,13 @@ PREDICTED_TOO = f" ({cells.PREDICTED}: predicted)"
 class Chosen:
     """A saving of each of some cases.
 
-    saved: the median share; measured: how many aren't predicted; alone: of how many a time is of
-    one process; narrowed: how many have another precision than their case.
+    saved: the median share; measured, predicted: how many are which; alone: of how many a time is
+    of one process; narrowed: how many have another precision than their case.
     """
 
     saved: Value | None
     measured: Value
+    predicted: Value
     alone: Value
     narrowed: Value
 
@@ -48,18 +49,17 @@ class Chosen:
 class Counts:
     """In how many of the cases of a phase something is known, and what comes first in them.
 
-    first: by remedy, the most frequent first; said: the same, predicted ones apart.
-    undecided: several may come first in so many. none: in so many none saves by its interval.
-    decided, top, best: what comes first in any case, the most frequent one where it is first, and
-    what saves most in each case, alone or combined.
+    first: by the remedy that is named first, the most frequent one first.
+    sure: in so many no other may save more, by its interval. none: in so many none saves by its.
+    named, top, best: what is named first in any case, the most frequent one where it is, and what
+    saves most in each case, alone or combined.
     """
 
     cases: Value
     first: Mapping[str, Among]
-    said: Mapping[str, Among]
-    undecided: Value
+    sure: Value
     none: Value
-    decided: Chosen
+    named: Chosen
     top: Chosen
     best: Chosen
 
@@ -126,17 +126,15 @@ def counted_first(phases: Sequence[OfPhase]) -> Counts:
     known = [each for each in phases if each.savings]
     plain = [each.times.plain for each in known]
     chosen = [each.choice for each in known]
-    firsts = [each.first for each in chosen]
+    firsts = [next(iter(each.contenders), None) for each in chosen]
     names = [each.name if each else "" for each in firsts]
-    told = [cells.told(each) if each else "" for each in firsts]
-    order, apart = _by_frequency(names), _by_frequency(told)
+    order = _by_frequency(names)
     return Counts(
         cases=count(plain, "cases of which anything is known"),
         first={name: among(plain, [name == each for each in names]) for name in order},
-        said={name: among(plain, [name == each for each in told]) for name in apart},
-        undecided=among(plain, [len(each.contenders) > 1 for each in chosen]).holds,
-        none=among(plain, [not each.contenders for each in chosen]).holds,
-        decided=_chosen(plain, firsts),
+        sure=among(plain, [each.first is not None for each in chosen]).holds,
+        none=among(plain, [not each for each in firsts]).holds,
+        named=_chosen(plain, firsts),
         top=_chosen(plain, [each if each and each.name in order[:1] else None for each in firsts]),
         best=_chosen(plain, [each.best for each in chosen]),
     )
@@ -151,6 +149,7 @@ def _chosen(plain: Sequence[Value | None], savings: Sequence[Saving | None]) -> 
     return Chosen(
         saved=median(each.share.middle for each in savings if each),
         measured=counted(lambda each: each.measured),
+        predicted=counted(lambda each: not each.measured),
         alone=counted(lambda each: each.alone),
         narrowed=counted(lambda each: not set(PRECISIONS).isdisjoint(each.remedies)),
     )
@@ -198,18 +197,15 @@ def first_cell(tables: Tables, phase: OfPhase) -> Cell:
 
 
 def opening(columns: Mapping[str, Sequence[First]], phase: str) -> tuple[OpeningRow, ...]:
-    """The row of (f) in the report's table of medians; none if nothing saves by its interval.
-
-    It has no median of each case's largest saving, which is the larger for being chosen.
-    """
+    """The row of (f) in the report's table of medians; none if nothing saves by its interval."""
     rows: dict[str, Cell] = {}
     guessed = False
     for name, cases in columns.items():
         known = [each.phases[phase] for each in cases]
         best = [each.choice.best for each in known if each.choice.best]
-        if best:
-            counts = counted_first(known)
-            undecided = Joined((counts.undecided, counts.cases), " of ")
-            rows[name] = Joined((undecided, cells.middle(best)), "; ")
+        counts = counted_first(known)
+        if best and counts.first:
+            top, among = next(iter(counts.first.items()))
+            rows[name] = Joined((Joined((top, among.cell), ", "), cells.middle(best)), "; ")
             guessed |= any(not each.measured for each in best)
-    return (OpeningRow(UNDECIDED + PREDICTED_TOO * guessed, rows),) if rows else ()
+    return (OpeningRow(FIRST + PREDICTED_TOO * guessed, rows),) if rows else ()
