@@ -296,7 +296,7 @@ def test_sentences_name_the_longest_phase_of_which_anything_is_known(read, longe
     written = answer("f", result, headline).texts(tables, ROOT / "report_templates").markdown
     name = ("the forward pass", "the forward and backward pass", "the training step")[longest]
     assert f"**In {name}, by medians a CUDA graph saves most in 1 of 1 cases, 50 %" in written
-    assert f"\nWhat comes first in {name} and the share" in written
+    assert f"what saves most of {name}, as a share" in written
 
 
 def test_a_remedy_is_marked_where_a_clock_was_limited_for_it_or_for_the_plain_step(read) -> None:

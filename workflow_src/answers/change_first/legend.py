@@ -14,8 +14,8 @@ LEGEND = {
     "table); of ten steps tried [blind](docs/replay.md), the first named saved most in nine.",
     NOTHING_SURE: f"*{NOTHING_SURE}*: each, at its longest, takes as long as the fastest plain "
     "process.",
-    " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph of "
-    "AdamW written out ends with backward.",
+    " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph "
+    "ends with backward, and stands in for fused+graph.",
     "bf16": "*bf16*: autocast.",
     "sdpa": "*sdpa*: torch's fused attention.",
     "foreach": "*foreach*: torch's AdamW.",

@@ -115,10 +115,16 @@ def result(tables: Tables) -> ChangeFirst:
         predictions=not tables[TABLE].empty,
         opening=opening(columns, longest),
         left_out=left_out(
-            tables, without_disturbed(tables, {case: each.state for case, each in mine.items()})
+            tables, without_disturbed(tables, {case: _why_not(each) for case, each in mine.items()})
         ),
         only_disturbed=not counts.cases.number and any(each.savings for each in mine.values()),
     )
+
+
+def _why_not(phase: OfPhase) -> str:
+    """Why nothing is known of a phase, or else nothing of its graph; "ok" otherwise."""
+    reason = phase.times.replay_reason
+    return f"graph: {reason}" if phase.state == "ok" and reason else phase.state
 
 
 def counted_first(phases: Sequence[OfPhase]) -> Counts:

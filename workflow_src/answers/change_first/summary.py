@@ -48,7 +48,7 @@ def by_remedy(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFram
     every = [each for cases in of_phase for each in cases]
     may = {saving.name for each in every for saving in candidates(each.savings)}
     lines = [
-        _line(saving.name, [_of(saving, cases) for cases in of_phase], of_phase)
+        _line(saving.name, [mostly_measured(_of(saving, cases)) for cases in of_phase], of_phase)
         for saving in known(every)
         if set(saving.remedies) <= set(REMEDIES) and (saving.single or saving.name in may)
     ]
@@ -62,12 +62,18 @@ def by_remedy(columns: Mapping[str, Sequence[First]], phase: str) -> pd.DataFram
 def _line(
     name: str, found: Sequence[Sequence[Saving]], of_phase: Sequence[Sequence[OfPhase]]
 ) -> list[Cell]:
-    """The medians of some savings by column, and how near all of them were predicted."""
+    """The medians of some savings by column, and how near those measured were predicted."""
     medians = (
         _counted(cells.middle(mine), mine, cases)
         for mine, cases in zip(found, of_phase, strict=True)
     )
     return [name, *medians, _near([each for mine in found for each in mine])]
+
+
+def mostly_measured(savings: Sequence[Saving]) -> Sequence[Saving]:
+    """Those that were measured, if most of them were; else all."""
+    tried = [each for each in savings if each.measured]
+    return tried if 2 * len(tried) > len(savings) else savings
 
 
 def _near(every: Sequence[Saving]) -> Cell:
