@@ -8,7 +8,7 @@ from tests.workflow import ROOT
 from workflow_src.answers.answer import answer
 from workflow_src.answers.forward_time.headline import Verdict, headline
 from workflow_src.answers.forward_time.result import result
-from workflow_src.answers.launch_bound import us_per_launch, limit, split
+from workflow_src.answers.launch_bound import limit, split, us_per_launch
 from workflow_src.answers.times import phase_times
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
@@ -61,7 +61,7 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
     assert limit(tables).us.number == 30
     text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
     assert "2.93 → 20††¹ → 40.0" in text and "2.94 → 20¹ → 20.0" in text
-    assert "less than about 30 us of device time per launch: kernel, copy or fill ([the usual limit](" in text
+    assert "about 30 us of device time per launch: kernel, copy or fill ([the usual limit](" in text
     said = headline(result(tables))
     assert "1 of 1 cases of 30 us per launch or more (the usual limit)" in said.text(Printer())
     assert said.verdict is Verdict.WHERE_LONG

@@ -18,7 +18,7 @@ from workflow_src.answers.forward_time.agreement import (
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import outside, pairs
 from workflow_src.answers.forward_time.steps import in_brackets, one_by_one, steps
-from workflow_src.answers.launch_bound import Limit, us_per_launch, limit
+from workflow_src.answers.launch_bound import Limit, limit, us_per_launch
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.answers.matrix import in_columns, matrices
@@ -197,7 +197,8 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
         "profiled / plain, over pairs of processes": spread(times.pairs),
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
-    return pd.DataFrame(lines, columns=[times.case.case, "ms (fastest to slowest process)"], dtype="object")
+    heads = [times.case.case, "ms (fastest to slowest process)"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> Cell:
@@ -210,7 +211,7 @@ def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[Opening
         "(a) profiled within 10 % of plain, where told": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
-        "forward: device works for": {
+        "forward: device works, of plain time": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }
