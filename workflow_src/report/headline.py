@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS, device_ms
-from workflow_src.answers.launch_bound import us_per_launch, limit
+from workflow_src.answers.launch_bound import limit, us_per_launch
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.precisions import PRECISIONS
