@@ -189,7 +189,7 @@ def _disturbed(run: Run) -> Iterator[Check]:
             yield Check(f"{warning}; cases", result, NONE, not found, TOUCHED.get(warning, ""))
 
 
-PLAIN = "plain and profiled times: (a), (d)'s rates, (f)"
+PLAIN = "plain, profiled times: (a), (d)'s rates, (f)"
 """What the host decides."""
 
 TOUCHED = {
