@@ -59,7 +59,8 @@ def test_products_are_held_against_the_best_rate_of_memory() -> None:
 
 def test_a_layout_has_the_rate_of_its_products() -> None:
     """10^9 and 3 * 10^9 FLOPs in 1 ms each are 2 TFLOP/s."""
-    product = {"direction": "weight gradient", "layout": "tn", "busy_ms_per_step": 1.0}
+    product = {"product": "up", "direction": "weight gradient", "layout": "tn"}
+    product |= {"busy_ms_per_step": 1.0}
     rows = pd.DataFrame([product | {"flops_per_step": flops} for flops in (1e9, 3e9)])
     found = rates(rows)["weight gradient", "tn"]
     assert found.number == pytest.approx(2.0)

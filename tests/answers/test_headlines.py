@@ -86,6 +86,8 @@ TF32, CAST = ("tf32", "matrix product", 20, 20), ("bf16", "cast to bf16", 13, 20
         ("c", no_product(0, 0, ""), "CANT_TELL"),
         ("d", falling(20, 19, 15, 4), "FALLS_BY_OPTIMIZER"),
         ("d", falling(20, 19, 4, 15), "FALLS_BY_BACKWARD"),
+        ("d", falling(20, 19, 14, 4), "FALLS_BY_OPTIMIZER_WHERE_KNOWN"),
+        ("d", falling(20, 19, 1, 5), "FALLS_BY_BACKWARD_WHERE_KNOWN"),
         ("d", falling(20, 19, 10, 9), "FALLS"),
         ("d", falling(1, 1, 0, 0), "FALLS"),
         ("d", falling(20, 10, 10, 0), "DEPENDS"),

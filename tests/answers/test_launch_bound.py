@@ -8,7 +8,7 @@ from tests.workflow import ROOT
 from workflow_src.answers.answer import answer
 from workflow_src.answers.forward_time.headline import Verdict, headline
 from workflow_src.answers.forward_time.result import result
-from workflow_src.answers.launch_bound import kernel_us, limit, split
+from workflow_src.answers.launch_bound import limit, split, us_per_launch
 from workflow_src.answers.times import phase_times
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
@@ -61,9 +61,9 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
     assert limit(tables).us.number == 30
     text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
     assert "2.93 → 20††¹ → 40.0" in text and "2.94 → 20¹ → 20.0" in text
-    assert "less than about 30 us of device time on average ([the usual limit](" in text
+    assert "about 30 us of device time per launch: kernel, copy or fill ([the usual limit](" in text
     said = headline(result(tables))
-    assert "1 of 1 cases of 30 us per kernel or more (the usual limit)" in said.text(Printer())
+    assert "1 of 1 cases of 30 us per launch or more (the usual limit)" in said.text(Printer())
     assert said.verdict is Verdict.WHERE_LONG
     assert [said.slots[name].number for name in ("long_agree", "long", "bound_agree", "bound")] == [
         1, 1, 0, 1,
@@ -72,6 +72,6 @@ def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
 
 def test_nothing_is_launch_bound_on_a_cpu(read) -> None:
     tables = read(of_kernels(1.0, 20.0, device="cpu"))
-    assert kernel_us(tables, phase_times(tables, tables.cases[0], "forward")) is None
+    assert us_per_launch(tables, phase_times(tables, tables.cases[0], "forward")) is None
     text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
     assert "†" not in text and "\n¹ Of one process" in text

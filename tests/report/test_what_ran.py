@@ -42,6 +42,10 @@ def test_settings_are_shown_as_they_were_recorded():
     assert recorded(many, "driver") == "`7` to `11`"
 
 
+def test_the_profiler_has_its_name_before_its_version(read):
+    assert dict(settings(read(Sample())).to_numpy())["profiler"] == "Nsight Systems `2025.1`"
+
+
 def test_names_of_machines_stay_at_home(read):
     assert "secret" not in str(settings(read(Sample())).to_numpy())
 

@@ -121,6 +121,7 @@ def test_conditions_are_printed_only_where_they_disturb() -> None:
     rows = table(host | {"profiler_stayed": True})
     fusion = section.section("fusion", "f.svg")
     said = fusion.texts((rows, pd.DataFrame()), templates).markdown
-    assert "Unsteady host: 6.00 to 9.00 us" in said and "slows launches: p." in said
+    assert "Unsteady host (eager operation): 6.00 to 9.00 us." in said
+    assert "slows launches: p." in said
     calm = fusion.texts((table({}), pd.DataFrame()), templates).markdown
     assert "Unsteady" not in calm and "slows launches" not in calm

@@ -1,7 +1,7 @@
-"""Which phases are launch-bound: those of little device time per kernel.
+"""Which phases are launch-bound: those of little device time per launch.
 
 A launch costs the host about the same whatever it starts, so whether the device waits for it is a
-matter of how long a kernel takes. Where that limit lies depends on the host; a run tells its own.
+matter of how long it takes. Where that limit lies depends on the host; a run tells its own.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ FEWEST_EACH = 10
 
 @dataclass(frozen=True)
 class Limit:
-    """The device time per kernel, in us, below which a phase is launch-bound."""
+    """The device time per launch, in us, below which a phase is launch-bound."""
 
     us: Value
 
@@ -38,18 +38,18 @@ class Limit:
         """The limit in two digits: other processes would tell it otherwise."""
         return Rounded(self.us)
 
-    def bound(self, kernel_us: Value | None) -> bool:
+    def bound(self, us_per_launch: Value | None) -> bool:
         """Whether a phase of so much device time per kernel is launch-bound."""
-        return kernel_us is not None and kernel_us.number < self.us.number
+        return us_per_launch is not None and us_per_launch.number < self.us.number
 
 
 def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
     """Whether a phase is launch-bound, and by what: "yes; 6.37 / 31; 29 %".
 
-    It is if its device time per kernel is below the limit and the device waits. On a CPU, which
+    It is if its device time per launch is below the limit and the device waits. On a CPU, which
     launches nothing, only the share of the plain time is there.
     """
-    us = kernel_us(tables, times)
+    us = us_per_launch(tables, times)
     if us is None or times.working is None:
         return us or times.working
     below = tables.cached("launch_bound_limit", partial(limit, tables))
@@ -57,8 +57,8 @@ def launch_bound(tables: Tables, times: PhaseTimes) -> Cell:
     return Joined((said, Joined((us, below.told), " / "), times.working), "; ")
 
 
-def kernel_us(tables: Tables, times: PhaseTimes) -> Value | None:
-    """The device time per kernel, copy and fill of a phase, in us; None on a CPU."""
+def us_per_launch(tables: Tables, times: PhaseTimes) -> Value | None:
+    """The device time per launch (kernel, copy or fill) of a phase, in us; None on a CPU."""
     if times.case.on_cpu or times.busy is None:
         return None
     launched = calls(tables.of("kernels", times.case.case, times.phase))
@@ -71,18 +71,18 @@ def limit(tables: Tables) -> Limit:
     """The limit of a run: what separates best the phases that the device nearly fills from others.
 
     The device nearly fills a phase if it works for NEARLY_ALL_DEVICE of the plain time or more. Of
-    all limits between two phases next to each other in device time per kernel (their geometric
+    all limits between two phases next to each other in device time per launch (their geometric
     mean), the one is taken that puts fewest phases on the wrong side, the least of several. It is
     LAUNCH_BOUND_BELOW_NS where that puts as few there, or where the run has fewer than FEWEST_EACH
     phases of either kind.
     """
     every = (phase_times(tables, case, phase) for case in tables.cases for phase in PHASES)
-    known = [(us, times.working) for times in every if (us := kernel_us(tables, times))]
+    known = [(us, times.working) for times in every if (us := us_per_launch(tables, times))]
     return split([(us, working) for us, working in known if working])
 
 
 def split(phases: Iterable[tuple[Value, Value]]) -> Limit:
-    """The limit from (device time per kernel, share of the plain time in which it works)."""
+    """The limit from (device time per launch, share of the plain time in which it works)."""
     ordered = sorted(phases, key=lambda phase: phase[0].number)
     waits = [working.number < NEARLY_ALL_DEVICE for _, working in ordered]
     wrong = [_wrong(waits, place) for place in range(len(ordered) + 1)]

@@ -147,7 +147,7 @@ def _text(path: Path) -> str:
 def with_header(report: str, command: str) -> str:
     """The report with the command that made it inserted below its title."""
     title, _, rest = report.partition("\n")
-    return f"{title}\n\nMade by `{command}`.\n{rest}"
+    return f"{title}\n\nReport made by `{command}`.\n{rest}"
 
 
 def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.kernels import PRODUCTS, device_ms
-from workflow_src.answers.launch_bound import kernel_us, limit
+from workflow_src.answers.launch_bound import limit, us_per_launch
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common.precisions import PRECISIONS
@@ -71,7 +71,7 @@ class Precisions:
 def headline(tables: Tables, times: Sequence[PhaseTimes]) -> Headline:
     """The verdict on a run, with its numbers."""
     judged = [each for each in times if each.phase == PHASE and each.working is not None]
-    below, us = limit(tables), [(kernel_us(tables, each), each) for each in judged]
+    below, us = limit(tables), [(us_per_launch(tables, each), each) for each in judged]
     launched, changed = [each for each, _ in us if each], precisions(tables)
     bound = [each for each in launched if below.bound(each)]
     waiting = (times.working for each, times in us if below.bound(each) and times.waits)

@@ -31,16 +31,15 @@ vanishes in rounding."""
 class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
-    `warned`: how many cases have a warning; and which one most have; `device`: how many of these
-    are of the device, so that its times are doubted too; `spread`: the slowest process over the
-    fastest, at most; `several`: how many cases have several processes; `hosts`: on how many cases
-    ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
+    `warned`: how many cases have a warning, which one most have, and those of the device, of which
+    its times are doubted too; `spread`: the slowest process over the fastest, at most; `several`:
+    how many cases have several processes; `hosts`: on how many cases ran, where on more than one;
+    `incomplete`: how many cases lack a time or a capture;
     `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
     be written.
     """
 
     warned: Cell
-    device: Cell
     spread: Value | None
     several: Value
     hosts: Value | None
@@ -135,7 +134,7 @@ def medians(run: Run, page: bool) -> pd.DataFrame:
         for part in run.answers
         for row in part.opening
     ]
-    heading = "medians and counts"
+    heading = "medians (each alone), counts"
     return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
 
 
@@ -145,8 +144,7 @@ def doubts(run: Run) -> Doubts:
     failed = tuple(part for part in run.parts if part.log)
     lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
-        warned=with_commonest(run.tables),
-        device=warned(run.tables, OF_THE_DEVICE),
+        warned=with_gravest(run.tables),
         spread=spread(run.times),
         several=several(run.times),
         hosts=several_hosts(run.tables),
@@ -165,14 +163,22 @@ def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
     return Joined((number, measured_count(tables)), by=" of ")
 
 
-def with_commonest(tables: Tables) -> Cell:
-    """How many cases have a warning, and how many the one that most have; None without any."""
-    every = conditions(tables)
-    most = max(Warned, key=lambda each: sum(each in case.warnings for case in every))
-    found = [case.case for case in every if most in case.warnings]
-    number = Value(len(found), "count", (_environments(tables, found),), "cases with that warning")
-    told = Joined((most.value, number), by=": ")
-    return Joined((warned(tables, tuple(Warned)), told), by="; ") if found else None
+def with_gravest(tables: Tables) -> Cell:
+    """How many cases have a warning, then the commonest, then those of the device; or None."""
+    cases = {
+        each: [case.case for case in conditions(tables) if each in case.warnings] for each in Warned
+    }
+    most = max(Warned, key=lambda each: len(cases[each]))
+    told = [
+        Joined((each.value, _with_warning(tables, cases[each])), by=": ")
+        for each in sorted(Warned, key=lambda each: each is not most)
+        if cases[each] and (each is most or each in OF_THE_DEVICE)
+    ]
+    return Joined((warned(tables, tuple(Warned)), *told), by="; ") if told else None
+
+
+def _with_warning(tables: Tables, cases: Sequence[str]) -> Value:
+    return Value(len(cases), "count", (_environments(tables, cases),), "cases with that warning")
 
 
 def _environments(tables: Tables, cases: Sequence[str]) -> Rows:

@@ -189,14 +189,14 @@ def _disturbed(run: Run) -> Iterator[Check]:
             yield Check(f"{warning}; cases", result, NONE, not found, TOUCHED.get(warning, ""))
 
 
-PLAIN = "plain and profiled times: (a), (d)'s rates, (f)"
+PLAIN = "plain, profiled times: (a), (d)'s rates, (f)"
 """What the host decides."""
 
 TOUCHED = {
-    Warned.THROTTLED: "all answers, of these cases; by power, of phases with §",
+    Warned.THROTTLED: "all answers, in these cases; if by power, in phases with §",
     Warned.BUSY: PLAIN,
     Warned.OVERLAPPED: PLAIN,
-    Warned.DISTURBED: "(b) to (f), of these cases",
+    Warned.DISTURBED: "(b) to (f), in these cases",
     Warned.NOT_FINITE: "what was computed, not its time",
 }
 """What a warning makes unsure, where that isn't all of its cases."""
@@ -204,10 +204,10 @@ TOUCHED = {
 CHECKS: Mapping[Callable[[Run], Iterator[Check]], str] = {
     _time: "(b) to (e)",
     _operators: "(d)'s layouts, (f)'s predictions, FLOPs",
-    _precision: "all answers, of these cases",
+    _precision: "all answers, in these cases",
     _repeats: PLAIN,
     _hosts: PLAIN,
-    _disturbed: "all answers, of these cases",
+    _disturbed: "all answers, in these cases",
 }
 """All checks, in the order of the table, and what is unsure where one fails."""
 

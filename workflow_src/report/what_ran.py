@@ -27,10 +27,12 @@ RECORDED = {
     "torch": "torch",
     "cuda": "CUDA",
     "driver": "driver",
-    "profiler_version": "profiler",
     "python": "Python",
 }
 """The columns of environments.csv that are shown, with what they are called."""
+
+PROFILERS = {"nsys": "Nsight Systems", "torch": "torch.profiler"}
+"""What recorded a capture, by name."""
 
 PLANNED = {
     "warmup_steps": "steps of warm-up",
@@ -96,8 +98,9 @@ def settings(run: Run) -> pd.DataFrame:
         **_named(run),
         **{said: recorded(table, name) for name, said in RECORDED.items()},
         **{said: recorded(plan, name) for name, said in PLANNED.items()},
+        "profiler": _profilers(run),
         "dense peak by datasheet, TFLOP/s": _peaks(run),
-        "measured on": _days(table),
+        "cases measured on": _days(table),
         "hosts": hosts(run.tables),
         "GPUs": gpus(run.tables),
         "cases under torch.compile, so without ranges of modules": _compiled(table),
@@ -122,6 +125,14 @@ def _peaks(run: Run) -> str:
         if (peak := peak_tflop_per_s(str(gpu), case.precision))
     }
     return ", ".join(f"{precision} {peak}" for precision, peak in peaks.items())
+
+
+def _profilers(run: Run) -> Markup:
+    """The profilers by name, with the versions recorded; torch.profiler's is torch's."""
+    names = dict.fromkeys(map(str, run.tables["captures"].get("profiler", ())))
+    told = Markup(", ").join(PROFILERS.get(name, name) for name in names)
+    versions = recorded(run.tables["environments"], "profiler_version")
+    return Markup(" ").join(filter(None, (told, versions)))
 
 
 def _named(run: Run) -> dict[str, Cell]:

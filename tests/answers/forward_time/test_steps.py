@@ -34,6 +34,12 @@ def cells(found: pd.DataFrame) -> list[str]:
     return row_of(found.iloc[0])
 
 
+def said_of_processes(tmp_path: Path) -> tuple[bool, bool]:
+    """Whether (a) says that processes stand one by one, and what stands in brackets."""
+    text = answer("a", result, headline).texts(Tables.read(tmp_path, NAMES), TEMPLATES).markdown
+    return "one by one" in text, "in brackets stand" in text
+
+
 def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Path) -> None:
     """Steps of 12, 36 and 50 ms; the device works for 33 and 45: the optimizer takes 14."""
     busy = {"forward_backward": (37.0, 33.0, 36.0), "train_step": (51.0, 45.5, 50.0)}
@@ -49,6 +55,7 @@ def test_one_process_has_its_mean_and_deviation_beside_device_time(tmp_path: Pat
         "14",
         "9.00",
     ]
+    assert said_of_processes(tmp_path) == (False, False)
 
 
 def test_a_phase_whose_clock_was_limited_is_marked_whichever_it_is(tmp_path: Path) -> None:
@@ -62,6 +69,7 @@ def test_several_processes_that_a_table_tells_apart_stand_one_by_one(tmp_path: P
     each = {"processes": 2, "process_means_ms": "10; 14.5", "process_stds_ms": "0.25; 3.2"}
     found = table(tmp_path, Sample(), **each)
     assert cells(found)[1:3] == ["2 x 5", "10.0 ± 0.25, 14.5 ± 3.2"]
+    assert said_of_processes(tmp_path) == (True, False)
 
 
 def test_the_optimizer_takes_what_a_step_takes_longer_within_each_process(tmp_path: Path) -> None:
@@ -85,6 +93,7 @@ def test_of_older_tables_the_deviation_is_that_within_a_process(tmp_path: Path) 
     old = {"processes": 2, "std_ms": 5.0, "within_cv": 0.02, "fastest_ms": 8.0, "slowest_ms": 16.0}
     found = table(tmp_path, Sample(), **old)
     assert cells(found)[2] == "12.0 ± 0.24 (8.00 to 16.0)"
+    assert said_of_processes(tmp_path) == (False, True)
 
 
 def test_a_phase_without_times_says_why(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.answers.reading import printed, reading
 from tests.synthetic_tables import BACKWARD, FORWARD, Sample
 from workflow_src.answers.gemm_share.figure import draw
-from workflow_src.answers.gemm_share.layouts import by_layout
+from workflow_src.answers.gemm_share.layouts import by_layout, rates
 from workflow_src.answers.gemm_share.result import GemmShare, parts_of_case, result
 
 read = reading("d")
@@ -69,6 +69,28 @@ def test_a_layout_is_held_against_the_same_products_in_forward():
         ("weight gradient", "tn"): 0.5,
     }
     assert by_layout(pd.DataFrame(columns=columns[:2])) == {}
+
+
+def test_what_adds_up_a_split_product_takes_its_time():
+    """2 + 1 ms in forward for 4 FLOPs, 5 + 1 ms for as many in backward: 2.0 x, where 5 / 2 is 2.5.
+
+    A product without any FLOPs has no pace, and no rate.
+    """
+    columns = ["product", "direction", "layout", "busy_ms_per_step", "flops_per_step"]
+    rows = [
+        ("up", "forward", "nt", 2.0, 4e9),
+        ("up", "forward", "nt", 1.0, 0.0),
+        ("up", "input gradient", "nn", 5.0, 4e9),
+        ("up", "input gradient", "nn", 1.0, 0.0),
+        ("down", "weight gradient", "tn", 1.0, 0.0),
+    ]
+    products = pd.DataFrame(rows, columns=columns)
+    assert [each.number for each in by_layout(products).values()] == [2.0]
+    told = {name: rate.number for name, rate in rates(products).items()}
+    assert told == {
+        ("forward", "nt"): pytest.approx(4 / 3),
+        ("input gradient", "nn"): pytest.approx(4 / 6),
+    }
 
 
 def test_the_figure_has_a_panel_for_each_phase_and_sets_the_optimizer_apart(read):

@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     )
     WHERE_LONG = (
         "They agree more often where kernels are long: within 10 % in {long_agree} of {long} cases "
-        "of {limit} us per kernel or more ({origin}), and in {bound_agree} of {bound} others. "
+        "of {limit} us per launch or more ({origin}), and in {bound_agree} of {bound} others. "
         "Untold, as processes differ: {untold}. Of all, {alone} have one process."
     )
     PARTLY = "They agree within 10 % in {agree} of {compared}; the table shows where."

@@ -17,8 +17,8 @@ from workflow_src.answers.forward_time.agreement import (
 )
 from workflow_src.answers.forward_time.compiled import NOT_COMPILED, Compiled, compiled
 from workflow_src.answers.forward_time.pairs import outside, pairs
-from workflow_src.answers.forward_time.steps import in_brackets, steps
-from workflow_src.answers.launch_bound import Limit, kernel_us, limit
+from workflow_src.answers.forward_time.steps import in_brackets, one_by_one, steps
+from workflow_src.answers.launch_bound import Limit, limit, us_per_launch
 from workflow_src.answers.left_out import NOTHING_KNOWN, left_out
 from workflow_src.answers.marks import ALONE, CAPPED
 from workflow_src.answers.matrix import in_columns, matrices
@@ -37,7 +37,7 @@ BOUND = "\N{DAGGER}"
 class ForwardTime:
     """What (a) found.
 
-    `passes` have device time per kernel, how much longer the profiled step is, and what a replay as
+    `passes` have device time per launch, how much longer the profiled step is, and what a replay as
     a CUDA graph saves; `outside` has the cases whose plain time the study profiler's contradict.
     `every`: all cases of which agreement can be told; `bound`: those of short kernels, by the run's
     `limit`; `long`: those of longer ones; `untold`: how many others. `matrices` have device, plain
@@ -65,6 +65,11 @@ class ForwardTime:
         """Whether the table of steps has means over several processes, medians in brackets."""
         return any(in_brackets(cell) for cell in self.steps.to_numpy().ravel())
 
+    @property
+    def apart(self) -> bool:
+        """Whether the table of steps has means of several processes, one by one."""
+        return any(one_by_one(cell) for cell in self.steps.to_numpy().ravel())
+
 
 def result(tables: Tables) -> ForwardTime:
     """Answer (a) from timings, ranges, captures and, where there are any, ledger, environments.
@@ -75,7 +80,7 @@ def result(tables: Tables) -> ForwardTime:
     cases, chosen = tuple(times.values()), example(tables)
     columns = in_columns(tables.cases, times)
     agree = {case: agrees(tables, each) for case, each in times.items()}
-    below, us = limit(tables), {each.case: kernel_us(tables, each) for each in cases}
+    below, us = limit(tables), {each.case: us_per_launch(tables, each) for each in cases}
     bound = {case for case in times if below.bound(us[case])}
     return ForwardTime(
         cases=cases,
@@ -141,7 +146,7 @@ def saved_cell(times: PhaseTimes) -> Cell:
 
 
 def kernels_cell(times: PhaseTimes, us: Value | None) -> Cell:
-    """Device time per kernel, how much longer the profiled step is, and what a replay saves."""
+    """Device time per launch, how much longer the profiled step is, and what a replay saves."""
     cells = (us, times.longer, saved_cell(times))
     return Joined(cells, " / ") if us or cells[-1] else None
 
@@ -163,7 +168,7 @@ def summary(
             _among_launched([each for each in mine if not each.case.on_cpu], bound)
             for mine in columns.values()
         ],
-        "device time / plain time, for which the device works": [
+        "share of plain time for which the device works": [
             spread([each.working for each in mine]) for mine in columns.values()
         ],
         "profiled longer than plain by": [
@@ -192,7 +197,8 @@ def by_hand(times: PhaseTimes) -> pd.DataFrame:
         "profiled / plain, over pairs of processes": spread(times.pairs),
     }
     lines = [[name, cell] for name, cell in rows.items() if cell]
-    return pd.DataFrame(lines, columns=[times.case.case, "ms (processes)"], dtype="object")
+    heads = [times.case.case, "ms (fastest to slowest process)"]
+    return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
 def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> Cell:
@@ -205,7 +211,7 @@ def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[Opening
         "(a) profiled within 10 % of plain, where told": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
-        "forward: device works for": {
+        "forward: device works, of plain time": {
             name: median(each.working for each in mine) for name, mine in columns.items()
         },
     }

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pandas as pd
 
 from workflow_src.answers.gemm_share.change import OPTIMIZER, by_part
-from workflow_src.answers.intervals import plain_time, spread_of_run
 from workflow_src.answers.kernels import captured, device_ms
 from workflow_src.answers.marks import CAPPED
 from workflow_src.answers.tables import CaseKey, Tables
@@ -30,6 +29,9 @@ from workflow_src.paper.value import (
 
 BACKWARD, STEP = PHASES[1:]
 PLUS_MINUS = " \N{PLUS-MINUS SIGN} "
+BETWEEN = ", "
+"""Stands between the means of processes."""
+
 MEANS, STDS = "process_means_ms", "process_stds_ms"
 """The columns that tell each process apart; tables of older runs lack them."""
 
@@ -48,6 +50,12 @@ def in_brackets(cell: Cell) -> bool:
     return inner.least is not None
 
 
+def one_by_one(cell: Cell) -> bool:
+    """Whether a cell of that table has the means of several processes."""
+    inner = cell.cell if isinstance(cell, Marked) else cell
+    return isinstance(inner, Joined) and inner.by == BETWEEN
+
+
 def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
     """One case: each phase's timed steps and device time, then the optimizer's."""
     times = {phase: phase_times(tables, case, phase) for phase in PHASES}
@@ -58,34 +66,29 @@ def _row(tables: Tables, case: CaseKey) -> dict[str, Cell]:
         row[words.PHASES[phase]] = Marked(mean, CAPPED) if found.power_limited else mean
         row[f"{words.PHASES[phase]}: device"] = found.busy
     device = optimizer_ms(tables, times[STEP])
-    row["optimizer: difference"] = _optimizer(tables, times, timed, device.number if device else 0)
+    row["optimizer: difference"] = _optimizer(times, timed, device.number if device else 0)
     row["optimizer: device"] = device
     return row
 
 
 def _optimizer(
-    tables: Tables,
     times: Mapping[str, PhaseTimes],
     timed: Mapping[str, pd.DataFrame],
     least_ms: float,
 ) -> Cell:
     """What a training step takes beyond forward + backward, of each process that is told apart.
 
-    Else of the means, with the digits that both times' intervals earn. None where the device waits
-    in either, as the host's time is then in it, or where a difference is below `least_ms`, the
-    device's own time, which no optimizer is.
+    Else of the means, in two digits, as a step of another process takes up to 1 % longer. None
+    where the device waits in either, as the host's time is then in it, or where a difference is
+    below `least_ms`, the device's own time, which no optimizer is.
     """
     if any(times[phase].waits and not times[phase].case.on_cpu for phase in (STEP, BACKWARD)):
         return None
     if each := _of_each(timed[STEP], timed[BACKWARD]):
         return spread(each) if min(one.number for one in each) >= least_ms else None
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
-    plain, of_run = difference(step, before, "of the means"), spread_of_run(tables)
-    long, short = (plain_time(tables, times[phase], of_run) for phase in (STEP, BACKWARD))
-    if plain is None or long is None or short is None or plain.number < least_ms:
-        return None
-    least, most = difference(long.low, short.high), difference(long.high, short.low)
-    return Rounded(plain, least, most)
+    plain = difference(step, before, "of the means")
+    return Rounded(plain) if plain and plain.number >= least_ms else None
 
 
 def _of_each(step: pd.DataFrame, before: pd.DataFrame) -> list[Value]:
@@ -122,7 +125,7 @@ def _timed(times: PhaseTimes, timed: pd.DataFrame) -> Cell:
         return words.STATES[times.state]
     if pairs := _told_apart(timed):
         source = rows_of("timings", timed)
-        return Joined(tuple(_both(*pair, source) for pair in pairs), ", ")
+        return Joined(tuple(_both(*pair, source) for pair in pairs), BETWEEN)
     mean = cell_of(timed, "timings", "mean_ms")
     return Ranged(Joined((mean, _std(timed)), PLUS_MINUS), times.fastest, times.slowest)
 

@@ -12,13 +12,23 @@ class Verdict(StrEnum):
 
     FALLS_BY_OPTIMIZER = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
-        "{falling} of {compared} cases, by over 1 point. Of these, the optimizer lowers it more "
-        "than backward does in {by_optimizer} of {known} (those with a range for each)."
+        "{falling} of {compared} cases, by over 1 point. In {by_optimizer} of these the optimizer "
+        "lowers it more than backward does."
+    )
+    FALLS_BY_OPTIMIZER_WHERE_KNOWN = (
+        "Matrix products' share of device time falls from the forward pass to the training step in "
+        "{falling} of {compared} cases, by over 1 point. Of the {known} of these with a range for "
+        "each, the optimizer lowers it more than backward does in {by_optimizer}."
     )
     FALLS_BY_BACKWARD = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
-        "{falling} of {compared} cases, by over 1 point. Of these, backward lowers it more than "
-        "the optimizer does in {by_backward} of {known} (those with a range for each)."
+        "{falling} of {compared} cases, by over 1 point. In {by_backward} of these backward lowers "
+        "it more than the optimizer does."
+    )
+    FALLS_BY_BACKWARD_WHERE_KNOWN = (
+        "Matrix products' share of device time falls from the forward pass to the training step in "
+        "{falling} of {compared} cases, by over 1 point. Of the {known} of these with a range for "
+        "each, backward lowers it more than the optimizer does in {by_backward}."
     )
     FALLS = (
         "Matrix products' share of device time falls from the forward pass to the training step in "
@@ -46,6 +56,15 @@ class Verdict(StrEnum):
     )
 
 
+LOWERS_IT = {
+    (True, True): Verdict.FALLS_BY_OPTIMIZER,
+    (True, False): Verdict.FALLS_BY_OPTIMIZER_WHERE_KNOWN,
+    (False, True): Verdict.FALLS_BY_BACKWARD,
+    (False, False): Verdict.FALLS_BY_BACKWARD_WHERE_KNOWN,
+}
+"""By whether the optimizer does mostly, and whether each case whose share falls tells."""
+
+
 def headline(result: GemmShare) -> Headline:
     """The verdict on a result, with its numbers."""
     slots = {
@@ -71,4 +90,4 @@ def _verdict(result: GemmShare) -> Verdict:
         return Verdict.DEPENDS
     if not known or (1 - MOSTLY) * known < by_optimizer < MOSTLY * known:
         return Verdict.FALLS
-    return Verdict.FALLS_BY_OPTIMIZER if by_optimizer > known / 2 else Verdict.FALLS_BY_BACKWARD
+    return LOWERS_IT[by_optimizer > known / 2, known == falling]

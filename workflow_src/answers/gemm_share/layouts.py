@@ -13,6 +13,7 @@ from workflow_src.paper.value import Cell, Joined, Value, median, rows_of, value
 PHASE = "train_step"
 FORWARD = "forward"
 DIRECTIONS = ("input gradient", "weight gradient")
+GROUP = ["product", "direction", "layout"]
 
 
 def layouts(tables: Tables) -> pd.DataFrame:
@@ -48,11 +49,8 @@ def _cell(paces: Sequence[Layouts], speeds: Sequence[Layouts], name: tuple[str, 
 
 def rates(products: pd.DataFrame) -> dict[tuple[str, str], Value]:
     """The TFLOP/s of the products of each direction and layout, of one case's products.csv."""
-    if "layout" not in products:
-        return {}
-    told = products[(products["layout"] != "") & (products["busy_ms_per_step"] > 0)]
     found: dict[tuple[str, str], Value] = {}
-    for (direction, layout), mine in told.groupby(["direction", "layout"]):
+    for (direction, layout), mine in _told(products).groupby(["direction", "layout"]):
         flops, ms = mine["flops_per_step"].sum(), mine["busy_ms_per_step"].sum()
         rate = value(flops / (ms / MS_PER_S) / FLOP_PER_TFLOP, "TFLOP/s", rows_of("products", mine))
         found |= {(str(direction), str(layout)): rate} if rate else {}
@@ -64,9 +62,7 @@ def by_layout(products: pd.DataFrame) -> dict[tuple[str, str], Value]:
 
     `products`: one case's rows of products.csv. Forward's is that of the same products.
     """
-    if "layout" not in products:
-        return {}
-    told = products[(products["layout"] != "") & (products["flops_per_step"] > 0)]
+    told = _told(products)
     forward = told[told["direction"] == "forward"]
     sums = forward.groupby("product")[["busy_ms_per_step", "flops_per_step"]].sum()
     pace = told["product"].map(sums["busy_ms_per_step"] / sums["flops_per_step"])
@@ -78,6 +74,18 @@ def by_layout(products: pd.DataFrame) -> dict[tuple[str, str], Value]:
             if times := _against(mine, same):
                 found[direction, str(layout)] = times
     return found
+
+
+def _told(products: pd.DataFrame) -> pd.DataFrame:
+    """The rows of products of known layout and FLOPs.
+
+    A kernel that adds up the parts of a product that was split has none, but its time is the
+    product's: FLOPs are asked for of all rows of a product together.
+    """
+    if "layout" not in products:
+        return pd.DataFrame(columns=[*GROUP, "busy_ms_per_step", "flops_per_step"])
+    told = products[(products["layout"] != "") & (products["busy_ms_per_step"] > 0)]
+    return told[told.groupby(GROUP)["flops_per_step"].transform("sum") > 0]
 
 
 def _against(mine: pd.DataFrame, forward: pd.DataFrame) -> Value | None:

@@ -198,4 +198,4 @@ def opening(columns: Mapping[str, Sequence[Change]]) -> tuple[OpeningRow, ...]:
         both = [each for each in mine if each.points]
         pair = median(each.forward for each in both), median(each.step for each in both)
         cells[precision] = Joined(pair) if both else None
-    return (OpeningRow("(d) matrix products: forward \N{RIGHTWARDS ARROW} training step", cells),)
+    return (OpeningRow("(d) products' share: forward \N{RIGHTWARDS ARROW} training step", cells),)

@@ -111,7 +111,7 @@ def result(tables: Tables) -> OtherKernels:
         example=chosen,
         worked=worked(every[chosen], passes[chosen]) if chosen else pd.DataFrame(),
         every=table_of_all(every),
-        opening=(OpeningRow("(c) forward, besides matrix products", cells),),
+        opening=(OpeningRow("(c) forward's device time besides products", cells),),
         left_out=left_out(
             tables, without_disturbed(tables, {case: _state(each) for case, each in passes.items()})
         ),

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from workflow_src.answers.top_kernel.result import TopKernels
+from workflow_src.answers.top_kernel.result import Leader, TopKernels
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined
 
@@ -15,8 +15,8 @@ class Verdict(StrEnum):
         "Backward's top kernel has the same whole name in {same}."
     )
     BY_PRECISION = (
-        "By device time, the forward pass's top kernel is most often, by precision, {leaders}. "
-        "Backward's top kernel has the same whole name in {same} cases."
+        "By device time, the forward pass's top kernel is most often: {leaders}. Backward's has "
+        "the same whole name in {same} cases."
     )
     MIXED = (
         "By device time, the forward pass's top kernel differs between cases; most often, in "
@@ -24,23 +24,29 @@ class Verdict(StrEnum):
         "{same}."
     )
     FORWARD_ALONE = (
-        "The forward pass's top kernel by device time: {leaders}. No case has a backward to "
-        "compare it with."
+        "By device time, the forward pass's top kernel is most often: {leaders}. No case has a "
+        "backward to compare it with."
     )
     CANT_TELL = "No device time of a forward pass was measured, so no kernel can be named."
 
 
 def headline(result: TopKernels) -> Headline:
     """The verdict on a result, with its numbers."""
-    leaders = (Joined((name, each.cell), by=": ") for name, each in result.leaders.items())
+    leaders = tuple(_of(name, each) for name, each in result.leaders.items())
     slots: dict[str, Cell] = {
         "what": result.leader.what if result.leader else None,
         "cases": result.leader.cases.cell if result.leader else None,
-        "leaders": Joined(tuple(leaders), by="; "),
+        "leaders": Joined(leaders, by=", "),
         "same": result.same.cell,
     }
     verdict = _verdict(result)
     return Headline(verdict, verdict.value, slots)
+
+
+def _of(precision: str, leader: Leader) -> Cell:
+    """What leads in a precision: "cast to bf16 in bf16 (13 of 20)"."""
+    told = Joined((leader.what, precision), by=" in ")
+    return Joined((told, Joined(("(", leader.cases.cell, ")"), by="")), by=" ")
 
 
 def _verdict(result: TopKernels) -> Verdict:
