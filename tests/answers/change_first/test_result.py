@@ -200,7 +200,7 @@ def test_overlapping_remedies_are_undecided_and_combinations_stand_in_their_own_
     assert said.slots["sure"].number == 0
     (row,) = made.opening
     assert printed(row.cells["fp32"]) == "compile, 1 of 1; ≈ 40 %"
-    assert row.label == "(f) saves most, by medians; best (≈: predicted)"
+    assert row.label == "(f) saves most; best combined saves (≈: predicted)"
 
 
 def test_each_remedy_alone_and_the_best_of_all_show_how_far_predictions_were_off(read) -> None:

@@ -25,7 +25,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.paper.value import Cell, Joined, Value, count, median
 
-FIRST = "(f) saves most, by medians; best"
+FIRST = "(f) saves most; best combined saves"
 PREDICTED_TOO = f" ({cells.PREDICTED}: predicted)"
 """The label of the opening's row, and what stands behind it where a prediction is in it."""
 

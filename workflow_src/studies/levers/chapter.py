@@ -135,6 +135,11 @@ def _named(case: Case, first: Step) -> str:
     return first.words + ("" if case.first_is_clear else UNCLEAR)
 
 
+def _among(case: Case) -> str:
+    """Of how many remedies it saves most alone, and whether these can be told apart."""
+    return f"(of {len(case.alone)} tried{'' if case.first_is_clear else ', undecided'})"
+
+
 def _time(step: Step) -> Cell:
     """The median with those of the fastest and the slowest process; or why there is none."""
     ends = (step.line.value(f"{end}_process_ms", "ms") for end in ("fastest", "slowest"))
@@ -224,17 +229,15 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
     FORETOLD = (
-        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
-        "{inside} of {judged} times lie in predicted 95 % intervals, "
-        "of median width {width} of the plain step."
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "{inside} of {judged} times lie in predicted 95 % intervals."
     )
     MISSED = (
-        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
-        "Only {inside} of {judged} times lie in predicted 95 % "
-        "intervals, of median width {width} of the plain step."
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Only {inside} of {judged} times lie in predicted 95 % intervals."
     )
     UNPREDICTED = (
-        "Tried alone, most is saved by {first}; the shortest step saves {saved}. "
+        "Alone, most is saved by {first}; the shortest step saves {saved}. "
         "No step has both a time and a prediction."
     )
     NOTHING = (
@@ -247,7 +250,7 @@ def headline(result: Levers) -> Headline:
     """The verdict on a result, with its numbers."""
     verdict = _verdict(result)
     first = [
-        Joined((_named(case, case.first), "in", case.name), by=" ")
+        Joined((case.first.words, "in", case.name, _among(case)), by=" ")
         for case in result.cases
         if case.first
     ]
@@ -256,7 +259,6 @@ def headline(result: Levers) -> Headline:
         "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
         "inside": result.scored.inside,
         "judged": result.scored.judged,
-        "width": result.scored.width,
     }
     return Headline(verdict, verdict.value, slots)
 
