@@ -48,6 +48,11 @@ def test_a_mark_of_several_words_stands_in_asterisks() -> None:
     assert said(sentence, Marked(MS, "¹")) == ""
 
 
+def test_words_may_be_all_that_a_cell_says_or_what_it_begins_with() -> None:
+    for cell, stands in (("OOM", True), ("OOM here", True), ("not OOM", False), ("OOMs", False)):
+        assert bool(said("*OOM*: out of memory.", cell)) == stands
+
+
 def test_the_sentence_of_a_dash_stands_where_a_cell_or_a_part_of_it_is_missing() -> None:
     sentence = f"{DASH} Not measured."
     for cell in (None, float("nan"), Joined((MS, None))):

@@ -211,6 +211,7 @@ def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("mark", "meaning"),
     [
+        ("| with ", "*with* a remedy:"),
         ("≈", "≈ Predicted."),
         ("¹", "¹ Of one process."),
         ("§", "§ Of a plain time"),

@@ -15,8 +15,8 @@ def legend(
 ) -> Markup:
     """The sentence of a mark, with its slots filled; empty if no cell has it.
 
-    The mark is the first word, or what stands in asterisks before all else; a dash is that of a
-    missing cell.
+    The mark is the first word, or what stands in asterisks before all else. Words may also be all
+    that a cell says, or what it begins with; a dash is the mark of a missing cell.
     """
     mark = sentence.split("*")[1] if sentence.startswith("*") else sentence.split()[0]
     frames = (each for given in tables for each in _frames(given))
@@ -31,6 +31,8 @@ def _frames(given: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterable[pd.DataFra
 
 
 def _has(cell: object, mark: str) -> bool:
+    if isinstance(cell, str):
+        return f"{cell} ".startswith(f"{mark} ")
     return _lacks(cell) if mark == DASH else any(mark in found for found in marks(cell))
 
 
