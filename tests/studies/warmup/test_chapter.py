@@ -140,7 +140,11 @@ def test_a_capture_without_the_whole_step_is_shown() -> None:
 @pytest.mark.parametrize(
     ("means", "verdict", "said"),
     [
-        ({0: 10.1, 1: 10.0}, Verdict.ALWAYS, "tried left out, 0, means of the 2 of 3 runs that settle are 0 % to +1 % off"),
+        (
+            {0: 10.1, 1: 10.0},
+            Verdict.ALWAYS,
+            "tried left out, 0, means of the 2 of 3 runs that settle are 0 % to +1 % off",
+        ),
         (
             {0: 20.0, 1: 11.0, 5: 10.0},
             Verdict.ENOUGH,
