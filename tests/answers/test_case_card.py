@@ -208,6 +208,25 @@ def test_cards_of_any_subset_are_written(capsys: pytest.CaptureFixture[str]) -> 
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("mark", "meaning"),
+    [
+        ("| with ", "*with* a remedy:"),
+        ("≈", "≈ Predicted."),
+        ("¹", "¹ Of one process."),
+        ("§", "§ Of a plain time"),
+        ("(no training)", "*no training*:"),
+        ("left of", "*left of*:"),
+    ],
+)
+def test_a_mark_is_explained_only_where_a_card_has_it(
+    tmp_path: Path, mark: str, meaning: str
+) -> None:
+    for tables in (subset(0), read(tmp_path, SHORT)):
+        words, _, tables_of_cases = cards.cards(tables, TEMPLATES).markdown.partition("\n### ")
+        assert (meaning in words) == (mark in tables_of_cases)
+
+
 def test_a_defect_in_one_card_leaves_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

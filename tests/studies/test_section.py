@@ -109,6 +109,14 @@ def test_the_conditions_of_a_study() -> None:
     assert (unknown.fastest, unknown.slowest, unknown.unsteady) == (None, None, False)
 
 
+def test_processes_are_told_where_a_time_is_of_several() -> None:
+    templates, fusion = ROOT / "report_templates", section.section("fusion", "f.svg")
+    for counts, said in (((6, 3), "Processes of each time: 3 to 6."), ((1, 1), ""), ((), "")):
+        rows = table({}, *({"processes": count} for count in counts))
+        text = fusion.texts((rows, pd.DataFrame()), templates).markdown
+        assert said in text and ("Processes" in text) == bool(said)
+
+
 def test_points_of_several_hosts_are_told_by_host() -> None:
     rows = table({"point": "a"}, *({"point": name, "host_id": "f4e3"} for name in ("b", "b", "c")))
     assert printed(conditions(rows, "fusion").hosts) == [["f4e3", "b, c"], ["not recorded", "a"]]

@@ -1,7 +1,10 @@
 """Write the table of every case: as Markdown, for the page, and the values that they print."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from workflow_src.answers.case_card import case_card
 from workflow_src.answers.change_first.first import First, firsts
@@ -22,6 +25,15 @@ WORDS = "card_words.md.j2"
 NAME = "cards"
 
 
+@dataclass(frozen=True)
+class Written:
+    """A card's table, and the card as Markdown and for the page."""
+
+    table: pd.DataFrame
+    text: str
+    page: str
+
+
 def cards(tables: Tables, templates: Path, log: str = "its log") -> Texts:
     """A card per case; one that can't be made says so."""
     found, plain, linked = firsts(tables), Printer(), Printer(page=True)
@@ -30,28 +42,28 @@ def cards(tables: Tables, templates: Path, log: str = "its log") -> Texts:
         for case in tables.cases
     }
     values = [for_programs(value) for value in dict.fromkeys(linked.printed)]
-    pages = {case: page for case, (_, page) in of_cases.items()}
+    pages = {case: card.page for case, card in of_cases.items()}
     said = {"question": NAME, "title": CARDS.title, "values": values, "pages": pages}
-    meaning = render(templates, WORDS, plain)
-    texts = ("\n".join([meaning, *each]) for each in zip(*of_cases.values(), strict=True))
-    text, page = texts if of_cases else (meaning, meaning)
+    meaning = render(templates, WORDS, plain, tables=[card.table for card in of_cases.values()])
+    text = "\n".join([meaning, *(card.text for card in of_cases.values())])
+    page = "\n".join([meaning, *pages.values()])
     return Texts(text, page, "", "", as_json(said))
 
 
 def _card(
     tables: Tables, first: First, templates: Path, printers: tuple[Printer, Printer], log: str
-) -> tuple[str, str]:
+) -> Written:
     """A case's card by each printer."""
 
-    def made() -> tuple[str, str]:
+    def made() -> Written:
         card = case_card(tables, first.case, first)
-        plain, linked = (
+        text, page = (
             render(templates, TEMPLATE, show, card=card, heading="###") for show in printers
         )
-        return plain, linked
+        return Written(card.table, text, page)
 
     failed = not_written(f"### {escape(first.case.case)}", log)
-    return attempt(made, lambda: (failed, failed))
+    return attempt(made, lambda: Written(pd.DataFrame(), failed, failed))
 
 
 @one_sentence()

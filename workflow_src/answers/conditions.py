@@ -62,10 +62,13 @@ def conditions(tables: Tables) -> tuple[Conditions, ...]:
 
 def elsewhere(rows: pd.DataFrame, others: pd.DataFrame) -> bool:
     """Whether no host of some rows is one of the others'; False if that isn't known."""
-    ours, theirs = (
-        {str(cell) for cell in each.get("host_id", ())} - {"", "nan"} for each in (rows, others)
-    )
+    ours, theirs = host_ids(rows), host_ids(others)
     return bool(ours and theirs and ours.isdisjoint(theirs))
+
+
+def host_ids(rows: pd.DataFrame) -> set[str]:
+    """The hosts that some rows name."""
+    return {str(cell) for cell in rows.get("host_id", ())} - {"", "nan"}
 
 
 def disturbed(tables: Tables) -> dict[CaseKey, tuple[str, ...]]:

@@ -31,7 +31,7 @@ def case_text(tables: Tables, case: CaseKey, templates: Path) -> str:
     """The card of a case as a file of its own."""
     show, card = Printer(), case_card(tables, case)
     text = render(templates, TEMPLATE, show, card=card, heading="#")
-    return f"{text}\n{render(templates, WORDS, show)}"
+    return f"{text}\n{render(templates, WORDS, show, tables=[card.table])}"
 
 
 @one_sentence()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.conditions import elsewhere, gpus, hosts
+from workflow_src.answers.conditions import elsewhere, gpus, host_ids, hosts
 from workflow_src.answers.doubts import environments
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -56,20 +56,27 @@ SHOWN = 4
 class WhatRan:
     """Two tables; the phases that lack a time or a capture, for the appendix.
 
-    `elsewhere`: the studies of hosts on which no case ran.
+    `elsewhere`: the studies of hosts on which no case ran; `without_host`: those that don't tell.
     """
 
     sizes: pd.DataFrame
     settings: pd.DataFrame
     incomplete: pd.DataFrame
     elsewhere: tuple[str, ...]
+    without_host: tuple[str, ...]
 
 
 def what_ran(run: Run) -> WhatRan:
     """What a run consisted of."""
-    cases, studies = run.tables["environments"], [part.name for part in run.studies]
-    other = [name for name in studies if elsewhere(run.tables[f"studies/{name}"], cases)]
-    return WhatRan(sizes(run.plan), settings(run), incomplete(run.times), tuple(other))
+    cases = run.tables["environments"]
+    studies = {part.name: run.tables[f"studies/{part.name}"] for part in run.studies}
+    return WhatRan(
+        sizes=sizes(run.plan),
+        settings=settings(run),
+        incomplete=incomplete(run.times),
+        elsewhere=tuple(name for name, rows in studies.items() if elsewhere(rows, cases)),
+        without_host=tuple(name for name, rows in studies.items() if not host_ids(rows)),
+    )
 
 
 def sizes(plan: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What disturbed a study: a profiler that stayed attached, an uneven host, or several hosts."""
+"""How a study was measured: processes, and what disturbed it, as an uneven host or several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.paper.value import Cell, Value
-from workflow_src.studies.lines import Line, by_host, lines, most, number, shown
+from workflow_src.studies.lines import Line, by_host, lines, most, number, shown, spread
 
 TIMES = ("median_ms", "plain_ms")
 """The columns that hold a measured time, of which any study with times has one."""
@@ -19,6 +19,7 @@ class Conditions:
 
     `fastest`, `slowest`: an eager operation (us) around the study's processes on a GPU's host.
     `unsteady`: whether these differ by HOST_CHANGED or more, in a table that has times.
+    `processes`: in how many fresh processes times were measured, if any was in several.
     `hosts`: which points are of which host, by the start of its id; empty if all are of one.
     """
 
@@ -26,6 +27,7 @@ class Conditions:
     fastest: Value | None
     slowest: Value | None
     unsteady: bool
+    processes: Cell
     hosts: pd.DataFrame
 
 
@@ -40,7 +42,14 @@ def conditions(table: pd.DataFrame, study: str) -> Conditions:
     low, high = min(fastest, key=number, default=None), most(slowest)
     timed = any(line.has(column) for line in every for column in TIMES)
     changed = low is not None and high is not None and high.number > HOST_CHANGED * low.number
-    return Conditions(tuple(attached), low, high, timed and changed, hosts(every))
+    unsteady = timed and changed
+    return Conditions(tuple(attached), low, high, unsteady, processes(every), hosts(every))
+
+
+def processes(every: Sequence[Line]) -> Cell:
+    """The fewest to the most processes of a time; None if each is of one."""
+    told = [value for line in every if (value := line.value("processes", "count"))]
+    return spread(told) if number(most(told)) > 1 else None
 
 
 def hosts(every: Sequence[Line]) -> pd.DataFrame:

@@ -5,8 +5,9 @@ import pytest
 
 from tests.studies.tables import printed, table
 from workflow_src.paper.show import Printer
-from workflow_src.studies.fusion.chapter import Fusion, Verdict, headline, power, result
+from workflow_src.studies.fusion.chapter import Fusion, Verdict, headline, result
 from workflow_src.studies.fusion.copies import LARGE
+from workflow_src.studies.fusion.named import power
 
 
 def timed(
@@ -55,7 +56,7 @@ def test_times_over_all_shapes_with_shares_of_the_best_rate() -> None:
         ["Triton", "1.00 to 2.00 at 45 % to 90 %"],
     ]
     in_cache = [row | {"elements": 2**20} for row in rows]
-    assert printed(found(*in_cache).largest)[1] == ["Triton", "1.00 to 2.00"]
+    assert printed(found(*in_cache).largest)[1] == ["Triton", "1.00 to 2.00 (fits in a cache)"]
 
 
 def test_how_often_triton_comes_near_a_copy_and_is_slower_than_torch() -> None:

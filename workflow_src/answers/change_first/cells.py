@@ -20,6 +20,9 @@ from workflow_src.paper.value import Cell, Joined, Marked, Ranged, Rounded, comp
 PREDICTED = "\N{ALMOST EQUAL TO}"
 """Stands before what the model predicts."""
 
+LEFT_OF = "left of"
+"""Stands between a time and the plain one of the same minutes, both of a study."""
+
 NOTHING_SURE, NOTHING_TRAINS = "none by its interval", "none that trains"
 
 AT_MOST = 3
@@ -129,7 +132,7 @@ def whole(saving: Saving) -> Cell:
 
 def _of_its_moment(saving: Saving, time: Cell) -> Cell:
     """A time; beside one of a study, the plain time of the same minutes."""
-    return Joined((time, saving.plain), " left of ") if saving.known.studied else time
+    return Joined((time, LEFT_OF, saving.plain), " ") if saving.known.studied else time
 
 
 def left(saving: Saving) -> Cell:

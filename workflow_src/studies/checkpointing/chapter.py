@@ -18,6 +18,7 @@ from workflow_src.studies.lines import (
     number,
     shape,
     shown,
+    spread,
     unmeasured,
     where,
 )
@@ -157,7 +158,8 @@ def _nested(mine: Sequence[Line]) -> dict[str, Cell]:
             both = passes, line.value("predicted_passes", "count")
             row[f"{way}, passes"] = Joined(both, by=" / ")
         row[f"{way}, ms"] = line.time
-    return row | {"whole peaks off by": most(off(mine))}
+    steps = spread(line.measured("samples", "count") for line in mine)
+    return row | {"n": steps, "whole peaks off by": most(off(mine))}
 
 
 def _besides(line: Line, column: str) -> Value | None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.common.units import FLOP_PER_TFLOP, MS_PER_S
-from workflow_src.paper.value import Cell, Value, computed, ratio
+from workflow_src.paper.value import Cell, Marked, Value, computed, ratio
 from workflow_src.studies.attention.bounds import rate
-from workflow_src.studies.flash.named import PHASES, name
+from workflow_src.studies.flash.named import ONCE, PHASES, name, once
 from workflow_src.studies.lines import Line, grouped, shown
 
 
@@ -36,11 +36,16 @@ def _row(mine: Sequence[Line], ceilings: Sequence[Line]) -> dict[str, Cell]:
     for phase in PHASES[:2]:
         line = by_phase.get(phase)
         row[f"{phase}, context"] = line and line.whole("context")
-        row[f"{phase}, TFLOP/s"] = line and tflop_per_s(line)
+        row[f"{phase}, TFLOP/s"] = line and _marked(line)
         limit, share = limited(line, ceilings) if line else ("", None)
         row[f"{phase}, share"] = share
         row[f"of ({phase})"] = limit or None
     return row
+
+
+def _marked(line: Line) -> Cell:
+    rate = tflop_per_s(line)
+    return Marked(rate, ONCE) if rate and once(line) else rate
 
 
 def tflop_per_s(line: Line) -> Value | None:

@@ -8,13 +8,13 @@ from typing import final
 import pandas as pd
 
 from workflow_src.common import words
-from workflow_src.common.case import names_code
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value, merged, ratio
+from workflow_src.paper.value import Cell, Joined, Value, ratio
 from workflow_src.studies.flash.ceilings import ceilings_table
 from workflow_src.studies.flash.memory import memory_table
-from workflow_src.studies.flash.named import PHASES, name
-from workflow_src.studies.lines import Line, grouped, lines, most, number, shown, spread, where
+from workflow_src.studies.flash.named import PHASES, is_own, is_wrong, name
+from workflow_src.studies.flash.tables import check, in_order, times_table, unmeasured_table
+from workflow_src.studies.lines import Line, lines, shown, spread, where
 from workflow_src.studies.study_chapter import StudyChapter
 
 LONGEST = 4
@@ -91,18 +91,15 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Flash:
     return Flash(
         shape=_shape(here),
         contests=tuple(filter(None, (_in_phase(here, phase) for phase in SHOWN_PHASES))),
-        wrong=next((name(line) for line in checks if _is_wrong(line)), ""),
-        contexts=_times(_in_order(here, "context"), SHAPE[2:], SHOWN_PHASES, checks),
-        times=_times(_in_order(timed, *SHAPE), SHAPE, PHASES),
-        checks=shown([_check(mine) for mine in _in_order(checks, "precision", "implementation")]),
+        wrong=next((name(line) for line in checks if is_wrong(line)), ""),
+        contexts=times_table(in_order(here, "context"), SHAPE[2:], SHOWN_PHASES, checks),
+        times=times_table(in_order(timed, *SHAPE), SHAPE, PHASES),
+        checks=shown([check(mine) for mine in in_order(checks, "precision", "implementation")]),
         memory=memory_table(timed),
         ceilings=ceilings_table(timed, lines(ceilings, "ceilings")),
-        unmeasured=_unmeasured(every),
+        unmeasured=unmeasured_table(every),
     )
 
-
-ONCE = "°"
-"""Marks the time of a single call."""
 
 SHAPE = ("precision", "head_size", "context")
 SHOWN_PHASES = ("forward", "forward_backward")
@@ -136,18 +133,10 @@ def _shape(here: Sequence[Line]) -> Shape | None:
     return Shape(measured[0].text("precision"), head_size, batch, by, calls)
 
 
-def _is_own(line: Line) -> bool:
-    return names_code(line.text("implementation"))
-
-
-def _is_wrong(line: Line) -> bool:
-    return line.text("status") == "failed" and _is_own(line)
-
-
 def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
     """One's own against PyTorch's in a phase; None without a time of PyTorch's."""
     measured = [line for line in here if line.ok and line.text("phase") == phase and ms(line)]
-    own = [line for line in measured if _is_own(line)]
+    own = [line for line in measured if is_own(line)]
     others = [line for line in measured if line not in own]
     contexts = {line.amount("context") for line in others}
     both = contexts & {line.amount("context") for line in own}
@@ -164,92 +153,6 @@ def _in_phase(here: Sequence[Line], phase: str) -> Contest | None:
 def _fastest(measured: Sequence[Line], context: float) -> Line | None:
     here = [line for line in measured if line.amount("context") == context]
     return min(here, key=lambda line: line.amount("median_ms"), default=None)
-
-
-def _in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
-    """Lines grouped by these columns, in the order of the precision and then of numbers."""
-    precisions = list(dict.fromkeys(line.text("precision") for line in every))
-
-    def place(mine: Sequence[Line]) -> tuple[float, ...]:
-        numbers = (mine[0].amount(column) for column in columns if column != "precision")
-        return precisions.index(mine[0].text("precision")), *numbers
-
-    return sorted(grouped(every, *columns), key=place)
-
-
-def _times(
-    groups: Sequence[Sequence[Line]],
-    columns: Sequence[str],
-    phases: Sequence[str],
-    checks: Sequence[Line] = (),
-) -> pd.DataFrame:
-    """A row per group, told by some columns: of each implementation, the times of phases.
-
-    They are in one cell; why there is none, once, if that is true of all. Of one's own that is
-    wrong, as the checks say, that.
-    """
-    rows = []
-    for mine in groups:
-        first, row = mine[0], dict[str, Cell]()
-        for column in columns:
-            told = first.text(column) if column == "precision" else first.whole(column)
-            row[column.replace("head_size", "d")] = told
-        for of_one in grouped(mine, "implementation"):
-            by_phase = {line.text("phase"): line for line in of_one}
-            whole = by_phase.get("forward_backward")
-            cells = tuple(_cell(by_phase.get(phase), whole) for phase in phases)
-            alike = isinstance(cells[0], str) and len(set(cells)) == 1
-            row[name(of_one[0])] = cells[0] if alike else Joined(cells)
-        at = first.text("precision")
-        wrong = [line for line in checks if _is_wrong(line) and line.text("precision") == at]
-        rows.append(row | {name(line): "not right" for line in wrong if name(line) not in row})
-    return shown(rows)
-
-
-def _cell(line: Line | None, whole: Line | None) -> Cell:
-    """A time, marked if it is of one call, or why there is none.
-
-    None of a backward pass that rests on one call or takes longer than both passes.
-    """
-    if line is None or not line.time:
-        return line and line.state
-    once = line.amount("samples") == 1
-    if line.text("phase") == "backward" and (once or _longer(line, whole)):
-        return None
-    return Marked(line.time, ONCE) if once else line.time
-
-
-def _longer(part: Line, whole: Line | None) -> bool:
-    return whole is not None and whole.has("median_ms") and number(ms(part)) > number(ms(whole))
-
-
-def _check(mine: Sequence[Line]) -> dict[str, Cell]:
-    """The largest errors of an implementation over head sizes, and the precision that they tell."""
-    row: dict[str, Cell] = {"attention": name(mine[0]), "precision": mine[0].text("precision")}
-    for tensor in ("out", "dq", "dk", "dv"):
-        row[tensor] = most(line.measured(f"error_{tensor}", "error") for line in mine)
-    row["allowed"] = mine[0].value("error_allowed", "error")
-    told = dict.fromkeys(line.text("products_in") for line in mine if line.text("products_in"))
-    return row | {"products in": ", ".join(told) or None}
-
-
-def _unmeasured(every: Sequence[Line]) -> pd.DataFrame:
-    """A row per implementation, precision, phase and state, with the first reason."""
-    missing = [line for line in every if not line.ok]
-    groups = grouped(missing, "implementation", "precision", "phase", "status")
-    return shown(
-        [
-            {
-                "attention": name(mine[0]),
-                "precision": mine[0].text("precision"),
-                "phase": mine[0].phase or None,
-                "state": mine[0].state,
-                "why, the first time": mine[0].text("reason") or None,
-                "rows": Value(len(mine), "count", merged(line.rows for line in mine), "count"),
-            }
-            for mine in groups
-        ]
-    )
 
 
 class Verdict(StrEnum):

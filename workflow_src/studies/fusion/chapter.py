@@ -7,8 +7,9 @@ from enum import StrEnum
 import pandas as pd
 
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value, ratio
+from workflow_src.paper.value import Cell, Joined, Marked, Value, ratio
 from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
+from workflow_src.studies.fusion.named import NAMES, OPERATIONS, name, operation, power
 from workflow_src.studies.lines import (
     Line,
     grouped,
@@ -23,17 +24,11 @@ from workflow_src.studies.lines import (
 )
 from workflow_src.studies.study_chapter import StudyChapter
 
-NAMES = {
-    "copy": "copy",
-    "written_out": "written out",
-    "torch": "torch's own",
-    "compiled": "torch.compile",
-    "triton": "Triton",
-    "cuda": "CUDA C++",
-}
-OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 ONE_KERNEL = ("triton", "torch")
 """The implementations that the verdict is on: this project's, or where it didn't run, torch's."""
+
+IN_CACHE = " (fits in a cache)"
+"""Stands behind a time whose rate isn't memory's."""
 
 NEAR_COPY, SAME_WITHIN = 0.90, 0.02
 """The share of a copy's rate that is called near, and how far apart equal medians may be."""
@@ -68,7 +63,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
     operations = grouped(ran, "operation")
     known = {name: [speedups(largest(mine), name) for mine in operations] for name in ONE_KERNEL}
     kernel = next((name for name in ONE_KERNEL if any(known[name])), ONE_KERNEL[0])
-    found = dict(zip(map(_operation, operations), known[kernel], strict=True))
+    found = dict(zip((operation(mine[0]) for mine in operations), known[kernel], strict=True))
     return Fusion(
         kernel=NAMES[kernel],
         speedups=tuple(value for values in found.values() for value in values),
@@ -81,7 +76,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
         goals=shown([_goal(mine) for mine in operations]),
         times=tuple(_times(mine) for mine in grouped(every, "operation")),
         kinds=shown([_kind(mine) for mine in grouped(own, *KIND)]),
-        unmeasured=unmeasured(every, lambda line: f"{_operation([line])}, {_name(line)}"),
+        unmeasured=unmeasured(every, lambda line: f"{operation(line)}, {name(line)}"),
     )
 
 
@@ -109,7 +104,7 @@ def speedups(measured: Sequence[Line], kernel: str, slow: str = "written_out") -
 def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
     """A row per implementation: times at the largest sizes, and shares of the best rate of memory.
 
-    If every tensor fits in a cache: without shares.
+    If every tensor fits in a cache: without shares, which the cells say.
     """
     uncached = [line for line in ran if not cached(line)]
     rate = bandwidth(ran) if uncached else None
@@ -119,21 +114,23 @@ def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
         for mine in grouped(largest(operation), "dtype")
     ]
     rows: list[dict[str, Cell]] = []
-    for name, words in NAMES.items():
+    for implementation, words in NAMES.items():
         cells: dict[str, Cell] = {
-            f"{_operation(mine)} of {power(mine[0].amount('elements'))}, {mine[0].text('dtype')}":
-            _reached(where(mine, implementation=name), rate)
+            f"{operation(mine[0])} of {power(mine[0].amount('elements'))}, {mine[0].text('dtype')}":
+            _reached(where(mine, implementation=implementation), rate, bool(uncached))
             for mine in groups
         }  # fmt: skip
         rows += [{"median, ms": words, **cells}] if any(cells.values()) else []
     return shown(rows)
 
 
-def _reached(here: Sequence[Line], rate: Value | None) -> Cell:
+def _reached(here: Sequence[Line], rate: Value | None, uncached: bool) -> Cell:
     """The times of an implementation over its shapes, and its shares of the best rate."""
     times = spread(line.value("median_ms", "ms") for line in here)
     rates = [line.value("achieved_gb_per_s", "GB/s") for line in here]
     shares = spread(ratio(each, rate, "share", "rate / best rate of memory") for each in rates)
+    if times and not uncached:
+        return Marked(times, IN_CACHE)
     return Joined((times, shares), by=" at ") if shares else times
 
 
@@ -146,7 +143,7 @@ def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
     slower = [value for value in against if value.number < 1 / (1 + SAME_WITHIN)]
     near = [share for share in shares if share.number >= NEAR_COPY]
     return {
-        "Triton's": _operation(mine),
+        "Triton's": operation(mine[0]),
         "at least 90 % of a copy's rate in": out_of(near, shares),
         "least share of a copy's rate": min(shares, key=number, default=None),
         "over 2 % slower than torch's own in": out_of(slower, against),
@@ -160,13 +157,13 @@ def _times(mine: Sequence[Line]) -> pd.DataFrame:
         first = shape[0]
         fits = any(line.ok and cached(line) for line in shape)
         row: dict[str, Cell] = {
-            f"{_operation(shape)}, dtype": first.text("dtype"),
+            f"{operation(first)}, dtype": first.text("dtype"),
             "elements": power(first.amount("elements")),
             "rows": first.value("rows", "count") if first.amount("rows") > 1 else None,
             "columns": first.whole("columns") if first.amount("rows") > 1 else None,
             "fits in cache": "yes" if fits else None,
         }
-        found.append(row | {f"{_name(line)}, ms": _time(line) for line in shape})
+        found.append(row | {f"{name(line)}, ms": _time(line) for line in shape})
     return shown(found)
 
 
@@ -185,26 +182,12 @@ def _time(line: Line) -> Cell:
 
 def _kind(mine: Sequence[Line]) -> dict[str, Cell]:
     return {
-        "operation": _operation(mine),
-        "implementation": _name(mine[0]),
+        "operation": operation(mine[0]),
+        "implementation": name(mine[0]),
         "dtype": mine[0].text("dtype"),
         "largest error": most(line.value("relative_error", "error") for line in mine),
         "launches": mine[0].value("kernels_launched", "count"),
     }
-
-
-def _operation(mine: Sequence[Line]) -> str:
-    return OPERATIONS.get(mine[0].text("operation"), mine[0].text("operation"))
-
-
-def _name(line: Line) -> str:
-    return NAMES.get(line.text("implementation"), line.text("implementation"))
-
-
-def power(elements: float) -> str:
-    """A number of elements as text, as a power of two if it is one: 2^20."""
-    found = int(elements)
-    return f"2^{found.bit_length() - 1}" if found and found & (found - 1) == 0 else f"{found:,}"
 
 
 class Verdict(StrEnum):

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from workflow_src.paper.drawing import LINE_COLORS, MARKERS, label_left, legend_of, nothing
-from workflow_src.studies.fusion.chapter import NAMES, OPERATIONS, largest, power
+from workflow_src.studies.fusion.chapter import largest
+from workflow_src.studies.fusion.named import NAMES, OPERATIONS, power
 from workflow_src.studies.fusion.points import IMPLEMENTATIONS
 from workflow_src.studies.lines import Line, lines, where
 

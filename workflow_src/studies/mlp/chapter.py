@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Ranged, Value, computed, ratio
+from workflow_src.paper.value import Cell, Value, computed, ratio
 from workflow_src.studies.lines import (
     Line,
     grouped,
@@ -20,10 +20,8 @@ from workflow_src.studies.lines import (
     where,
 )
 from workflow_src.studies.mlp.points import BASE
+from workflow_src.studies.mlp.scaled import scaled, scaled_row
 from workflow_src.studies.study_chapter import StudyChapter
-
-POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
-"""The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
 
 OPERATORS_SHOWN = 5
 
@@ -62,18 +60,6 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """The total time with one size of the base scaled: ratios to the base's FLOPs and time."""
-
-    line: Line
-    axis: str
-    flops: Value | None
-    time: Value | None
-    low: Value | None
-    high: Value | None
-
-
-@dataclass(frozen=True)
 class Mlp:
     """What the study found.
 
@@ -99,7 +85,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
         working=growth(working(found)),
         most=max((w for w in found if w.working), key=lambda w: number(w.working), default=None),
         dims=_dims(found),
-        scaled=shown([_scaled(each) for each in scaled(where(every, part="scaling"))]),
+        scaled=shown([scaled_row(each) for each in scaled(where(every, part="scaling"))]),
         operators=shown([_operator(line) for line in _longest(where(ran, part="operators"))]),
         missing=unmeasured(every, _name),
     )
@@ -159,42 +145,6 @@ def _dims(found: Sequence[Width]) -> pd.DataFrame:
             "device time over": grown and grown.busy,
         })  # fmt: skip
     return shown(rows)
-
-
-def scaled(scaling: Sequence[Line]) -> list[Scaled]:
-    """The base and each scaled size; without a measured base none has a ratio of times."""
-    bases = [line.measured("median_ms") for line in where(scaling, axis="base")]
-    return [_ratios(line, *bases[:1] or [None]) for line in scaling]
-
-
-def _ratios(line: Line, base: Value | None) -> Scaled:
-    times = [
-        ratio(line.measured(column), base, "times", f"{column} / base")
-        for column in ("median_ms", "p20_ms", "p80_ms")
-    ]
-    sizes = {axis: line.value(axis, "count") for axis in BASE}
-    flops = 1.0
-    for axis, size in sizes.items():
-        flops *= (size.number / BASE[axis]) ** POWERS[axis] if size else 1.0
-    return Scaled(
-        line,
-        line.text("axis"),
-        computed(flops, "times", "FLOPs / base", *sizes.values()),
-        *times,
-    )
-
-
-def _scaled(each: Scaled) -> dict[str, Cell]:
-    sizes: dict[str, Cell] = {axis: each.line.whole(axis) for axis in BASE}
-    times = Ranged(each.time, each.low, each.high) if each.time else None
-    return sizes | {
-        "scaled": each.axis,
-        "by": each.line.whole("factor"),
-        "median, ms": each.line.time or each.line.state,
-        "FLOPs over the base's": each.flops,
-        "time over the base's (20th to 80th percentile)": times,
-        "time / FLOPs": ratio(each.time, each.flops, "times", "time / FLOPs"),
-    }
 
 
 def _longest(operators: Sequence[Line]) -> list[Line]:

@@ -18,8 +18,9 @@ from workflow_src.paper.drawing import (
     row_of,
 )
 from workflow_src.studies.lines import lines, number, where
-from workflow_src.studies.mlp.chapter import Scaled, Width, scaled, widths
+from workflow_src.studies.mlp.chapter import Width, widths
 from workflow_src.studies.mlp.points import BASE
+from workflow_src.studies.mlp.scaled import Scaled, scaled
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -22,65 +22,42 @@ from workflow_src.studies.lines import (
     where,
 )
 from workflow_src.studies.study_chapter import StudyChapter
-from workflow_src.studies.warmup.trials import START_UP, start_up, trials
+from workflow_src.studies.warmup.cause_tables import Cause, cause, name
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
 
-A mean that is lower by more can't come from slow first steps, which only raise it.
+A mean that is lower by more can't come from slow first steps, which only raise it; how far means
+are below, the headline says.
 """
-
-PARTS = {
-    "whole": "the whole step",
-    "first_launch": "first launches of kernels",
-    "launch": "other launches",
-    "load": "loading and looking up code",
-    "synchronize": "waiting for the device",
-    "allocate": "allocating and freeing memory",
-    "other_call": "other CUDA calls",
-    "outside": "outside CUDA calls",
-}
-"""What the host's time in a step is split into, in words."""
-
 
 FIRST = "first / settled"
 """The column that says how many times as long as a settled step the first one takes."""
 
 UNSETTLED = " °"
-"""Marks the mean of a run that doesn't settle."""
+"""Marks what is of a run that doesn't settle."""
 
 CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
 """The columns that say what a run was of, in words."""
 
 
 @dataclass(frozen=True)
-class Cause:
-    """What first steps' time goes to: calls of the host, and trials without two of its causes.
-
-    `started`, `loaded`: what a process takes to start up, without and with all code loaded (ms).
-    """
-
-    parts: pd.DataFrame
-    trials: pd.DataFrame
-    started: Cell
-    loaded: Cell
-
-
-@dataclass(frozen=True)
 class WarmUp:
     """What the study found.
 
-    `first`: how many times as long as settled ones first steps take. `settled`: how many runs
-    settle, of all. `enough`: the fewest warm-up steps tried from which on
-    no mean of a run that settles is over MEAN_WITHIN above its settled step; None if none are
-    enough. `worst`: of the runs with fewer steps than are enough (with the most, if none are), the
-    one whose mean is highest. `phases` has a row per size and phase, `runs` one per run; `cause` is
-    of points that record it. `conditions`: what a step is, and how many were measured.
+    `first`: how many times as long as settled ones first steps take. `enough`: the fewest warm-up
+    steps tried from which on no mean of a run that settles is over MEAN_WITHIN above its settled
+    step; None if none are enough. Of the runs with that many or more: `settled`, how many of them
+    settle, and `means`, how far the means of these are off. `worst`: of the runs with fewer
+    (with the most, if none are enough), the one whose mean is highest. `phases` has a row per size
+    and phase, `runs` one per run; `cause` is of points that record it. `conditions`: what a step
+    is, and how many were measured.
     """
 
     first: Cell
-    settled: Cell
     enough: Value | None
+    settled: Cell
+    means: Cell
     worst: Line | None
     conditions: Cell
     phases: pd.DataFrame
@@ -95,23 +72,19 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
     runs = where(every, sweep="")
     settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
     enough, found = fewest_enough(settling), phases(runs)
+    left, kept = (_with_at_least(enough, some) for some in (runs, settling))
     return WarmUp(
         first=spread(found.get(FIRST, pd.Series(dtype="object")).dropna()),
-        settled=out_of(_means(settling), _means(runs)),
         enough=enough,
+        settled=out_of(_means(kept), _means(left)),
+        means=spread(excess(run) for run in kept),
         worst=worst(settling, enough),
         conditions=conditions(runs, CONDITIONS),
         phases=found,
         runs=shown([_run(line) for line in runs]),
-        cause=_cause([line for line in every if line.ok]),
+        cause=cause([line for line in every if line.ok]),
         unmeasured=unmeasured(every, name),
     )
-
-
-def _cause(every: Sequence[Line]) -> Cause:
-    found = trials(where(every, sweep="loading"))
-    parts = shown([_part(line) for line in where(every, sweep="traced")])
-    return Cause(parts, found, *(start_up(found, column) for column in START_UP))
 
 
 def excess(run: Line) -> Value | None:
@@ -119,6 +92,10 @@ def excess(run: Line) -> Value | None:
     mean, settled = run.measured("mean_ms"), run.measured("settled_ms")
     above = difference(mean, settled) if run.has("warmup_steps") else None
     return ratio(above, settled, "change", "mean / settled - 1")
+
+
+def _with_at_least(steps: Value | None, runs: Sequence[Line]) -> list[Line]:
+    return [run for run in runs if run.has("warmup_steps") and _steps(run) >= number(steps)]
 
 
 def _means(runs: Sequence[Line]) -> list[Value]:
@@ -166,9 +143,16 @@ def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
         "first step, ms": first if runs else group[0].state,
         "settled step, ms": settled,
         FIRST: ratio(first, settled, "times", "first / settled"),
-        "difference, ms": difference(first, settled),
+        "settled after, steps": _after(runs),
     }
     return cells | means
+
+
+def _after(runs: Sequence[Line]) -> Cell:
+    """The fewest to the most steps after which runs settle; marked where one doesn't."""
+    found = spread(run.value("settled_after_steps", "count") for run in runs)
+    settle = all(run.has("settled_after_steps") for run in runs)
+    return found if settle or not found else Marked(found, UNSETTLED)
 
 
 def _mean(runs: Sequence[Line]) -> Cell:
@@ -193,23 +177,6 @@ def _run(line: Line) -> dict[str, Cell]:
     }
 
 
-def _part(line: Line) -> dict[str, Cell]:
-    return {
-        "size, phase": name(line),
-        "the host's time": PARTS.get(line.text("part"), line.text("part")),
-        "first step, ms": line.value("first_step_ms", "ms"),
-        "settled step, ms": line.value("settled_ms", "ms"),
-        "difference, ms": line.value("extra_ms", "ms"),
-        "calls, first step": line.value("first_calls", "count"),
-        "calls, settled step": line.value("settled_calls", "count"),
-    }
-
-
-def name(line: Line) -> str:
-    """A line's run in words: "small, forward"."""
-    return ", ".join(filter(None, (line.text("size"), line.phase)))
-
-
 def _steps(run: Line) -> float:
     return run.amount("warmup_steps")
 
@@ -222,18 +189,16 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     ALWAYS = (
-        "First steps take {first} as long as settled ones. Even after the fewest warm-up steps "
-        "tried, {enough}, in the {settled} runs that settle no mean is over 5 % above a settled "
-        "step."
+        "First steps take {first} a settled one's time. Even with the fewest tried left out, "
+        "{enough}, means of the {settled} runs that settle are {means} off it."
     )
     ENOUGH = (
-        "First steps take {first} as long as settled ones. Leave out {enough}: then in the "
-        "{settled} runs that settle no mean is over 5 % above a settled step; with fewer, up to "
-        "{worst} ({where})."
+        "First steps take {first} a settled one's time. With {enough} or more left out, means of "
+        "the {settled} runs that settle are {means} off it; with fewer, up to {worst} ({where})."
     )
     NOT_ENOUGH = (
-        "First steps take {first} as long as settled ones. After each number of warm-up steps "
-        "tried, some mean is over 5 % above a settled step; after {most}, up to {worst} ({where})."
+        "First steps take {first} a settled one's time. With each number of them left out, some "
+        "mean is over 5 % above it; with {most}, up to {worst} ({where})."
     )
     CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
 
@@ -243,8 +208,9 @@ def headline(result: WarmUp) -> Headline:
     worst, verdict = result.worst, _verdict(result)
     slots = {
         "first": result.first,
-        "settled": result.settled,
         "enough": result.enough,
+        "settled": result.settled,
+        "means": result.means,
         "worst": worst and excess(worst),
         "most": worst and worst.value("warmup_steps", "count"),
         "where": worst and name(worst),

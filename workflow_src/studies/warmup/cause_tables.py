@@ -1,10 +1,11 @@
-"""Whether starting cuBLAS and loading code explain slow first steps: what trials without them took.
+"""What first steps' time goes to: what the host does in them, and what trials without causes took.
 
 Each process of a trial starts cuBLAS before its first step or not, and has CUDA load code at a
 kernel's first launch or all of a library's at once. Points of earlier versions start no cuBLAS.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -12,10 +13,44 @@ from workflow_src.paper.value import Cell, Value, count, difference, median, rat
 from workflow_src.studies.lines import Line, grouped, number, ranged, shown, spread, where
 from workflow_src.studies.warmup.points import EAGER, LAZY
 
-CHANGES = ("saved by starting cuBLAS", "saved by loading code")
-"""The columns that say which share of what a first step takes longer a change saves."""
+CHANGES = ("saved, cuBLAS started", "saved, code loaded, too")
+"""The columns that say which share of what a first step takes longer is saved: of the step as it
+is, so that what starting cuBLAS saves or costs counts once.
+"""
 
 START_UP = ("start-up, ms", "with code loaded, ms")
+
+PARTS = {
+    "whole": "the whole step",
+    "first_launch": "first launches of kernels",
+    "launch": "other launches",
+    "load": "loading and looking up code",
+    "synchronize": "waiting for the device",
+    "allocate": "allocating and freeing memory",
+    "other_call": "other CUDA calls",
+    "outside": "outside CUDA calls",
+}
+"""What the host's time in a step is split into, in words."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What first steps' time goes to: calls of the host, and trials without two of its causes.
+
+    `started`, `loaded`: what a process takes to start up, without and with all code loaded (ms).
+    """
+
+    parts: pd.DataFrame
+    trials: pd.DataFrame
+    started: Cell
+    loaded: Cell
+
+
+def cause(every: Sequence[Line]) -> Cause:
+    """What the measured lines of a table say of causes."""
+    found = trials(where(every, sweep="loading"))
+    parts = shown([_part(line) for line in where(every, sweep="traced")])
+    return Cause(parts, found, *(start_up(found, column) for column in START_UP))
 
 
 def trials(loading: Sequence[Line]) -> pd.DataFrame:
@@ -28,16 +63,14 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     loaded = _kind(mine, EAGER, bool(started))
     settled = median(line.value("settled_ms", "ms") for line in plain)
     extra = difference(median(_firsts(plain)), settled)
-    # Where starting cuBLAS saves nothing, it may not count as saved by loading code.
-    before = started if _gained(_firsts(plain), _firsts(started)) else plain
     return {
-        "first step of": f"{mine[0].text('size')}, {mine[0].phase}",
+        "first step of": name(mine[0]),
         "as it is, ms": ranged(_firsts(plain)),
         "cuBLAS started, ms": ranged(_firsts(started)),
         "and code loaded, ms": ranged(_firsts(loaded)),
         "settled step, ms": settled,
         CHANGES[0]: saved(_firsts(plain), _firsts(started), extra),
-        CHANGES[1]: saved(_firsts(before), _firsts(loaded), extra),
+        CHANGES[1]: saved(_firsts(plain), _firsts(loaded), extra),
         "processes": count(_firsts(plain)),
         START_UP[0]: median(line.value("build_ms", "ms") for line in started or plain),
         START_UP[1]: median(line.value("build_ms", "ms") for line in loaded),
@@ -74,3 +107,20 @@ def _gained(slower: Sequence[Value], faster: Sequence[Value]) -> float:
     if not slower or not faster:
         return 0.0
     return max(min(map(number, slower)) - max(map(number, faster)), 0.0)
+
+
+def _part(line: Line) -> dict[str, Cell]:
+    return {
+        "size, phase": name(line),
+        "the host's time": PARTS.get(line.text("part"), line.text("part")),
+        "first step, ms": line.value("first_step_ms", "ms"),
+        "settled step, ms": line.value("settled_ms", "ms"),
+        "difference, ms": line.value("extra_ms", "ms"),
+        "calls, first step": line.value("first_calls", "count"),
+        "calls, settled step": line.value("settled_calls", "count"),
+    }
+
+
+def name(line: Line) -> str:
+    """A line's run in words: "small, forward"."""
+    return ", ".join(filter(None, (line.text("size"), line.phase)))
