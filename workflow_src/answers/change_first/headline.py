@@ -22,7 +22,7 @@ class Verdict(StrEnum):
         "{guessed}, by one process: {lone}); sure in any case: {sure}. " + BEST
     )
     DEPENDS = (
-        "By medians, most of the {phase} is saved by {counts} of {cases} cases (predicted: "
+        "By medians, what saves most of the {phase} is {counts} of {cases} cases (predicted: "
         "{guessed_all}, by one process: {alone}); sure: {sure}. " + BEST
     )
     NOTHING = (
