@@ -29,8 +29,8 @@ class Verdict(StrEnum):
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
         "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
-        "take {products} of their {high} device time, other kernels {others}; medians, {pairs} "
-        "pairs."
+        "take {products} of their {high} device time, other kernels {others}; medians "
+        "(least to most), {pairs} pairs."
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (

@@ -241,7 +241,7 @@ def test_the_headline_counts_only_what_there_is(read) -> None:
     said = headline(result(read(unsure, first, remedies=pd.concat(made))))
     text = str(said.text(Printer()))
     assert said.verdict is Verdict.FIRST
-    assert "by medians torch.compile saves most in 2 of 2 cases, 20 % (predicted: 2, by " in text
+    assert "by medians torch.compile saves most in 2 of 2 cases, 20 % (predicted: 2; of " in text
     assert "; sure in any case: 1. " in text
 
 

@@ -9,7 +9,7 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Joined
 
 BEST = (
-    "The best, combinations included, saves {best} (median; measured: {tried}, of another "
+    "The best, combinations included, saves {best} (median; measured: {tried}, to another "
     "precision: {narrowed})."
 )
 
@@ -19,11 +19,11 @@ class Verdict(StrEnum):
 
     FIRST = (
         "In the {phase}, by medians {remedy} saves most in {first} cases, {saved} (predicted: "
-        "{guessed}, by one process: {lone}); sure in any case: {sure}. " + BEST
+        "{guessed}; of one process: {lone}); sure in any case: {sure}. " + BEST
     )
     DEPENDS = (
         "By medians, what saves most of the {phase} is {counts} of {cases} cases (predicted: "
-        "{guessed_all}, by one process: {alone}); sure: {sure}. " + BEST
+        "{guessed_all}; of one process: {alone}); sure: {sure}. " + BEST
     )
     NOTHING = (
         "In the {phase}, nothing comes first in {cases} cases: no remedy that is known saves by "

@@ -11,16 +11,19 @@ from workflow_src.paper.show import Printer
 
 LEGEND = {
     " or ": "*Or*: not sure, as by its interval each may save most (all, with ms: in the case's "
-    "table); of ten steps tried [blind](docs/replay.md), the first named saved most in nine.",
+    "table), but for parts of a named pair; of ten steps tried [blind](docs/replay.md) on H200s, "
+    "without tf32, the first named saved most in nine.",
     NOTHING_SURE: f"*{NOTHING_SURE}*: each, at its longest, takes as long as the fastest plain "
     "process.",
     " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph "
     "ends with backward, and stands in for fused+graph.",
     "bf16": "*bf16*: autocast.",
+    "tf32": "*tf32*: fp32's products on tensor cores, in fewer bits.",
     "sdpa": "*sdpa*: torch's fused attention.",
-    "foreach": "*foreach*: torch's AdamW.",
+    "foreach": "*foreach*: torch's AdamW, not fused.",
     "fused": "*fused*: torch's AdamW, fused.",
-    "graph": "*graph*: one CUDA graph, of fixed shapes.",
+    "compile": "*compile*: torch.compile.",
+    "graph": "*graph*: one CUDA graph, of fixed shapes, predicted with these replays' own gaps.",
     "train": "A graph of AdamW written out is *no training*; one of torch's AdamW trains.",
     "rest": "*rest*: plain time, idle time too, but for matrix products.",
     PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "

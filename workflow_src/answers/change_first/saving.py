@@ -193,14 +193,14 @@ def _without_optimizer(saving: Saving) -> tuple[str, ...]:
 def choice(savings: Iterable[Saving]) -> Choice:
     """What comes first of some savings of one phase, of those that train.
 
-    A candidate contends if it saves something and its interval of time begins before any
-    candidate's ends, unless a pair that contends has it besides another; none does where no
-    candidate saves by its interval. The spread of the plain time is theirs in common: so times with
+    A candidate contends if its interval of time begins before any candidate's ends, unless a pair
+    that contends has it besides another; none does where no candidate saves by its interval. The
+    spread of the plain time is theirs in common: so times with
     remedies are compared, over their plain time, and not savings.
     """
     every = list(savings)
     best = min((each for each in every if each.sure and each.trains), key=_rest, default=None)
-    may = sorted((each for each in candidates(every) if _rest(each) < 1), key=_rest)
+    may = sorted(candidates(every), key=_rest)
     if not any(each.sure for each in may):
         return Choice((), best)
     shortest = min(each.relative.high.number for each in may)

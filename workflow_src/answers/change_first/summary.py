@@ -92,7 +92,7 @@ def _of(saving: Saving, cases: Sequence[OfPhase]) -> list[Saving]:
 
 def _and_first(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
     """The same with the least and the most, and in how many cases they are first, if they may."""
-    found = _of(saving, cases)
+    found = mostly_measured(_of(saving, cases))
     if not found:
         return None
     middle = cells.of_several(found, spread(each.share.middle for each in found))
@@ -100,7 +100,7 @@ def _and_first(saving: Saving, cases: Sequence[OfPhase]) -> Cell:
     is_first = [_is_first(each, saving.name) for each in cases if each.savings]
     if any(is_first) or (saving.single and saving.trains):
         plain = [each.times.plain for each in cases if each.savings]
-        return Joined((said, among(plain, is_first).cell), "; first in ")
+        return Joined((said, among(plain, is_first).cell), "; surely first in ")
     return said
 
 

@@ -34,7 +34,9 @@ class Verdict(StrEnum):
 def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
     every, long, bound = result.every, result.long, result.bound
-    alone = count((each.plain for each in result.cases if each.alone), "cases of one process")
+    alone = count(
+        (each.plain for each in result.cases if each.processes == 1), "cases of one process"
+    )
     slots: dict[str, Cell] = {
         "alone": alone,
         "agree": every.holds,

@@ -1,6 +1,7 @@
 """The mean and the standard deviation of each phase's timed steps, beside its device time."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
@@ -16,7 +17,6 @@ from workflow_src.paper.value import (
     Joined,
     Marked,
     Ranged,
-    Rounded,
     Rows,
     Value,
     cell_of,
@@ -78,7 +78,8 @@ def _optimizer(
 ) -> Cell:
     """What a training step takes beyond forward + backward, of each process that is told apart.
 
-    Else of the means, in two digits, as a step of another process takes up to 1 % longer. None
+    Else of the means, in two digits or whole ms, as a step of another process takes up to 1 %
+    longer. None
     where the device waits in either, as the host's time is then in it, or where a difference is
     below `least_ms`, the device's own time, which no optimizer is.
     """
@@ -88,7 +89,7 @@ def _optimizer(
         return spread(each) if min(one.number for one in each) >= least_ms else None
     step, before = (cell_of(timed[phase], "timings", "mean_ms") for phase in (STEP, BACKWARD))
     plain = difference(step, before, "of the means")
-    return Rounded(plain) if plain and plain.number >= least_ms else None
+    return replace(plain, unit="two digits") if plain and plain.number >= least_ms else None
 
 
 def _of_each(step: pd.DataFrame, before: pd.DataFrame) -> list[Value]:
