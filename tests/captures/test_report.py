@@ -13,6 +13,8 @@ import pytest
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
 from tests.captures.test_joined import rank_file
+from tests.diagnosis.programs import training_loop
+from tests.diagnosis.test_findings import sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -198,6 +200,36 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
         verdicts = {each.verdict for each in headlines(of)}
         assert verdicts & {More.PLAIN, More.UNLIKE} == said
         assert (More.PROBLEM in verdicts) == (not said)
+
+
+def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
+    tmp_path: Path,
+) -> None:
+    """27 kernels of 300 us a step; the host takes 60 us for each, and 3.5 ms for a batch."""
+    program = training_loop(tmp_path, takes=300, data=sleeps(3500))
+    of = found(tmp_path, program.write())
+    (smaller,) = of.diagnosed.tables["smaller"].to_dict("records")
+    assert (smaller["what"], smaller["where"]) == (
+        "The loader is slow",
+        "step/data and step/forward",
+    )
+    assert smaller["saves, ms"].number == 0
+    assert smaller["assumed without it"] == "a gap takes 0.055 ms, as in other places"
+    told = {each.verdict: each.text(Printer()) for each in headlines(of)}
+    assert "hides 3.50 ms a step that the host takes in step/data" in told[More.HIDDEN]
+
+
+def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
+    tmp_path: Path,
+) -> None:
+    path = training_loop(tmp_path, takes=200).write()
+    for plain_ms, longer in (("5.5", False), ("6.0", True)):
+        given = ["--capture", str(path), "--step-ms", plain_ms, "--output", str(tmp_path / "t")]
+        tables.main(given)
+        of = captured("t", read_tables(tmp_path / "t"))
+        told = {each.verdict: each.text(Printer()) for each in headlines(of)}
+        assert (More.PROBLEM in told) == longer and of.diagnosed.plain != longer
+    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in told[More.PROBLEM]
 
 
 def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:

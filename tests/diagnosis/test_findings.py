@@ -286,6 +286,24 @@ def test_a_gap_as_long_as_the_longest_of_another_range_is_no_finding(tmp_path: P
     assert not MECHANISMS["host_gap"].find(subject)
 
 
+@pytest.mark.parametrize(("long", "found"), [(20_000, True), (5000, False)])
+def test_a_loader_is_told_from_shorter_large_gaps_of_the_range_that_comes_next(
+    tmp_path: Path, long: float, found: bool
+) -> None:
+    # Forward has three gaps of 1.2 ms, which are large beside 55 us; five times that is 6 ms.
+    def computes(program: Program, step: int) -> None:
+        for kernel in "abc":
+            program.now += 1200
+            program.launch(kernel)
+
+    program = training_loop(tmp_path, data=sleeps(long), forward=computes)
+    named = [each for each in diagnosed(program).findings if each.key == "slow_loader"]
+    assert [(each.place.where, each.place.pattern.steps) for each in named] == [
+        ("step/data", 5)
+    ] * found
+    assert all(each.saves_ms == pytest.approx(20, rel=0.01) for each in named)
+
+
 ADDS = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
 
 

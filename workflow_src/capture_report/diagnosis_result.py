@@ -7,7 +7,9 @@ import pandas as pd
 
 from workflow_src.capture_report.contents_result import CONTENTS, contents
 from workflow_src.capture_report.findings_result import (
+    Hidden,
     finding_rows,
+    hidden,
     ordered,
     saves_beyond,
     smaller_rows,
@@ -100,16 +102,17 @@ class Diagnosed:
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; misunderstood: if the model is far from what was
-    recorded; unlike: if that is from the plain step;
-    needs: which notes the tables need; tables: those that the report shows, by the names of their
-    CSVs, and ACCOUNT.
+    headline: of the finding that is said first; hidden: the host's time, if much of it is;
+    misunderstood: if the model is far from what was recorded; unlike: if that is from the plain
+    step; needs: which notes the tables need; tables: those that the report shows, by the names of
+    their CSVs, and ACCOUNT.
     """
 
     steps: bool
     plain: bool
     problem: str | None
     headline: str | None
+    hidden: Hidden | None
     misunderstood: Apart | None
     unlike: Apart | None
     needs: Needs
@@ -140,6 +143,7 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         plain=bool(known["plain"].astype(bool).any()),
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
         headline=str(findings["headline"].iloc[0]) if len(findings) else None,
+        hidden=hidden(tables["smaller"], known),
         misunderstood=Apart.of(off, "replayed_ms"),
         unlike=Apart.of(known[longer], "step_ms"),
         needs=_needs(known, findings, tables["steps"]),

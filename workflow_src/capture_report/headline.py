@@ -102,6 +102,10 @@ class More(StrEnum):
         "A device works nearly all of the time here, so what the host waits for is that work: such "
         "rows come last."
     )
+    HIDDEN = (
+        "The device hides {hidden} ms a step that the host takes in {hidden_path}, listed as "
+        "smaller: a step that begins after a wait may take so much longer."
+    )
     FEW = "A step's times are the mean of few steps ({steps}), which may be first ones and longer."
     WARM_UP = "The steps' ranges are named as a warm-up: `capture_step` names others."
     UPDATES = (
@@ -153,10 +157,13 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     work, leader, waiting = found.work, found.work.leader, found.waiting
     off = found.diagnosed.misunderstood
     finding, unlike = found.diagnosed.headline, found.diagnosed.unlike
+    hidden = found.diagnosed.hidden
     return {
         "recorded_step": unlike.recorded if unlike else None,
         "plain_step": unlike.other if unlike else None,
         "problem": found.problem,
+        "hidden": hidden.ms if hidden else None,
+        "hidden_path": hidden.path if hidden else None,
         "finding": Markup(finding) if finding else None,
         **_outside(found),
         "tolerance": in_percent(REPLAYED_WITHIN),
@@ -226,6 +233,7 @@ def _more(found: Captured) -> list[More]:
         More.LAUNCHES: saves and needs.launches,
         More.BEYOND: saves and needs.beyond,
         More.WAITING: needs.waiting,
+        More.HIDDEN: diagnosed.hidden is not None,
         More.FEW: needs.few is not None,
         More.WARM_UP: needs.warm_up,
         More.UPDATES: needs.updates,

@@ -76,8 +76,8 @@ def find_float32_products(subject: Subject) -> list[Found]:
     """
     products = _products(subject, ("gemm", "convolution"))
     usual = TIMES[_usual_precision(products)]
-    slow = products.index[products["precision"] == "fp32"]
-    plain = pd.Series(usual / TIMES["fp32"], index=slow)
+    ordinary = products.index[products["precision"] == "fp32"]
+    plain = pd.Series(usual / TIMES["fp32"], index=ordinary)
     factor = pd.concat([plain, _beside_narrow(subject, products)]).sort_index()
     slow = products.loc[factor.index]
     # Forward's ranges name layers, where there are any; backward's often don't.
