@@ -135,12 +135,21 @@ def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) ->
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
         "nothing; without it a step takes 0.90 ms instead of 1.50 ms."
     )
-    columns = ["times a step", "saves, ms", "without all so far, ms"]
+    columns = ["times in such a step", "saves, ms", "without all so far, ms"]
     numbers = [cell.number for cell in of.diagnosed.tables["findings"][columns].iloc[0]]
     assert numbers == pytest.approx([1, 0.6, 0.9], abs=0.001)
     idle = of.diagnosed.tables["idle_causes"].iloc[0]
     assert idle["what stood before"] == "the host waited in this call"
     assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((0.75, 0.45))
+
+
+@pytest.mark.parametrize(("takes", "less"), [(35, False), (150, True)])
+def test_a_finding_that_saves_less_than_it_takes_is_explained(
+    tmp_path: Path, takes: float, less: bool
+) -> None:
+    """A loader of 4 ms before 27 launches of 60 us, whose kernels take less or, 4.05 ms, more."""
+    of = found(tmp_path, training_loop(tmp_path, takes, data=sleeps(4000)).write())
+    assert (More.LESS in [each.verdict for each in headlines(of)]) == less
 
 
 def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_divided(

@@ -12,6 +12,7 @@ from workflow_src.capture_report.findings_result import (
     hidden,
     ordered,
     saves_beyond,
+    saves_less,
     smaller_rows,
 )
 from workflow_src.capture_report.shown import cells_of, filled
@@ -83,8 +84,8 @@ class Needs:
 
     few: the steps, if they are few; warm_up: whether they are named so; launches: whether launches
     set the pace; host: whether the host's time counts, so that a profiler's does; beyond: whether
-    a finding saves more than it takes of host or device; waiting: whether the host only waits for
-    the device; updates: whether steps lie between updates.
+    a finding saves more than it takes of host or device; less: or less; waiting: whether the host
+    only waits for the device; updates: whether steps lie between updates.
     """
 
     few: Value | None
@@ -92,6 +93,7 @@ class Needs:
     launches: bool
     host: bool
     beyond: bool
+    less: bool
     waiting: bool
     updates: bool
 
@@ -162,6 +164,7 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
         launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
         host=bool((known["pace"] != Pace.DEVICE).any()),
         beyond=saves_beyond(findings),
+        less=saves_less(findings),
         waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
         updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
     )

@@ -15,7 +15,7 @@ from workflow_src.paper.value import Cell, Joined, Rows, Value, difference, rows
 OF_HOST = ("slow_loader", "host_gap", "python_in_a_layer")
 """In which the host neither launches nor waits."""
 
-AMOUNTS = ("in steps", "times a step", "bytes", "host, ms", "device, ms")
+AMOUNTS = ("in steps", "times in such a step", "bytes", "host, ms", "device, ms")
 
 
 def ordered(findings: pd.DataFrame) -> pd.DataFrame:
@@ -31,6 +31,13 @@ def saves_beyond(findings: pd.DataFrame) -> bool:
     return bool(
         (~_general(findings) & (findings["saves_ms"] > (1 + REPLAYED_WITHIN) * takes)).any()
     )
+
+
+def saves_less(findings: pd.DataFrame) -> bool:
+    """Whether any such saves less than it takes of host or device, by what a finding would save."""
+    takes = findings[["host_ms", "device_ms"]].max(axis=1)
+    much = takes - findings["saves_ms"] >= FINDING_AT_LEAST * findings["step_ms"]
+    return bool((~_general(findings) & much).any())
 
 
 def _general(findings: pd.DataFrame) -> "pd.Series[bool]":

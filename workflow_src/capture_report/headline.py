@@ -94,6 +94,10 @@ class More(StrEnum):
         "With work go the pauses around it, and while the host waits nothing is launched: a "
         "finding may save more than it takes of either."
     )
+    LESS = (
+        "A finding may save less than it takes: something is assumed in its place, and a step gets "
+        "shorter only until the other of host and device sets its pace."
+    )
     LAUNCHES = (
         "Kernels are short and the host takes longer than the device, as in small programs: a CUDA "
         "graph, torch.compile or larger batches launch less."
@@ -232,6 +236,7 @@ def _more(found: Captured) -> list[More]:
         More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
         More.LAUNCHES: saves and needs.launches,
         More.BEYOND: saves and needs.beyond,
+        More.LESS: saves and needs.less,
         More.WAITING: needs.waiting,
         More.HIDDEN: diagnosed.hidden is not None,
         More.FEW: needs.few is not None,
