@@ -144,6 +144,17 @@ def compiles(program: Program, step: int) -> None:
         program.call("cuModuleLoadData", cost=4000)
 
 
+def scales_in_float64(program: Program, step: int) -> None:
+    """A cast to float64, arithmetic in it, and the cast back, whose name has the result's type."""
+    cast = "unrolled_elementwise_kernel<direct_copy_kernel_cuda lambda({})>"
+    for kernel in (
+        cast.format("double"),
+        "vectorized_elementwise_kernel<MulFunctor<double>>",
+        cast.format("float"),
+    ):
+        program.launch(kernel, takes=1)
+
+
 FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # The host waits for work of 400 us from the copy, or the wait itself, 60 us after its launch.
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
@@ -182,6 +193,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": updates}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": averages}),
     ("zero_fills", "step", 20 * 60, {"begin": times(20, lambda program, _: program.fill())}),
+    # Both casts go with the host's time before them; the arithmetic's launch stays.
+    ("float64", "step/forward", 2 * 60, {"forward": scales_in_float64}),
     ("empty_cache", "step", 600, {"end": frees, "block2": allocates}),
     ("allocator_retries", "step/forward/block.2", 600, {"block2": retries}),
     ("small_collectives", "step", 9 * 60, {"end": times(10, lambda program, _:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.precisions import NARROW
-from workflow_src.diagnosis.changes import ScaleWork
+from workflow_src.diagnosis.changes import DropCall, DropGap, ScaleWork
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.sequences import main_place, of_work
 from workflow_src.placing.kernel_names import precision_ran
@@ -141,7 +141,8 @@ def _casts_after(subject: Subject, *wide: pd.DataFrame) -> pd.DataFrame:
 def find_float64(subject: Subject) -> list[Found]:
     """Arithmetic in float64 in a step that mostly has none.
 
-    Without it casts to and from it vanish, and kernels move as many bytes as in the usual type.
+    Without it casts to and from it vanish with their launches, and kernels move as many bytes as in
+    the usual type.
     """
     work = subject.work[subject.work["family"].isin(WIDE_FAMILIES)]
     wide = work[work["name"].str.contains(DOUBLE, regex=True)]
@@ -152,4 +153,9 @@ def find_float64(subject: Subject) -> list[Found]:
         return []
     usual = _usual_precision(products)
     factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
-    return _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))
+    found = _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))
+    # Of calls that launch other work, too, such as graphs, the work alone goes.
+    alone = ~subject.work["call"].duplicated(keep=False)[slow.index]
+    calls = slow.loc[alone & (slow["family"] == "cast"), "call"].to_numpy()
+    gone = (DropCall(calls), DropGap(calls)) if len(calls) else ()
+    return [replace(each, changes=(*each.changes, *gone)) for each in found]
