@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -69,24 +69,51 @@ def running(program: Program) -> Iterator[Program]:
             end()
 
 
-def block_ms(program: Program, steps: int) -> float:
-    """Milliseconds a step, of steps between two waits."""
+def run(program: Program, steps: int) -> None:
+    """Some steps between two waits."""
     with running(program):
         wait()
-        began = time.perf_counter()
         for number in range(steps):
             program.step(number)
         wait()
-        return (time.perf_counter() - began) * 1000 / steps
+
+
+def block_ms(program: Program, steps: int) -> float:
+    """Milliseconds a step, from the end of the step before them to that of the last.
+
+    On the device, so that what it hides of the host is hidden in the first of them, too.
+    """
+    with running(program):
+        program.step(0)
+        until = _clock()
+        for number in range(steps):
+            program.step(number)
+        return until() / steps
+
+
+def _clock() -> Callable[[], float]:
+    """Milliseconds from when the device gets here to when it gets to the call of what is given."""
+    if not ON_CUDA:
+        began = time.perf_counter()
+        return lambda: 1000 * (time.perf_counter() - began)
+    here, there = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    here.record()
+
+    def until() -> float:
+        there.record()
+        wait()
+        return float(here.elapsed_time(there))
+
+    return until
 
 
 def measured(plan: Planned) -> Cost:
     """What a fault costs, by blocks without it and with it in turn, in this process."""
     without = clean(plan.kind, plan.pace, plan.style)
-    block_ms(without, WARM_UP)
+    run(without, WARM_UP)
     step_ms = block_ms(without, 3)
     with_fault = made(plan, step_ms)
-    block_ms(with_fault, WARM_UP)
+    run(with_fault, WARM_UP)
     # A multiple of 3, as some faults come every third step.
     steps = 3 * max(1, round(1000 * BLOCK_S / step_ms / 3)) if ON_CUDA else 3
     pairs = [(block_ms(without, steps), block_ms(with_fault, steps)) for _ in range(BLOCKS)]
@@ -114,9 +141,9 @@ def windows(programs: Sequence[tuple[Planned, float]]) -> None:
     """One capture window of nsys for each program, in their order."""
     for plan, step_ms in programs:
         program = made(plan, step_ms)
-        block_ms(program, WARM_UP)
+        run(program, WARM_UP)
         torch.cuda.cudart().cudaProfilerStart()
-        block_ms(program, RECORDED)
+        run(program, RECORDED)
         torch.cuda.cudart().cudaProfilerStop()
         _forget()
 
@@ -170,7 +197,7 @@ def _recorded(plan: Planned, output: Path) -> dict[str, object]:
     by = plan.profiler if ON_CUDA and shutil.which("nsys") else "torch"
     if by == "torch":
         program = made(plan, cost.clean_ms)
-        block_ms(program, WARM_UP)
+        run(program, WARM_UP)
         _traced(program, output / f"{plan.name}.json.gz")
     name = torch.cuda.get_device_name() if ON_CUDA else "CPU"
     return {**asdict(plan), "profiler": by, **asdict(cost), "device": name}

@@ -13,6 +13,8 @@ import pytest
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
 from tests.captures.test_joined import rank_file
+from tests.diagnosis.programs import training_loop
+from tests.diagnosis.test_findings import sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -133,12 +135,21 @@ def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) ->
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
         "nothing; without it a step takes 0.90 ms instead of 1.50 ms."
     )
-    columns = ["times a step", "saves, ms", "without all so far, ms"]
+    columns = ["times in such a step", "saves, ms", "without all so far, ms"]
     numbers = [cell.number for cell in of.diagnosed.tables["findings"][columns].iloc[0]]
     assert numbers == pytest.approx([1, 0.6, 0.9], abs=0.001)
     idle = of.diagnosed.tables["idle_causes"].iloc[0]
     assert idle["what stood before"] == "the host waited in this call"
     assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((0.75, 0.45))
+
+
+@pytest.mark.parametrize(("takes", "less"), [(35, False), (150, True)])
+def test_a_finding_that_saves_less_than_it_takes_is_explained(
+    tmp_path: Path, takes: float, less: bool
+) -> None:
+    """A loader of 4 ms before 27 launches of 60 us, whose kernels take less or, 4.05 ms, more."""
+    of = found(tmp_path, training_loop(tmp_path, takes, data=sleeps(4000)).write())
+    assert (More.LESS in [each.verdict for each in headlines(of)]) == less
 
 
 def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_divided(
@@ -198,6 +209,36 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
         verdicts = {each.verdict for each in headlines(of)}
         assert verdicts & {More.PLAIN, More.UNLIKE} == said
         assert (More.PROBLEM in verdicts) == (not said)
+
+
+def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
+    tmp_path: Path,
+) -> None:
+    """27 kernels of 300 us a step; the host takes 60 us for each, and 3.5 ms for a batch."""
+    program = training_loop(tmp_path, takes=300, data=sleeps(3500))
+    of = found(tmp_path, program.write())
+    (smaller,) = of.diagnosed.tables["smaller"].to_dict("records")
+    assert (smaller["what"], smaller["where"]) == (
+        "The loader is slow",
+        "step/data and step/forward",
+    )
+    assert smaller["saves, ms"].number == 0
+    assert smaller["assumed without it"] == "a gap takes 0.055 ms, as in other places"
+    told = {each.verdict: each.text(Printer()) for each in headlines(of)}
+    assert "hides 3.50 ms a step that the host takes in step/data" in told[More.HIDDEN]
+
+
+def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
+    tmp_path: Path,
+) -> None:
+    path = training_loop(tmp_path, takes=200).write()
+    for plain_ms, longer in (("5.5", False), ("6.0", True)):
+        given = ["--capture", str(path), "--step-ms", plain_ms, "--output", str(tmp_path / "t")]
+        tables.main(given)
+        of = captured("t", read_tables(tmp_path / "t"))
+        told = {each.verdict: each.text(Printer()) for each in headlines(of)}
+        assert (More.PROBLEM in told) == longer and of.diagnosed.plain != longer
+    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in told[More.PROBLEM]
 
 
 def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:

@@ -144,6 +144,17 @@ def compiles(program: Program, step: int) -> None:
         program.call("cuModuleLoadData", cost=4000)
 
 
+def scales_in_float64(program: Program, step: int) -> None:
+    """A cast to float64, arithmetic in it, and the cast back, whose name has the result's type."""
+    cast = "unrolled_elementwise_kernel<direct_copy_kernel_cuda lambda({})>"
+    for kernel in (
+        cast.format("double"),
+        "vectorized_elementwise_kernel<MulFunctor<double>>",
+        cast.format("float"),
+    ):
+        program.launch(kernel, takes=1)
+
+
 FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # The host waits for work of 400 us from the copy, or the wait itself, 60 us after its launch.
     ("item", "step/forward", 350, {"forward": after(400, fetches(4))}),
@@ -182,6 +193,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": updates}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60, {"update": averages}),
     ("zero_fills", "step", 20 * 60, {"begin": times(20, lambda program, _: program.fill())}),
+    # Both casts go with the host's time before them; the arithmetic's launch stays.
+    ("float64", "step/forward", 2 * 60, {"forward": scales_in_float64}),
     ("empty_cache", "step", 600, {"end": frees, "block2": allocates}),
     ("allocator_retries", "step/forward/block.2", 600, {"block2": retries}),
     ("small_collectives", "step", 9 * 60, {"end": times(10, lambda program, _:
@@ -284,6 +297,24 @@ def test_a_gap_as_long_as_the_longest_of_another_range_is_no_finding(tmp_path: P
         training_loop(tmp_path, backward=computes, clip=sleeps(4000)).attributed(), 1
     )
     assert not MECHANISMS["host_gap"].find(subject)
+
+
+@pytest.mark.parametrize(("long", "found"), [(20_000, True), (5000, False)])
+def test_a_loader_is_told_from_shorter_large_gaps_of_the_range_that_comes_next(
+    tmp_path: Path, long: float, found: bool
+) -> None:
+    # Forward has three gaps of 1.2 ms, which are large beside 55 us; five times that is 6 ms.
+    def computes(program: Program, step: int) -> None:
+        for kernel in "abc":
+            program.now += 1200
+            program.launch(kernel)
+
+    program = training_loop(tmp_path, data=sleeps(long), forward=computes)
+    named = [each for each in diagnosed(program).findings if each.key == "slow_loader"]
+    assert [(each.place.where, each.place.pattern.steps) for each in named] == [
+        ("step/data", 5)
+    ] * found
+    assert all(each.saves_ms == pytest.approx(20, rel=0.01) for each in named)
 
 
 ADDS = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"

@@ -7,9 +7,12 @@ import pandas as pd
 
 from workflow_src.capture_report.contents_result import CONTENTS, contents
 from workflow_src.capture_report.findings_result import (
+    Hidden,
     finding_rows,
+    hidden,
     ordered,
     saves_beyond,
+    saves_less,
     smaller_rows,
 )
 from workflow_src.capture_report.shown import cells_of, filled
@@ -81,8 +84,8 @@ class Needs:
 
     few: the steps, if they are few; warm_up: whether they are named so; launches: whether launches
     set the pace; host: whether the host's time counts, so that a profiler's does; beyond: whether
-    a finding saves more than it takes of host or device; waiting: whether the host only waits for
-    the device; updates: whether steps lie between updates.
+    a finding saves more than it takes of host or device; less: or less; waiting: whether the host
+    only waits for the device; updates: whether steps lie between updates.
     """
 
     few: Value | None
@@ -90,6 +93,7 @@ class Needs:
     launches: bool
     host: bool
     beyond: bool
+    less: bool
     waiting: bool
     updates: bool
 
@@ -100,16 +104,17 @@ class Diagnosed:
 
     steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; misunderstood: if the model is far from what was
-    recorded; unlike: if that is from the plain step;
-    needs: which notes the tables need; tables: those that the report shows, by the names of their
-    CSVs, and ACCOUNT.
+    headline: of the finding that is said first; hidden: the host's time, if much of it is;
+    misunderstood: if the model is far from what was recorded; unlike: if that is from the plain
+    step; needs: which notes the tables need; tables: those that the report shows, by the names of
+    their CSVs, and ACCOUNT.
     """
 
     steps: bool
     plain: bool
     problem: str | None
     headline: str | None
+    hidden: Hidden | None
     misunderstood: Apart | None
     unlike: Apart | None
     needs: Needs
@@ -140,6 +145,7 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         plain=bool(known["plain"].astype(bool).any()),
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
         headline=str(findings["headline"].iloc[0]) if len(findings) else None,
+        hidden=hidden(tables["smaller"], known),
         misunderstood=Apart.of(off, "replayed_ms"),
         unlike=Apart.of(known[longer], "step_ms"),
         needs=_needs(known, findings, tables["steps"]),
@@ -158,6 +164,7 @@ def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> 
         launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
         host=bool((known["pace"] != Pace.DEVICE).any()),
         beyond=saves_beyond(findings),
+        less=saves_less(findings),
         waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
         updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
     )

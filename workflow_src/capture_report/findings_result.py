@@ -1,16 +1,21 @@
 """What the report says of findings: when they occur, what they take and save, and what to do."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 
 from workflow_src.capture_report.shown import FIRST_SCREEN, filled, text_of
-from workflow_src.common.thresholds import REPLAYED_WITHIN
+from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
+from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
-from workflow_src.paper.value import Cell, Joined, Rows, difference, value
+from workflow_src.paper.value import Cell, Joined, Rows, Value, difference, rows_of, value
 
-AMOUNTS = ("in steps", "times a step", "bytes", "host, ms", "device, ms")
+OF_HOST = ("slow_loader", "host_gap", "python_in_a_layer")
+"""In which the host neither launches nor waits."""
+
+AMOUNTS = ("in steps", "times in such a step", "bytes", "host, ms", "device, ms")
 
 
 def ordered(findings: pd.DataFrame) -> pd.DataFrame:
@@ -26,6 +31,13 @@ def saves_beyond(findings: pd.DataFrame) -> bool:
     return bool(
         (~_general(findings) & (findings["saves_ms"] > (1 + REPLAYED_WITHIN) * takes)).any()
     )
+
+
+def saves_less(findings: pd.DataFrame) -> bool:
+    """Whether any such saves less than it takes of host or device, by what a finding would save."""
+    takes = findings[["host_ms", "device_ms"]].max(axis=1)
+    much = takes - findings["saves_ms"] >= FINDING_AT_LEAST * findings["step_ms"]
+    return bool((~_general(findings) & much).any())
 
 
 def _general(findings: pd.DataFrame) -> "pd.Series[bool]":
@@ -56,7 +68,7 @@ def finding_rows(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
 
 
 def smaller_rows(smaller: pd.DataFrame, several: bool) -> pd.DataFrame:
-    """A row per finding that saves little: when, what it takes and saves, and what to do."""
+    """A row per finding that saves little: as finding_rows, but for a step without all so far."""
     lines = []
     most = smaller.sort_values("saves_ms", ascending=False, kind="stable")
     shown = most.drop_duplicates(["mechanism", "path"])[:FIRST_SCREEN]
@@ -64,9 +76,30 @@ def smaller_rows(smaller: pd.DataFrame, several: bool) -> pd.DataFrame:
         source = Rows("smaller", (number,))
         saves = value(row["saves_ms"], "ms", source)
         first = [*_where(row, several), text_of(row["example"]), *_amounts(row, source)]
-        lines.append([*first, saves, str(row["remedy"])])
-    heads = [*_where_heads(several), "for example", *AMOUNTS, "saves, ms", "what to do"]
-    return filled(lines, heads)
+        lines.append([*first, saves, str(row["assumes"]), str(row["remedy"])])
+    saving = ["saves, ms", "assumed without it", "what to do"]
+    return filled(lines, [*_where_heads(several), "for example", *AMOUNTS, *saving])
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What the host computes a step, and in which range, while the device lags behind."""
+
+    ms: Value
+    path: str
+
+
+def hidden(smaller: pd.DataFrame, known: pd.DataFrame) -> Hidden | None:
+    """The longest time of the host's own that saves little, if it is much of a step."""
+    paced = known.loc[known["pace"] == Pace.DEVICE].set_index("process")["step_ms"]
+    unsaved = smaller["host_ms"] - smaller["saves_ms"]
+    much = unsaved >= FINDING_AT_LEAST * smaller["process"].map(paced)
+    rows = smaller[much & smaller["mechanism"].isin(OF_HOST)]
+    rows = rows.sort_values("host_ms", ascending=False)[:1]
+    if rows.empty:
+        return None
+    ms = Value(float(rows["host_ms"].iloc[0]), "ms", (rows_of("smaller", rows),), "host_ms")
+    return Hidden(ms, text_of(rows["path"].iloc[0]) or "no range")
 
 
 def _where_heads(several: bool) -> list[str]:

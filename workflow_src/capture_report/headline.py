@@ -94,6 +94,10 @@ class More(StrEnum):
         "With work go the pauses around it, and while the host waits nothing is launched: a "
         "finding may save more than it takes of either."
     )
+    LESS = (
+        "A finding may save less than it takes: something is assumed in its place, and a step gets "
+        "shorter only until the other of host and device sets its pace."
+    )
     LAUNCHES = (
         "Kernels are short and the host takes longer than the device, as in small programs: a CUDA "
         "graph, torch.compile or larger batches launch less."
@@ -101,6 +105,10 @@ class More(StrEnum):
     WAITING = (
         "A device works nearly all of the time here, so what the host waits for is that work: such "
         "rows come last."
+    )
+    HIDDEN = (
+        "The device hides {hidden} ms a step that the host takes in {hidden_path}, listed as "
+        "smaller: a step that begins after a wait may take so much longer."
     )
     FEW = "A step's times are the mean of few steps ({steps}), which may be first ones and longer."
     WARM_UP = "The steps' ranges are named as a warm-up: `capture_step` names others."
@@ -153,10 +161,13 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
     work, leader, waiting = found.work, found.work.leader, found.waiting
     off = found.diagnosed.misunderstood
     finding, unlike = found.diagnosed.headline, found.diagnosed.unlike
+    hidden = found.diagnosed.hidden
     return {
         "recorded_step": unlike.recorded if unlike else None,
         "plain_step": unlike.other if unlike else None,
         "problem": found.problem,
+        "hidden": hidden.ms if hidden else None,
+        "hidden_path": hidden.path if hidden else None,
         "finding": Markup(finding) if finding else None,
         **_outside(found),
         "tolerance": in_percent(REPLAYED_WITHIN),
@@ -225,7 +236,9 @@ def _more(found: Captured) -> list[More]:
         More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
         More.LAUNCHES: saves and needs.launches,
         More.BEYOND: saves and needs.beyond,
+        More.LESS: saves and needs.less,
         More.WAITING: needs.waiting,
+        More.HIDDEN: diagnosed.hidden is not None,
         More.FEW: needs.few is not None,
         More.WARM_UP: needs.warm_up,
         More.UPDATES: needs.updates,

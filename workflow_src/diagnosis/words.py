@@ -29,7 +29,7 @@ NO_FAULT = "Nothing [looked for](docs/findings.md) stands out. "
 """Stands before that where nothing else was found."""
 
 NOTHING = (
-    "Nothing stands out: nothing that was [looked for](docs/findings.md) takes "
+    "Nothing stands out: nothing that was [looked for](docs/findings.md) costs "
     f"{in_percent(FINDING_AT_LEAST)} of a step or more"
 )
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
+from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.cpu_steps import cpu_steps
@@ -44,7 +45,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "smaller": (
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
         "copied_bytes",
-        "host_ms", "device_ms", "saves_ms", "remedy", "example",
+        "host_ms", "device_ms", "saves_ms", "assumes", "remedy", "example",
     ),
     "step_work": ("family", "precision", "path", "example", "calls", "device_ms", "share"),
     "step_calls": ("what", "launches", "path", "calls", "host_ms", "blocked_ms", "share"),
@@ -73,6 +74,12 @@ step_work, step_calls: as in diagnosis.step_contents. step_times: from the end o
 that of this one, host and device; of the first, from its start. buckets: as in
 diagnosis.communication. The others: as in diagnosis.facts and diagnosis.idle_causes.
 """
+
+LONGER = (
+    "a plain step is said to take {:.2f} ms, but recorded ones, which savings are of, take {:.2f} "
+    "ms, as where steps that wait weren't recorded or the machine was faster"
+)
+"""Why a plain step's time doesn't count."""
 
 Tables = dict[str, pd.DataFrame]
 
@@ -130,7 +137,13 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
 
 
 def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None]:
-    """The diagnosis; without plain_ns, and why, where that can't be the time of these steps."""
+    """The diagnosis; without plain_ns, and why, where that can't be the time of these steps.
+
+    Nor is one that is longer: a profiler makes nothing faster.
+    """
+    recorded_ns = subject.check.recorded_ns
+    if plain_ns is not None and plain_ns > (1 + FINDING_AT_LEAST) * recorded_ns:
+        return diagnose(subject), LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
     try:
         return diagnose(subject, plain_ns), None
     except TraceError as error:
@@ -152,7 +165,6 @@ def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dic
         "step_ms": step_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain, others),
-        "assumes": assumed(finding),
         "evidence": words()[finding.key].evidence + place.evidence,
     }
 
@@ -173,6 +185,7 @@ def _found(finding: Finding) -> dict[str, object]:
         "host_ms": place.host_ms,
         "device_ms": place.device_ms,
         "saves_ms": finding.saves_ms,
+        "assumes": assumed(finding),
         "remedy": words()[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
         **_gap(finding.between),

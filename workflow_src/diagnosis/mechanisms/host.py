@@ -124,15 +124,25 @@ def _large(subject: Subject) -> list[pd.DataFrame]:
     table = gaps.table
     rows = table[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
-    usual = rows.groupby("after")["gap_ns"].median()
     longest = rows.groupby(["after", "place"])["gap_ns"].median().groupby("after").max()
     found = []
-    for path, some in rows.groupby("after"):
-        others = longest.drop(path)
+    for path, every in rows.groupby("after"):
+        others, some = longest.drop(path), _one_a_step(every)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
-        if len(some) > 1 and usual[path] > LONGEST_LIKE * rest:
+        if len(some) > 1 and some["gap_ns"].median() > LONGEST_LIKE * rest:
             found.append(some.assign(like_ns=rest if len(others) else gaps.median_ns))
     return found
+
+
+def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
+    """The longest of a range's gaps in each step, if it is out of line with the others; else all.
+
+    Where launches follow each other fast, each gap of a program that doesn't is large.
+    """
+    longest = gaps.loc[gaps.groupby("step")["gap_ns"].idxmax()]
+    others = gaps.drop(longest.index).groupby("step")["gap_ns"].max().median()
+    alone = (longest["gap_ns"] > OUT_OF_LINE * others).all()
+    return longest if alone else gaps
 
 
 def _is_loading(subject: Subject, rows: pd.DataFrame, found: Found) -> bool:

@@ -1,11 +1,14 @@
 """Products and other arithmetic in a slower kind than the rest of the step's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
-from workflow_src.diagnosis.changes import ScaleWork
-from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
-from workflow_src.diagnosis.sequences import of_work
+from workflow_src.common.precisions import NARROW
+from workflow_src.diagnosis.changes import DropCall, DropGap, ScaleWork
+from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.sequences import main_place, of_work
 from workflow_src.placing.kernel_names import precision_ran
 
 TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 13.0}
@@ -23,6 +26,17 @@ FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 
 ALIGNED = r"align[aA]?(\d+)"
 CONVOLUTION = r"fprop|dgrad|wgrad|conv"
+OPERATION = r"(?i)(fprop|dgrad|wgrad)"
+KIND = ["family", "operation"]
+
+HEAD = 3
+"""Products of a head or a loss, which many keep in float32: one of forward, two of backward. So
+many a step in TF32 are no part of the model that autocast was forgotten for."""
+
+ONE_SIZE = 1.5
+"""Products are of one size if of their times the upper quartile is at most so many times the
+lower."""
+
 BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
 
@@ -56,11 +70,48 @@ def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> 
 
 @mechanism("float32_products")
 def find_float32_products(subject: Subject) -> list[Found]:
-    """Products, also of convolutions, on the ordinary cores; without it, as most others are."""
+    """Products, also of convolutions, of float32 numbers; without it, as most others are.
+
+    On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
+    """
     products = _products(subject, ("gemm", "convolution"))
-    factor = TIMES[_usual_precision(products)] / TIMES["fp32"]
-    slow = products[products["precision"] == "fp32"]
-    return _faster(subject, slow, factor)
+    usual = TIMES[_usual_precision(products)]
+    ordinary = products.index[products["precision"] == "fp32"]
+    plain = pd.Series(usual / TIMES["fp32"], index=ordinary)
+    factor = pd.concat([plain, _beside_narrow(subject, products)]).sort_index()
+    slow = products.loc[factor.index]
+    # Forward's ranges name layers, where there are any; backward's often don't.
+    layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
+    found = _faster(subject, slow, factor)
+    return [replace(each, where=main_place(layers)) for each in found] if len(layers) else found
+
+
+def _beside_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
+    """By row of products in TF32 beside others of their kind in 16 bits, what they take as these.
+
+    As the others do, where layers alike have both and each are of one size; else half.
+    """
+    operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
+    layer = products["path_text"].str.replace(NUMBER, "*", regex=True)
+    products = products.assign(operation=operation, layer=layer)
+    narrow = products[products["precision"].isin(NARROW)]
+    wide = products[products["precision"] == "tf32"].reset_index(names="row")
+    wide = wide.merge(narrow[KIND].drop_duplicates()).set_index("row")
+    if subject.a_step(len(wide)) <= HEAD:
+        return pd.Series(dtype=float)
+    both = set(wide["layer"]) & set(narrow["layer"])
+    sisters = any("*" in name for name in both)
+    ratio = (_one_size_ns(narrow) / _one_size_ns(wide)).clip(upper=1.0)
+    own = wide[KIND].merge(ratio.rename("own").reset_index(), how="left")["own"].to_numpy()
+    usual = TIMES["bf16"] / TIMES["tf32"]
+    return pd.Series(np.where(sisters & ~np.isnan(own), own, usual), index=wide.index)
+
+
+def _one_size_ns(products: pd.DataFrame) -> "pd.Series[float]":
+    """The usual time (ns) of products of each kind; nan where they aren't of one size."""
+    times = products.groupby(KIND)["device_ns"]
+    alike = times.quantile(0.75) <= ONE_SIZE * times.quantile(0.25)
+    return times.median().where(alike)
 
 
 @mechanism("unaligned_products")
@@ -90,7 +141,8 @@ def _casts_after(subject: Subject, *wide: pd.DataFrame) -> pd.DataFrame:
 def find_float64(subject: Subject) -> list[Found]:
     """Arithmetic in float64 in a step that mostly has none.
 
-    Without it casts to and from it vanish, and kernels move as many bytes as in the usual type.
+    Without it casts to and from it vanish with their launches, and kernels move as many bytes as in
+    the usual type.
     """
     work = subject.work[subject.work["family"].isin(WIDE_FAMILIES)]
     wide = work[work["name"].str.contains(DOUBLE, regex=True)]
@@ -101,4 +153,9 @@ def find_float64(subject: Subject) -> list[Found]:
         return []
     usual = _usual_precision(products)
     factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
-    return _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))
+    found = _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))
+    # Of calls that launch other work, too, such as graphs, the work alone goes.
+    alone = ~subject.work["call"].duplicated(keep=False)[slow.index]
+    calls = slow.loc[alone & (slow["family"] == "cast"), "call"].to_numpy()
+    gone = (DropCall(calls), DropGap(calls)) if len(calls) else ()
+    return [replace(each, changes=(*each.changes, *gone)) for each in found]
