@@ -73,6 +73,7 @@ def rough(value: float) -> str:
 
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "share": share,
+    "saved": lambda part: share(round(part, 3) + 0.0),
     "points": points,
     "rough": rough,
     "change": change,

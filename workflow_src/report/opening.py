@@ -134,7 +134,7 @@ def medians(run: Run, page: bool) -> pd.DataFrame:
         for part in run.answers
         for row in part.opening
     ]
-    heading = "medians (each alone), counts"
+    heading = "medians and counts"
     return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
 
 

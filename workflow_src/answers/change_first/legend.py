@@ -11,12 +11,12 @@ from workflow_src.paper.show import Printer
 
 LEGEND = {
     " or ": "*Or*: not sure, as by its interval each may save most (all, with ms: in the case's "
-    "table), but for parts of a named pair; of ten steps tried [blind](docs/replay.md) on H200s, "
+    "table, but no parts of a named pair); of ten steps tried [blind](docs/replay.md) on H200s, "
     "without tf32, the first named saved most in nine.",
     NOTHING_SURE: f"*{NOTHING_SURE}*: each, at its longest, takes as long as the fastest plain "
     "process.",
-    " ms": "Shares *of* a time in ms are by the study levers, of its own plain step; its graph "
-    "ends with backward, and stands in for fused+graph.",
+    " ms": "*of*: by the study levers, of its own plain step; its graph ends with backward, in "
+    "place of fused+graph.",
     "bf16": "*bf16*: autocast.",
     "tf32": "*tf32*: fp32's products on tensor cores, in fewer bits.",
     "sdpa": "*sdpa*: torch's fused attention.",
@@ -24,8 +24,8 @@ LEGEND = {
     "fused": "*fused*: torch's AdamW, fused.",
     "compile": "*compile*: torch.compile.",
     "graph": "*graph*: one CUDA graph, of fixed shapes, predicted with these replays' own gaps.",
-    "train": "A graph of AdamW written out is *no training*; one of torch's AdamW trains.",
-    "rest": "*rest*: plain time, idle time too, but for matrix products.",
+    "train": "*no training*: of AdamW written out.",
+    "rest": "*rest*: plain time without matrix products.",
     PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "
     "was measured (how: appendix).",
     ALONE: f"*{ALONE}*: a time of one process; if measured, its interval is as wide as others'.",

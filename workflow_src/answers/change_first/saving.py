@@ -103,7 +103,7 @@ def _over(time: Value, plain: Value) -> Value:
 def _share(plain: Value, time: Value) -> Value | None:
     if not plain.number > 0:
         return None
-    return computed(1 - time.number / plain.number, "share", "1 - with / plain", time, plain)
+    return computed(1 - time.number / plain.number, "saved", "1 - with / plain", time, plain)
 
 
 def in_order(remedies: Iterable[str]) -> tuple[str, ...]:

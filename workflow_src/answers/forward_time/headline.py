@@ -34,11 +34,9 @@ class Verdict(StrEnum):
 def headline(result: ForwardTime) -> Headline:
     """The verdict on a result, with its numbers."""
     every, long, bound = result.every, result.long, result.bound
-    alone = count(
-        (each.plain for each in result.cases if each.processes == 1), "cases of one process"
-    )
+    lone = (each.plain for each in result.cases if each.processes == 1)
     slots: dict[str, Cell] = {
-        "alone": alone,
+        "alone": count(lone, "cases of one process"),
         "agree": every.holds,
         "compared": every.of,
         "limit": result.limit.told,

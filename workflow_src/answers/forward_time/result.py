@@ -208,7 +208,7 @@ def _among_launched(mine: Sequence[PhaseTimes], bound: Collection[CaseKey]) -> C
 def opening(columns: dict[str, list[PhaseTimes]], agree: Agree) -> tuple[OpeningRow, ...]:
     """The rows of (a) in the report's table of medians."""
     rows: dict[str, dict[str, Cell]] = {
-        "(a) profiled within 10 % of plain, where told": {
+        "(a) profiled within 10 % of plain": {
             name: agreement(mine, agree).cell for name, mine in columns.items()
         },
         "forward: device works, of plain time": {

@@ -79,9 +79,8 @@ def _optimizer(
     """What a training step takes beyond forward + backward, of each process that is told apart.
 
     Else of the means, in two digits or whole ms, as a step of another process takes up to 1 %
-    longer. None
-    where the device waits in either, as the host's time is then in it, or where a difference is
-    below `least_ms`, the device's own time, which no optimizer is.
+    longer. None where the device waits in either, as the host's time is then in it, or where a
+    difference is below `least_ms`, the device's own time, which no optimizer is.
     """
     if any(times[phase].waits and not times[phase].case.on_cpu for phase in (STEP, BACKWARD)):
         return None
