@@ -110,7 +110,9 @@ def test_a_published_run_names_its_command_and_no_machine(
     out = tmp_path / "out"
     publish(report, tmp_path / "results" / "t", out, "snakemake report.md")
     text = (out / "report.md").read_text()
-    assert text.startswith("# Title\n\nReport made by `snakemake report.md`.")
+    assert text.startswith("# Title\n") and text.endswith(
+        "\n\nReport made by `snakemake report.md`.\n"
+    )
     assert "(figures/x.svg)" in text
     assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()

@@ -11,7 +11,7 @@ from workflow_src.answers.tables import Tables, read_table
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
-from workflow_src.report.opening import several, spread, with_gravest
+from workflow_src.report.opening import several, spread, with_each
 from workflow_src.report.parts import Part, Printed
 from workflow_src.report.run import OPTIONAL, REPORT_TABLES, Run
 from workflow_src.report.trust import BEYOND, trust
@@ -116,8 +116,8 @@ def test_the_opening_says_which_warning_most_cases_have_and_how_many_tell_a_spre
     fastest, slowest = Value(10, "ms", ()), Value(15, "ms", ())
     times = (replace(run.times[0], fastest=fastest, slowest=slowest), *run.times[3:])
     show = Printer()
-    assert show(with_gravest(run.tables)) == "2 of 2; device throttled: 2"
+    assert show(with_each(run.tables)) == "2 of 2; device throttled: 2"
     busy = {"load_average_before": "64", "cpu_cores": "8"}
     run = read(Sample(environment=busy), Sample(context=256, environment=busy | hot))
-    assert show(with_gravest(run.tables)) == "2 of 2; machine busy: 2; device throttled: 1"
+    assert show(with_each(run.tables)) == "2 of 2; machine busy: 2; device throttled: 1"
     assert (show(spread(times)), show(several(times))) == ("1.5 x", "1")

@@ -123,7 +123,7 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
     figures = {
         f"figures/{path.name}": _text(path) for path in sorted(results.glob("figures/*.svg"))
     }
-    made = {"report.md": with_header(local, command)}
+    made = {"report.md": with_command(local, command)}
     made |= {name: _text(results / name) for name in ("appendix.md", "plan.csv")}
     predictions = {
         str(path.relative_to(results)): _text(path)
@@ -144,10 +144,9 @@ def _text(path: Path) -> str:
         return without_note(path.read_text(encoding="utf-8"))
 
 
-def with_header(report: str, command: str) -> str:
-    """The report with the command that made it inserted below its title."""
-    title, _, rest = report.partition("\n")
-    return f"{title}\n\nReport made by `{command}`.\n{rest}"
+def with_command(report: str, command: str) -> str:
+    """The report with the command that made it below."""
+    return f"{report}\nReport made by `{command}`.\n"
 
 
 def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:

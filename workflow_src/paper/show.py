@@ -73,7 +73,7 @@ def rough(value: float) -> str:
 
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "share": share,
-    "saved": lambda part: share(round(part, 3) + 0.0),
+    "saved": lambda part: share(part) if abs(part) >= 0.0005 else "0 %",
     "points": points,
     "rough": rough,
     "change": change,

@@ -24,11 +24,11 @@ class Verdict(StrEnum):
 
     BOUND = (
         "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
-        "{waiting} the device idles over 10 % of plain time."
+        "{waiting} the device also idles over 10 % of plain time."
     )
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
-        "{waiting} the device idles over 10 % of plain time. In {low}, matrix products "
+        "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
         "take {products} of their {high} device time, other kernels {others}; medians "
         "(least to most), {pairs} pairs."
     )

@@ -7,7 +7,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.answers.conditions import conditions, hosts
-from workflow_src.answers.doubts import OF_THE_DEVICE, Warned
+from workflow_src.answers.doubts import Warned
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes
 from workflow_src.common import words
@@ -31,10 +31,9 @@ vanishes in rounding."""
 class Doubts:
     """What a reader must know before using any number; None or () where there is nothing.
 
-    `warned`: how many cases have a warning, which one most have, and those of the device, of which
-    its times are doubted too; `spread`: the slowest process over the fastest, at most; `several`:
-    how many cases have several processes; `hosts`: on how many cases ran, where on more than one;
-    `incomplete`: how many cases lack a time or a capture;
+    `warned`: how many cases have a warning, and how many which; `spread`: the slowest process over
+    the fastest, at most; `several`: how many cases have several processes; `hosts`: on how many
+    cases ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
     `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
     be written.
     """
@@ -144,7 +143,7 @@ def doubts(run: Run) -> Doubts:
     failed = tuple(part for part in run.parts if part.log)
     lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
     return Doubts(
-        warned=with_gravest(run.tables),
+        warned=with_each(run.tables),
         spread=spread(run.times),
         several=several(run.times),
         hosts=several_hosts(run.tables),
@@ -163,16 +162,15 @@ def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
     return Joined((number, measured_count(tables)), by=" of ")
 
 
-def with_gravest(tables: Tables) -> Cell:
-    """How many cases have a warning, then the commonest, then those of the device; or None."""
+def with_each(tables: Tables) -> Cell:
+    """How many cases have a warning, then how many have which, the commonest first; or None."""
     cases = {
         each: [case.case for case in conditions(tables) if each in case.warnings] for each in Warned
     }
-    most = max(Warned, key=lambda each: len(cases[each]))
     told = [
         Joined((each.value, _with_warning(tables, cases[each])), by=": ")
-        for each in sorted(Warned, key=lambda each: each is not most)
-        if cases[each] and (each is most or each in OF_THE_DEVICE)
+        for each in sorted(Warned, key=lambda each: -len(cases[each]))
+        if cases[each]
     ]
     return Joined((warned(tables, tuple(Warned)), *told), by="; ") if told else None
 

@@ -22,7 +22,7 @@ LEGEND = {
     "sdpa": "*sdpa*: torch's fused attention.",
     "foreach": "*foreach*: torch's AdamW, not fused.",
     "fused": "*fused*: torch's AdamW, fused.",
-    "compile": "*compile*: torch.compile.",
+    "compile": "*compile*: torch.compile, if its gradients are right.",
     "graph": "*graph*: one CUDA graph, of fixed shapes, predicted with these replays' own gaps.",
     "train": "*no training*: of AdamW written out.",
     "rest": "*rest*: plain time without matrix products.",
