@@ -56,8 +56,8 @@ SHOWN = 4
 class WhatRan:
     """Two tables; the phases that lack a time or a capture, for the appendix.
 
-    `elsewhere`: the studies of hosts on which no case ran, as far as they tell; `without_host`: those
-    that don't.
+    `elsewhere`: the studies of hosts on which no case ran, as far as they tell; `without_host`:
+    those that don't.
     """
 
     sizes: pd.DataFrame

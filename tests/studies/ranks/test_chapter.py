@@ -57,9 +57,11 @@ def test_bandwidth_is_a_share_of_a_link_and_gathers_are_late_or_not() -> None:
     found = result_of("ranks", [*rows, collective("allgather", 65, 2)]).details
     assert cells(found.reduced, "all-reduce") == ["1,000", "1,000"]
     assert cells(found.reduced, "of a link's") == ["80 %", DASH]
-    assert cells(found.collectives, "late") == ["2.00"]
+    assert cells(found.collectives, "late") == ["2"]
     assert cells(found.collectives, "collective") == ["all-gather"]
-    assert str(Printer()(found.late)) == "2.00 of 65.0 in 2.7B fp32"
+    assert str(Printer()(found.late)) == "2 of 65 in 2.7B fp32"
+    between = result_of("ranks", [collective("allgather", 65, 64.5)]).details
+    assert str(Printer()(between.late)) == "64.5 of 65 in 2.7B fp32"
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,6 @@ def test_verdicts(means: dict[int, float], verdict: Verdict, said: str) -> None:
 def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
     rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
     assert headline(result(table(*rows), pd.DataFrame())).text(Printer()) == (
-        "First steps take 9.0 x a settled one's time. With 1 or more left out, means of the 1 of 1 "
-        f"runs that settle are 0 % off it; with fewer, up to +100 % (t, {name})."
+        "By medians, first steps take 9.0 x a settled one's time. With 1 or more left out, means "
+        f"of the 1 of 1 runs that settle are 0 % off it; with fewer, up to +100 % (t, {name})."
     )

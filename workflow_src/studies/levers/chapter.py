@@ -16,10 +16,18 @@ from workflow_src.paper.value import (
     Value,
     computed,
     count,
-    median,
     ratio,
 )
-from workflow_src.studies.levers.steps import STEP, WORTH, Case, Step, cases, is_plain, steps_of
+from workflow_src.studies.levers.steps import (
+    STEP,
+    WORTH,
+    Case,
+    Gain,
+    Step,
+    cases,
+    is_plain,
+    steps_of,
+)
 from workflow_src.studies.lines import (
     PROCESSES,
     Line,
@@ -28,6 +36,7 @@ from workflow_src.studies.lines import (
     differ,
     in_gib,
     lines,
+    most,
     shown,
     spread,
     unmeasured,
@@ -50,13 +59,11 @@ INTERVAL = ("predicted_ms", "predicted_low", "predicted_high")
 class Scored:
     """How well some training steps were predicted.
 
-    inside: of the judged ones, those whose time is inside the predicted interval; width: the median
-    width of these intervals, as a share of the plain step.
+    inside: of the judged ones, those whose time is inside the predicted interval.
     """
 
     inside: Value
     judged: Value
-    width: Value | None
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,6 @@ def scored(steps: Sequence[Step]) -> Scored:
     return Scored(
         inside=count(each.ms for each in steps if each.predicted),
         judged=count(each.ms for each in steps),
-        width=median(each.width for each in steps),
     )
 
 
@@ -112,7 +118,7 @@ def _case(case: Case) -> dict[str, Cell]:
     """What pays in a case, alone and on top of each other, and how many times were predicted."""
     plain, first, least = case.plain, case.first, case.least
     tried = ", ".join(each.words for each in case.alone)
-    gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
+    gains = tuple(map(_gain, case.gains))
     how = scored(case.judged)
     return {
         "case": case.name,
@@ -124,10 +130,18 @@ def _case(case: Case) -> dict[str, Cell]:
         "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
         "shortest, ms": least.ms if least else None,
         "saves in all": least.saved if least else None,
-        "as predicted": Joined((how.inside, how.judged), by=" of ") if case.judged else None,
-        "width of intervals": how.width,
-        "device time off by": median(map(_off, case.judged)),
+        "as predicted, of all steps in the appendix": (
+            Joined((how.inside, how.judged), by=" of ") if case.judged else None
+        ),
+        "intervals' width, at most": most(each.width for each in case.judged),
+        "device time off by at most": most(map(_off, case.judged)),
     }
+
+
+def _gain(gain: Gain) -> Cell:
+    """A remedy with what it saves, marked where processes overlap with those before it."""
+    time = gain.time if gain.is_shown or not gain.time else Marked(gain.time, UNTOLD)
+    return Joined((gain.words, time), by=" ")
 
 
 def _named(case: Case, first: Step) -> str:
