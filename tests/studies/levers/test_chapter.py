@@ -36,7 +36,7 @@ def test_a_case_says_what_pays_and_how_well_it_was_predicted() -> None:
         "saved one after the other, ms": "fused attention 20, fused AdamW 30",
         "shortest, ms": "50.0",
         "saves in all": "50 %",
-        "as predicted, of all steps in the appendix": "2 of 3",
+        "as predicted, of all (appendix)": "2 of 3",
         "intervals' width, at most": "20 %",
         "device time off by at most": "5.0 %",
     }

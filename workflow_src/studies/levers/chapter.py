@@ -130,7 +130,7 @@ def _case(case: Case) -> dict[str, Cell]:
         "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
         "shortest, ms": least.ms if least else None,
         "saves in all": least.saved if least else None,
-        "as predicted, of all steps in the appendix": (
+        "as predicted, of all (appendix)": (
             Joined((how.inside, how.judged), by=" of ") if case.judged else None
         ),
         "intervals' width, at most": most(each.width for each in case.judged),

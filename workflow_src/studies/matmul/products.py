@@ -74,8 +74,8 @@ class Product:
             self.rate and each and computed(self.rate.number * each.number, "TFLOP/s", "", each)
             for each in times
         ]
-        ends = Joined((" (20th to 80th percentile: ", Joined(tuple(rates), by=" to "), ")"), by="")
-        return Joined((self.rate, ends), by="") if self.unsteady else self.rate
+        told = (self.rate, " (20th to 80th percentile: ", Joined(tuple(rates), by=" to "), ")")
+        return Joined(told, by="") if self.unsteady else self.rate
 
     @property
     def aligned(self) -> bool:

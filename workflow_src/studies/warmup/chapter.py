@@ -193,8 +193,9 @@ class Verdict(StrEnum):
         "left out, {enough}, means of the {settled} runs that settle are {means} off it."
     )
     ENOUGH = (
-        "By medians, first steps take {first} a settled one's time. With {enough} or more left out, "
-        "means of the {settled} runs that settle are {means} off it; with fewer, up to {worst} ({where})."
+        "By medians, first steps take {first} a settled one's time. With {enough} or more left "
+        "out, means of the {settled} runs that settle are {means} off it; with fewer, up to "
+        "{worst} ({where})."
     )
     NOT_ENOUGH = (
         "By medians, first steps take {first} a settled one's time. With each number of them "
