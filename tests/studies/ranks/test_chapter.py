@@ -45,6 +45,12 @@ def test_only_steps_that_do_not_wait_for_launches_are_scored() -> None:
     assert cells(found.details.times, "off") == ["+3 %", "+4 %", "+3 %"]
 
 
+@pytest.mark.parametrize(("host", "said"), [("a", ""), ("b", " (of another host)"), ("", "")])
+def test_all_reduces_of_another_host_are_told(host: str, said: str) -> None:
+    rows = [reduced(10**9, 360.0, host_id=host), ALONE | {"host_id": "a"}, NAIVE]
+    assert result_of("ranks", rows).elsewhere == said
+
+
 def test_peaks_are_scored_of_every_case() -> None:
     predicted = {"predicted_before_optimizer_mib": 4000.0, "predicted_optimizer_mib": 2900.0}
     found = result_of("ranks", [ALONE, NAIVE | predicted])

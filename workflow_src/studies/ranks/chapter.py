@@ -36,6 +36,7 @@ class Ranks:
     error: the largest difference of a step's gradients from one process's. working: the device's
     share of the step without communication, by case. foretold, fitted: how many predicted steps,
     of which cases that don't wait for launches, and how many peaks are right within NEAR.
+    elsewhere: said of all-reduces alone, if they are known to be of no host of the ways.
     """
 
     ways: tuple[Way, ...]
@@ -43,6 +44,7 @@ class Ranks:
     working: Cell
     foretold: Cell
     fitted: Cell
+    elsewhere: str
     steps: pd.DataFrame
     details: Details
     missing: pd.DataFrame
@@ -61,6 +63,7 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
         working=_working(ways),
         foretold=_foretold([way for way in ways if not way.waits]),
         fitted=out_of(_near(peaks), peaks),
+        elsewhere=_elsewhere(reduced, trained),
         steps=_steps(ways),
         details=details(ways, reduced, collectives),
         missing=unmeasured([*reduced, *trained], _name),
@@ -79,6 +82,11 @@ def _foretold(ways: Sequence[Way]) -> Cell:
     found = [(way.case, each) for way in ways if (each := off(way.line, "step_ms"))]
     times, cases = [each for _, each in found], ", ".join(dict.fromkeys(case for case, _ in found))
     return Joined((out_of(_near(times), times), f"steps of {cases}"), by=" ") if times else None
+
+
+def _elsewhere(reduced: Sequence[Line], trained: Sequence[Line]) -> str:
+    ours, theirs = ({line.text("host_id") for line in every} - {""} for every in (reduced, trained))
+    return " (of another host)" if ours and theirs and ours.isdisjoint(theirs) else ""
 
 
 def _steps(ways: Sequence[Way]) -> pd.DataFrame:
