@@ -47,7 +47,10 @@ def test_only_steps_that_do_not_wait_for_launches_are_scored() -> None:
 
 @pytest.mark.parametrize(("host", "said"), [("a", ""), ("b", " (of another host)"), ("", "")])
 def test_all_reduces_of_another_host_are_told(host: str, said: str) -> None:
+    """A case that waits for launches isn't foretold, so its host doesn't count."""
+    waits: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0, "host_id": "b"}
     rows = [reduced(10**9, 360.0, host_id=host), ALONE | {"host_id": "a"}, NAIVE]
+    rows += [way("alone", 100.0, **waits), way("naive", 112.0, **waits)]
     assert result_of("ranks", rows).elsewhere == said
 
 

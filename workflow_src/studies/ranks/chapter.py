@@ -36,7 +36,7 @@ class Ranks:
     error: the largest difference of a step's gradients from one process's. working: the device's
     share of the step without communication, by case. foretold, fitted: how many predicted steps,
     of which cases that don't wait for launches, and how many peaks are right within NEAR.
-    elsewhere: said of all-reduces alone, if they are known to be of no host of the ways.
+    elsewhere: said of all-reduces alone, if known to be of no host of the ways foretold.
     """
 
     ways: tuple[Way, ...]
@@ -56,14 +56,15 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
     names = (ALL_REDUCE, "training", "collective")
     reduced, trained, collectives = (where(every, measurement=name) for name in names)
     ways = ways_of(trained)
+    judged = [way for way in ways if not way.waits]
     peaks = [each for way in ways for name in PEAKS if (each := off(way.line, name))]
     return Ranks(
         ways=tuple(ways),
         error=most(way.line.measured("gradient_error", "error") for way in ways),
         working=_working(ways),
-        foretold=_foretold([way for way in ways if not way.waits]),
+        foretold=_foretold(judged),
         fitted=out_of(_near(peaks), peaks),
-        elsewhere=_elsewhere(reduced, trained),
+        elsewhere=_elsewhere(reduced, [way.line for way in judged]),
         steps=_steps(ways),
         details=details(ways, reduced, collectives),
         missing=unmeasured([*reduced, *trained], _name),
