@@ -11,6 +11,7 @@ import pytest
 from tests.published import H200
 from tests.studies.subsets import ROOT
 from tests.studies.tables import printed, table
+from workflow_src.common.words import DASH
 from workflow_src.studies import section
 from workflow_src.studies.conditions import conditions
 from workflow_src.studies.registry import REGISTRY
@@ -118,8 +119,15 @@ def test_processes_are_told_where_a_time_is_of_several() -> None:
 
 
 def test_points_of_several_hosts_are_told_by_host() -> None:
-    rows = table({"point": "a"}, *({"point": name, "host_id": "f4e3"} for name in ("b", "b", "c")))
-    assert printed(conditions(rows, "fusion").hosts) == [["f4e3", "b, c"], ["not recorded", "a"]]
+    """Each with its own speeds, which those over all hosts mix."""
+    speeds = {"host_operation_us_least": 6.0, "host_operation_us_most": 9.0}
+    faster = [speeds, speeds | {"host_operation_us_least": 5.0}, {}]
+    named = [{"point": name, "host_id": "f4e3"} for name in ("b", "b", "c")]
+    rows = table({"point": "a"}, *(one | more for one, more in zip(named, faster, strict=True)))
+    assert printed(conditions(rows, "fusion").hosts) == [
+        ["f4e3", "b, c", "5.00 to 9.00"],
+        ["not recorded", "a", DASH],
+    ]
     assert conditions(rows[1:], "fusion").hosts.empty
 
 
@@ -129,7 +137,7 @@ def test_conditions_are_printed_only_where_they_disturb() -> None:
     rows = table(host | {"profiler_stayed": True})
     fusion = section.section("fusion", "f.svg")
     said = fusion.texts((rows, pd.DataFrame()), templates).markdown
-    assert "Unsteady host (eager operation): 6.00 to 9.00 us." in said
+    assert "Eager operation, over all hosts: 6.00 to 9.00 us." in said
     assert "slows launches: p." in said
     calm = fusion.texts((table({}), pd.DataFrame()), templates).markdown
-    assert "Unsteady" not in calm and "slows launches" not in calm
+    assert "Eager operation" not in calm and "slows launches" not in calm

@@ -56,7 +56,8 @@ SHOWN = 4
 class WhatRan:
     """Two tables; the phases that lack a time or a capture, for the appendix.
 
-    `elsewhere`: the studies of hosts on which no case ran; `without_host`: those that don't tell.
+    `elsewhere`: the studies of hosts on which no case ran, as far as they tell; `without_host`:
+    those that don't.
     """
 
     sizes: pd.DataFrame
@@ -74,9 +75,16 @@ def what_ran(run: Run) -> WhatRan:
         sizes=sizes(run.plan),
         settings=settings(run),
         incomplete=incomplete(run.times),
-        elsewhere=tuple(name for name, rows in studies.items() if elsewhere(rows, cases)),
+        elsewhere=tuple(
+            f"{name}{_part(rows)}" for name, rows in studies.items() if elsewhere(rows, cases)
+        ),
         without_host=tuple(name for name, rows in studies.items() if not host_ids(rows)),
     )
+
+
+def _part(rows: pd.DataFrame) -> str:
+    """Behind a study some of whose rows name no host, and may be of any."""
+    return "" if rows["host_id"].replace("", pd.NA).notna().all() else " (in part)"
 
 
 def sizes(plan: pd.DataFrame) -> pd.DataFrame:

@@ -35,15 +35,20 @@ def conditions(table: pd.DataFrame, study: str) -> Conditions:
     """The conditions under which a study's table was measured."""
     every = lines(table, study)
     attached = dict.fromkeys(line.text("point") for line in every if line.true("profiler_stayed"))
-    fastest, slowest = (
-        [value for line in every if (value := line.value(f"host_operation_us_{end}", "us"))]
-        for end in ("least", "most")
-    )
-    low, high = min(fastest, key=number, default=None), most(slowest)
+    low, high = operation_us(every)
     timed = any(line.has(column) for line in every for column in TIMES)
     changed = low is not None and high is not None and high.number > HOST_CHANGED * low.number
     unsteady = timed and changed
     return Conditions(tuple(attached), low, high, unsteady, processes(every), hosts(every))
+
+
+def operation_us(every: Sequence[Line]) -> tuple[Value | None, Value | None]:
+    """The shortest and the longest that an eager operation took."""
+    fastest, slowest = (
+        [value for line in every if (value := line.value(f"host_operation_us_{end}", "us"))]
+        for end in ("least", "most")
+    )
+    return min(fastest, key=number, default=None), most(slowest)
 
 
 def processes(every: Sequence[Line]) -> Cell:
@@ -60,4 +65,8 @@ def hosts(every: Sequence[Line]) -> pd.DataFrame:
 
 def _host(mine: Sequence[Line]) -> dict[str, Cell]:
     points = dict.fromkeys(line.text("point") for line in mine)
-    return {"host": mine[0].text("host_id") or "not recorded", "points": ", ".join(points)}
+    return {
+        "host": mine[0].text("host_id") or "not recorded",
+        "points": ", ".join(points),
+        "eager operation, us": spread(operation_us(mine)),
+    }

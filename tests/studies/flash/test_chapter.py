@@ -104,6 +104,15 @@ def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() ->
     ]
 
 
+def test_times_of_another_host_are_marked_where_hosts_are_known() -> None:
+    """Two lines of host a, one of b, one from before hosts had ids."""
+    hosts = {FLASH: "a", OWN: "a", NAIVE: "b", "flex": ""}
+    rows = [both(name, 128, 1.0, host_id=host) for name, host in hosts.items()]
+    assert printed(found(*rows).contexts)[0][1:] == [
+        f"{DASH} \N{RIGHTWARDS ARROW} 1.0{mark}" for mark in ("", "", "\N{DAGGER}", "")
+    ]
+
+
 def test_one_that_is_not_right_says_so_beside_those_that_are_timed() -> None:
     other = check("mine.py:other_precision", "failed") | {"precision": "fp32"}
     rows = [both(FLASH, 128, 1.0), both(OWN, 128, 2.0), check("mine.py:wrong", "failed"), other]

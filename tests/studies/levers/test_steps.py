@@ -32,7 +32,7 @@ def test_no_step_with_broken_gradients_is_a_saving() -> None:
     broken = {"gradients_error": None}
     assert first_of(STEP, tried("sdpa", 80.0, **broken), tried("graph", 90.0)) == "a CUDA graph"
     case = case_of(STEP, tried("sdpa", 80.0, **broken), tried("then_fused", 70.0, **FUSED))
-    assert [words for words, _ in case.gains] == ["fused attention + fused AdamW"]
+    assert [gain.words for gain in case.gains] == ["fused attention + fused AdamW"]
     both = first_of(STEP | broken, tried("sdpa", 80.0, **broken))
     assert both == "fused attention", "not the remedy's fault"
 
@@ -69,7 +69,7 @@ THEN = [
 
 def test_a_saving_is_of_all_remedies_since_the_last_step_that_was_measured() -> None:
     gains = case_of(STEP, LOST, *THEN).gains
-    assert [(words, ms and ms.number) for words, ms in gains] == [
+    assert [(gain.words, gain.ms and gain.ms.number) for gain in gains] == [
         ("fused attention + fused AdamW", 30.0),
         ("a CUDA graph", 20.0),
     ]

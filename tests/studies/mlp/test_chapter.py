@@ -5,7 +5,9 @@ import pytest
 from tests.studies.mlp.rows import operator, scaled, width
 from tests.studies.tables import cells, result_of, table_of, verdict_of
 from workflow_src.common.words import DASH
+from workflow_src.paper.show import Printer
 from workflow_src.studies.mlp.figure import draw
+from workflow_src.studies.mlp.points import BASE
 
 WIDTHS = [width(1024, 0.99, 7.0), width(256, 0.4), width(512, 0.9)]
 
@@ -34,6 +36,7 @@ def test_each_width_stands_against_the_bases() -> None:
     assert cells(found.dims, "FLOPs") == ["1.0 x", "4.0 x", "16 x", DASH]
     assert cells(found.dims, "step over") == ["1.0 x", "1.0 x", "3.5 x", DASH]
     assert cells(found.missing, "without") == ["sweep dim 8192"]
+    assert Printer()(found.conditions) == f"layers {BASE['layers']}, batch {BASE['batch']}"
     without = result_of("mlp", WIDTHS[:1])
     assert list(without.dims) == ["dim", "step, ms", "device time, ms", "device time / step"]
 

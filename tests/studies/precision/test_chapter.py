@@ -22,7 +22,7 @@ def found(*rows: dict[str, object]) -> Precision:
 
 def test_speedups_are_over_each_full_precision() -> None:
     rows = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
-    assert printed(rows.speedups) == [["s", "2.2 x", "0.75 x", "95 %"]]
+    assert printed(rows.speedups) == [["s", "2.25 x", "0.750 x", "95 %"]]
     assert [pair.against for pair in rows.compared.gained] == ["fp32"]
     assert [pair.against for pair in rows.compared.lost] == ["tf32"]
     assert Printer()(rows.compared.gains) == "than fp32 in 1 of 1, than tf32 in 0 of 1"
@@ -42,7 +42,15 @@ def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     ends = {"p20_ms": 51.5, "p80_ms": 57.5}
     rows = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
     assert [pair.against for pair in rows.compared.gained] == ["tf32"] and not rows.compared.lost
-    assert printed(rows.speedups)[0][1:3] == ["1.0 x (=)", "1.1 x"]
+    assert printed(rows.speedups)[0][1:3] == ["1.03 x (=)", "1.09 x"]
+
+
+def test_a_speedup_has_the_digits_that_its_samples_earn() -> None:
+    """Of xl and large on the H200s 1.05 and 1.07 x, not 1.1; of 5 to 20 ms over 10, about 1."""
+    near, wide = {"p20_ms": 65.0, "p80_ms": 66.5}, {"p20_ms": 50.0, "p80_ms": 200.0}
+    for ends, said in ((near, "1.05 x"), (wide, "1.1 x")):
+        rows = found(timed("tf32", 66.01, **ends), timed("bf16", 62.76))
+        assert str(printed(rows.speedups)[0][1]).removesuffix(" (=)") == said
 
 
 def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
@@ -54,13 +62,13 @@ def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
         timed("bf16", 1.0),
     )
     assert rows.compared.best is None and rows.speedups.empty
-    assert [row[-2:] for row in printed(rows.times)][:2] == [["3.0 x", "95 %"], [DASH, "95 %"]]
+    assert [row[-2:] for row in printed(rows.times)][:2] == [["3.00 x", "95 %"], [DASH, "95 %"]]
     assert printed(rows.unmeasured) == [["s, forward, fp32", "OOM", "full", "1"]]
 
 
 def test_a_cpu_has_no_share_in_which_a_device_works() -> None:
     rows = found(timed("fp32", 9.0, device="cpu"), timed("bf16", 4.0, device="cpu"))
-    assert printed(rows.speedups) == [["s", "2.2 x"]]
+    assert printed(rows.speedups) == [["s", "2.25 x"]]
 
 
 def test_sums_and_norms_are_shown_as_they_are() -> None:

@@ -41,8 +41,17 @@ def test_only_steps_that_do_not_wait_for_launches_are_scored() -> None:
     rows = [ALONE, NAIVE | near, way("flat", 112.0, **far)]
     rows += [way("alone", 100.0, **waits), way("naive", 112.0, **near, **waits)]
     found = result_of("ranks", rows)
-    assert [value.number for value in found.foretold.cells] == [1, 2]
+    assert str(Printer()(found.foretold)) == "1 of 2 steps of 2.7B fp32"
     assert cells(found.details.times, "off") == ["+3 %", "+4 %", "+3 %"]
+
+
+@pytest.mark.parametrize(("host", "said"), [("a", ""), ("b", " (of another host)"), ("", "")])
+def test_all_reduces_of_another_host_are_told(host: str, said: str) -> None:
+    """A case that waits for launches isn't foretold, so its host doesn't count."""
+    waits: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0, "host_id": "b"}
+    rows = [reduced(10**9, 360.0, host_id=host), ALONE | {"host_id": "a"}, NAIVE]
+    rows += [way("alone", 100.0, **waits), way("naive", 112.0, **waits)]
+    assert result_of("ranks", rows).elsewhere == said
 
 
 def test_peaks_are_scored_of_every_case() -> None:
@@ -57,9 +66,11 @@ def test_bandwidth_is_a_share_of_a_link_and_gathers_are_late_or_not() -> None:
     found = result_of("ranks", [*rows, collective("allgather", 65, 2)]).details
     assert cells(found.reduced, "all-reduce") == ["1,000", "1,000"]
     assert cells(found.reduced, "of a link's") == ["80 %", DASH]
-    assert cells(found.collectives, "late") == ["2.00"]
+    assert cells(found.collectives, "late") == ["2"]
     assert cells(found.collectives, "collective") == ["all-gather"]
-    assert str(Printer()(found.late)) == "2.00 of 65.0 in 2.7B fp32"
+    assert str(Printer()(found.late)) == "2 of 65 in 2.7B fp32"
+    between = result_of("ranks", [collective("allgather", 65, 64.5)]).details
+    assert str(Printer()(between.late)) == "64.5 of 65 in 2.7B fp32"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,10 @@ ONCE = "\N{DEGREE SIGN}"
 """Marks what is of a single call."""
 
 
+ELSEWHERE = "\N{DAGGER}"
+"""Marks what was measured on another host than most of a table."""
+
+
 def name(line: Line) -> str:
     """A line's implementation in words; file.name of one's own."""
     found = line.text("implementation")

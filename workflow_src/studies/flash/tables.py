@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from workflow_src.paper.value import Cell, Joined, Marked, Value, merged
-from workflow_src.studies.flash.named import ONCE, is_wrong, name, once
-from workflow_src.studies.lines import Line, grouped, most, shown
+from workflow_src.studies.flash.named import ELSEWHERE, ONCE, is_wrong, name, once
+from workflow_src.studies.lines import Line, by_host, grouped, most, shown
 
 
 def in_order(every: Sequence[Line], *columns: str) -> list[list[Line]]:
@@ -29,9 +29,9 @@ def times_table(
     """A row per group, told by some columns: of each implementation, the times of phases.
 
     They are in one cell; why there is none, once, if that is true of all. Of one's own that is
-    wrong, as the checks say, that.
+    wrong, as the checks say, that. What is of another host than most is marked.
     """
-    rows = []
+    rows, host = [], usual_host(groups)
     for mine in groups:
         first, row = mine[0], dict[str, Cell]()
         for column in columns:
@@ -42,11 +42,19 @@ def times_table(
             whole = by_phase.get("forward_backward")
             cells = tuple(_cell(by_phase.get(phase), whole) for phase in phases)
             alike = isinstance(cells[0], str) and len(set(cells)) == 1
-            row[name(of_one[0])] = cells[0] if alike else Joined(cells)
+            cell = cells[0] if alike else Joined(cells)
+            there = alike or of_one[0].text("host_id") in ("", host)
+            row[name(of_one[0])] = cell if there else Marked(cell, ELSEWHERE)
         at = first.text("precision")
         wrong = [line for line in checks if is_wrong(line) and line.text("precision") == at]
         rows.append(row | {name(line): "not right" for line in wrong if name(line) not in row})
     return shown(rows)
+
+
+def usual_host(groups: Sequence[Sequence[Line]]) -> str:
+    """The host of most lines that name one; "" if none does."""
+    named = by_host(line for mine in groups for line in mine if line.text("host_id"))
+    return named[0][0].text("host_id") if named else ""
 
 
 def _cell(line: Line | None, whole: Line | None) -> Cell:

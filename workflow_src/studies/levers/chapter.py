@@ -12,51 +12,50 @@ from workflow_src.paper.value import (
     Cell,
     Joined,
     Marked,
-    Ranged,
     Value,
-    computed,
     count,
-    median,
     ratio,
 )
-from workflow_src.studies.levers.steps import STEP, WORTH, Case, Step, cases, is_plain, steps_of
+from workflow_src.studies.levers.details import (
+    UNTOLD,
+    effect_row,
+    expected_row,
+    step_row,
+    unpredicted,
+)
+from workflow_src.studies.levers.steps import (
+    STEP,
+    WORTH,
+    Case,
+    Gain,
+    Step,
+    cases,
+    steps_of,
+)
 from workflow_src.studies.lines import (
-    PROCESSES,
-    Line,
     absolute,
     change,
-    differ,
-    in_gib,
     lines,
+    most,
     shown,
     spread,
     unmeasured,
 )
 from workflow_src.studies.study_chapter import StudyChapter
 
-KINDS = ("core", "products", "casts", "pointwise")
-"""The kinds of the device's work that older predictions tell apart, besides the optimizer's."""
-
-UNCLEAR, UNTOLD = " (undecided)", " °"
-"""Marks of a remedy that others can't be told apart from, and of a saving that isn't shown."""
-
-NOT_FINITE, YES_OR_NO = "not finite", {True: "yes", False: "no", None: None}
-
-ROUNDED = ("rounded_gradients_error", "rounded_state")
-INTERVAL = ("predicted_ms", "predicted_low", "predicted_high")
+UNCLEAR = " (undecided)"
+"""Marks a remedy that others can't be told apart from."""
 
 
 @dataclass(frozen=True)
 class Scored:
     """How well some training steps were predicted.
 
-    inside: of the judged ones, those whose time is inside the predicted interval; width: the median
-    width of these intervals, as a share of the plain step.
+    inside: of the judged ones, those whose time is inside the predicted interval.
     """
 
     inside: Value
     judged: Value
-    width: Value | None
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,11 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
         cases=tuple(found),
         scored=scored([each for case in found for each in case.judged]),
         by_case=shown([_case(case) for case in found]),
-        steps=shown([_step(each) for each in steps]),
-        effects=shown([_effect(each) for each in steps if each.ms]),
-        phases=shown([_step(each) for each in others if each.ms]),
-        expected=shown([row for each in steps if (row := _expected(each))]),
-        unpredicted=_unpredicted(every),
+        steps=shown([step_row(each) for each in steps]),
+        effects=shown([effect_row(each) for each in steps if each.ms]),
+        phases=shown([step_row(each) for each in others if each.ms]),
+        expected=shown([row for each in steps if (row := expected_row(each))]),
+        unpredicted=unpredicted(every),
         missing=unmeasured(every, lambda line: f"{line.text('case')}, {Step(line, None).words}"),
     )
 
@@ -98,7 +97,6 @@ def scored(steps: Sequence[Step]) -> Scored:
     return Scored(
         inside=count(each.ms for each in steps if each.predicted),
         judged=count(each.ms for each in steps),
-        width=median(each.width for each in steps),
     )
 
 
@@ -112,7 +110,7 @@ def _case(case: Case) -> dict[str, Cell]:
     """What pays in a case, alone and on top of each other, and how many times were predicted."""
     plain, first, least = case.plain, case.first, case.least
     tried = ", ".join(each.words for each in case.alone)
-    gains = tuple(Joined((words, ms), by=" ") for words, ms in case.gains)
+    gains = tuple(map(_gain, case.gains))
     how = scored(case.judged)
     return {
         "case": case.name,
@@ -124,10 +122,18 @@ def _case(case: Case) -> dict[str, Cell]:
         "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
         "shortest, ms": least.ms if least else None,
         "saves in all": least.saved if least else None,
-        "as predicted": Joined((how.inside, how.judged), by=" of ") if case.judged else None,
-        "width of intervals": how.width,
-        "device time off by": median(map(_off, case.judged)),
+        "as predicted, of all (appendix)": (
+            Joined((how.inside, how.judged), by=" of ") if case.judged else None
+        ),
+        "intervals' width, at most": most(each.width for each in case.judged),
+        "device time off by at most": most(map(_off, case.judged)),
     }
+
+
+def _gain(gain: Gain) -> Cell:
+    """A remedy with what it saves, marked where processes overlap with those before it."""
+    time = gain.time if gain.is_shown or not gain.time else Marked(gain.time, UNTOLD)
+    return Joined((gain.words, time), by=" ")
 
 
 def _named(case: Case, first: Step) -> str:
@@ -138,86 +144,6 @@ def _named(case: Case, first: Step) -> str:
 def _among(case: Case) -> str:
     """Of how many remedies it saves most alone, and whether these can be told apart."""
     return f"(of {len(case.alone)} tried{'' if case.first_is_clear else ', undecided'})"
-
-
-def _time(step: Step) -> Cell:
-    """The median with those of the fastest and the slowest process; or why there is none."""
-    ends = (step.line.value(f"{end}_process_ms", "ms") for end in ("fastest", "slowest"))
-    return Ranged(step.ms, *ends) if step.ms else step.line.state
-
-
-def _saves(step: Step) -> Cell:
-    """The share of the plain time saved, marked if the processes' medians overlap with its."""
-    if is_plain(step.line) or step.plain is None:
-        return None
-    if step.broken:
-        return NOT_FINITE
-    apart = differ(step.line, step.plain, PROCESSES)
-    return step.saved if apart or not step.saved else Marked(step.saved, UNTOLD)
-
-
-def _step(step: Step) -> dict[str, Cell]:
-    """A phase of a case: measured, and predicted from the plain one."""
-    line = step.line
-    return {
-        "case": line.text("case"),
-        "with": step.words,
-        "phase": line.phase if line.text("phase") != STEP else None,
-        "measured, ms (processes)": _time(step),
-        "saves": _saves(step),
-        "predicted, ms (interval)": line.ranged(*INTERVAL, "ms"),
-        "as predicted": YES_OR_NO[step.predicted],
-        "device time, ms": step.device_ms,
-        "saves of it": None if is_plain(line) else step.device_saved,
-        "predicted device time": line.value("predicted_device_ms", "ms"),
-        "off in device time, ms": line.value("off_device_ms", "ms"),
-        "off in the rest": line.value("off_rest_ms", "ms"),
-    }
-
-
-def _effect(step: Step) -> dict[str, Cell]:
-    """Memory and the errors of results against float32, and the time of compiling."""
-    more = step.over_plain("peak_memory_mib", "change")
-    grown = more and computed(more.number - 1, "change", more.formula, more)
-    peak = step.line.value("peak_memory_mib", "MiB")
-    return {
-        "case": step.line.text("case"),
-        "with": step.words,
-        "peak memory, GiB": in_gib(peak),
-        "against plain": None if is_plain(step.line) else grown,
-        "largest error of logits": _error(step.line, "logits_error", "error_state"),
-        "of gradients": _error(step.line, "gradients_error", "error_state"),
-        "of gradients, rounded as plain": _error(step.line, *ROUNDED),
-        "compiling, s": step.line.value("compile_s", "s"),
-    }
-
-
-def _error(line: Line, column: str, state: str) -> Cell:
-    """An error; results that were compared and have none aren't finite."""
-    found = line.value(column, "share")
-    return found or (NOT_FINITE if line.text(state) == "ok" else None)
-
-
-def _expected(step: Step) -> dict[str, Cell]:
-    """The device's predicted work by kind; of older predictions, what they rested on."""
-    names = {kind: f"predicted_{kind}_ms" for kind in (*KINDS, "optimizer")}
-    known = {kind: step.line.value(column, "ms") for kind, column in names.items()}
-    why = step.line.text("why") or None
-    if not why and not any(known.values()):
-        return {}
-    words = {"core": "attention's core", "products": "products elsewhere", "optimizer": "AdamW"}
-    kinds = {f"{words.get(kind, kind)}, ms": ms for kind, ms in known.items()}
-    return {"case": step.line.text("case"), "with": step.words, **kinds, "because": why}
-
-
-def _unpredicted(every: Sequence[Line]) -> pd.DataFrame:
-    """The cases, or variants of them, without predictions, and why."""
-    why = {(line.text("case"), Step(line, None).words): line.text("unpredicted") for line in every}
-    return shown([
-        {"case": case, "with": words, "not predicted": said}
-        for (case, words), said in why.items()
-        if said
-    ])  # fmt: skip
 
 
 MOSTLY = 0.9

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from workflow_src.common.words import in_words
-from workflow_src.paper.value import Value, complement, difference, ratio
+from workflow_src.paper.value import Rounded, Value, complement, difference, ratio
 from workflow_src.studies.levers.points import PLAIN, STACK, stack
 from workflow_src.studies.lines import PROCESSES, Line, differ, grouped, number, where
 
@@ -125,12 +125,9 @@ class Case:
         return [found[each.name] for each in order if each.name in found]
 
     @property
-    def gains(self) -> list[tuple[str, Value | None]]:
-        """What each remedy saves (ms) on top of those before it, with its words."""
-        return [
-            (added(before, each), difference(before.ms, each.ms, "saved by it"))
-            for before, each in pairwise(self.stacked)
-        ]
+    def gains(self) -> list["Gain"]:
+        """What each remedy saves on top of those before it."""
+        return [Gain(before, each) for before, each in pairwise(self.stacked)]
 
     @property
     def least(self) -> Step | None:
@@ -147,6 +144,38 @@ class Case:
 def added(before: Step, step: Step) -> str:
     """The remedies of a step beyond those of the one before it, in words."""
     return " + ".join(map(in_words, step.remedies[len(before.remedies) :]))
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a step saves over the one that it stands on top of."""
+
+    before: Step
+    step: Step
+
+    @property
+    def words(self) -> str:
+        """The remedies of the step beyond those of the one before it."""
+        return added(self.before, self.step)
+
+    @property
+    def ms(self) -> Value | None:
+        """By how much the median is shorter."""
+        return difference(self.before.ms, self.step.ms, "saved by it")
+
+    @property
+    def time(self) -> Rounded | None:
+        """`ms` with the digits that the fastest and the slowest processes of both earn."""
+        (fast, slow), (least, most) = (
+            [each.line.value(end, "ms") for end in PROCESSES] for each in (self.before, self.step)
+        )
+        ends = difference(fast, most), difference(slow, least)
+        return Rounded(self.ms, *ends) if self.ms else None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the processes of both don't overlap."""
+        return differ(self.step.line, self.before.line, PROCESSES)
 
 
 def steps_of(every: Sequence[Line]) -> list[Step]:

@@ -237,7 +237,7 @@ MEDIANS = FASTEST + (
 class Verdict(StrEnum):
     """The verdicts, each with its sentences."""
 
-    OLDER_KERNELS = MEDIANS + " elsewhere, by older GPUs' kernels ({older}; there {newer})."
+    OLDER_KERNELS = MEDIANS + " elsewhere, by older GPUs' kernels ({older}, not {newer})."
     SLOWER = MEDIANS + " elsewhere."
     NOT_SLOWER = MEDIANS + " elsewhere, which is less than 5 % below."
     RATES = FASTEST + " What an awkward size costs can't be told."

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pandas as pd
 
 from workflow_src.common.thresholds import WAITS_BELOW
-from workflow_src.paper.value import Cell, Marked, Ranged, Value, computed, ratio
+from workflow_src.paper.value import Cell, Joined, Marked, Value, computed, ratio
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.studies.lines import Line, lines
 from workflow_src.studies.matmul.points import PRECISIONS
@@ -74,7 +74,8 @@ class Product:
             self.rate and each and computed(self.rate.number * each.number, "TFLOP/s", "", each)
             for each in times
         ]
-        return Ranged(self.rate, *rates) if self.unsteady else self.rate
+        told = (self.rate, " (20th to 80th percentile: ", Joined(tuple(rates), by=" to "), ")")
+        return Joined(told, by="") if self.unsteady else self.rate
 
     @property
     def aligned(self) -> bool:

@@ -162,7 +162,7 @@ class Verdict(StrEnum):
     CLOSE = (
         "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "
         "memory is predicted right in {fits}; of those predicted within "
-        f"{in_percent(NEAR_LIMIT)} of what it has free, in {{close}}."
+        f"{in_percent(NEAR_LIMIT)} of what it has free (appendix), in {{close}}."
     )
     FAR = (
         "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "

@@ -12,6 +12,7 @@ from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, Value, computed, ratio
 from workflow_src.studies.lines import (
     Line,
+    conditions,
     grouped,
     lines,
     number,
@@ -65,11 +66,13 @@ class Mlp:
 
     growth: from the narrowest width to the widest; working: from the narrowest from which on the
     device works for most of each step. `most`: the width at which it does for the largest share.
+    conditions: what the widths have in common.
     """
 
     growth: Growth | None
     working: Growth | None
     most: Width | None
+    conditions: Cell
     dims: pd.DataFrame
     scaled: pd.DataFrame
     operators: pd.DataFrame
@@ -79,11 +82,13 @@ class Mlp:
 def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
     """What the study's table says; it isn't held against the run's ceilings."""
     every = lines(table, "mlp")
-    ran, found = where(every, status="ok"), widths(where(every, part="sweep"))
+    ran, sweep = where(every, status="ok"), where(every, part="sweep")
+    found = widths(sweep)
     return Mlp(
         growth=growth(found),
         working=growth(working(found)),
         most=max((w for w in found if w.working), key=lambda w: number(w.working), default=None),
+        conditions=conditions(sweep, {"layers": "layers", "batch": "batch"}),
         dims=_dims(found),
         scaled=shown([scaled_row(each) for each in scaled(where(every, part="scaling"))]),
         operators=shown([_operator(line) for line in _longest(where(ran, part="operators"))]),

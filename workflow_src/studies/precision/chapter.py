@@ -116,7 +116,7 @@ def speedups(models: Sequence[Pair]) -> pd.DataFrame:
         row: dict[str, Cell] = {"size": size}
         for measurement, words in MEASUREMENTS.items():
             mine = [p for p in models if (p.size, p.measurement) == (size, measurement)]
-            known = {p.against: Marked(p.speedup, _mark(p)) for p in mine}
+            known = {p.against: Marked(p.printed, _mark(p)) for p in mine}
             row |= {f"{words}: over {precision}": known.get(precision) for precision in against}
             row[f"{words}: device works"] = mine[0].busy if mine else None
         rows.append(row)
@@ -155,7 +155,7 @@ def _type(line: Line) -> dict[str, Cell]:
 
 def _time(line: Line, found: Sequence[Pair]) -> dict[str, Cell]:
     key = tuple(line.text(column) for column in ("size", "measurement", "precision"))
-    mine = [p.speedup for p in found if (p.size, p.measurement, p.against) == key]
+    mine = [p.printed for p in found if (p.size, p.measurement, p.against) == key]
     return {
         "size": key[0],
         "measured": MEASUREMENTS.get(key[1], key[1]),

@@ -6,7 +6,7 @@ from typing import final
 
 from workflow_src.common import words
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.paper.value import Value, ratio
+from workflow_src.paper.value import Cell, Marked, Rounded, Value, ratio
 from workflow_src.studies.lines import PERCENTILES, Line, differ, where
 from workflow_src.studies.precision.points import AUTOCAST
 
@@ -37,6 +37,17 @@ class Pair:
     def apart(self) -> bool:
         """Whether the two times differ by more than their samples do."""
         return differ(self.full, self.autocast, PERCENTILES)
+
+    @property
+    def printed(self) -> Cell:
+        """The speed-up with the digits that the samples of both earn; two where it waits."""
+        if self.waits:
+            return self.speedup
+        (low, high), (least, most) = (
+            [line.value(end, "ms") for end in PERCENTILES] for line in (self.full, self.autocast)
+        )
+        ends = ratio(low, most, "times"), ratio(high, least, "times")
+        return Marked(Rounded(self.speedup, *ends), " x")
 
     @property
     def size(self) -> str:

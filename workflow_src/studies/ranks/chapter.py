@@ -35,7 +35,8 @@ class Ranks:
 
     error: the largest difference of a step's gradients from one process's. working: the device's
     share of the step without communication, by case. foretold, fitted: how many predicted steps,
-    of cases that don't wait for launches, and how many peaks are right within NEAR.
+    of which cases that don't wait for launches, and how many peaks are right within NEAR.
+    elsewhere: said of all-reduces alone, if known to be of no host of the ways foretold.
     """
 
     ways: tuple[Way, ...]
@@ -43,6 +44,7 @@ class Ranks:
     working: Cell
     foretold: Cell
     fitted: Cell
+    elsewhere: str
     steps: pd.DataFrame
     details: Details
     missing: pd.DataFrame
@@ -54,14 +56,15 @@ def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
     names = (ALL_REDUCE, "training", "collective")
     reduced, trained, collectives = (where(every, measurement=name) for name in names)
     ways = ways_of(trained)
-    times = [each for way in ways if not way.waits and (each := off(way.line, "step_ms"))]
+    judged = [way for way in ways if not way.waits]
     peaks = [each for way in ways for name in PEAKS if (each := off(way.line, name))]
     return Ranks(
         ways=tuple(ways),
         error=most(way.line.measured("gradient_error", "error") for way in ways),
         working=_working(ways),
-        foretold=out_of(_near(times), times),
+        foretold=_foretold(judged),
         fitted=out_of(_near(peaks), peaks),
+        elsewhere=_elsewhere(reduced, [way.line for way in judged]),
         steps=_steps(ways),
         details=details(ways, reduced, collectives),
         missing=unmeasured([*reduced, *trained], _name),
@@ -73,6 +76,18 @@ def _working(ways: Sequence[Way]) -> Cell:
     found = {way.case: way.working for way in ways if way.working}
     parts = [Joined((share, f"in {case}"), by=" ") for case, share in found.items()]
     return Joined(tuple(parts), by=", ") if parts else None
+
+
+def _foretold(ways: Sequence[Way]) -> Cell:
+    """ "5 of 6 steps of 2.7B fp32"; None without a prediction."""
+    found = [(way.case, each) for way in ways if (each := off(way.line, "step_ms"))]
+    times, cases = [each for _, each in found], ", ".join(dict.fromkeys(case for case, _ in found))
+    return Joined((out_of(_near(times), times), f"steps of {cases}"), by=" ") if times else None
+
+
+def _elsewhere(reduced: Sequence[Line], trained: Sequence[Line]) -> str:
+    ours, theirs = ({line.text("host_id") for line in every} - {""} for every in (reduced, trained))
+    return " (of another host)" if ours and theirs and ours.isdisjoint(theirs) else ""
 
 
 def _steps(ways: Sequence[Way]) -> pd.DataFrame:

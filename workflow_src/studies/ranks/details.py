@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
-from workflow_src.paper.value import Cell, Joined, computed
+from workflow_src.paper.value import Cell, Joined, Value, computed
 from workflow_src.studies.lines import Line, conditions, gib, grouped, joined, most, shown, spread
 from workflow_src.studies.ranks.points import MB
 from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, both_columns, case_name, off
@@ -102,23 +102,28 @@ def _collective(line: Line) -> dict[str, Cell]:
         "case": case_name(line),
         "way": NAMES.get(line.text("way"), line.text("way")),
         "collective": COLLECTIVES.get(line.text("collective"), line.text("collective")),
-        "calls a step": line.value("calls", ""),
-        "late": line.value("late_calls", ""),
+        "calls a step": _calls(line, "calls"),
+        "late": _calls(line, "late_calls"),
         "ms a step": line.value("communication_ms", "ms"),
         "nothing hides, ms": line.value("exposed_ms", "ms"),
     }
 
 
 def _late(found: Sequence[Line]) -> Cell:
-    """ "2 of 65 in 2.7B fp32"."""
+    """ "2 of 65 in 2.7B fp32, 64.5 of 65 in 2.7B bf16"."""
     parts = [
         Joined((Joined((late, calls), by=" of "), f"in {case_name(line)}"), by=" ")
         for line in found
         if (line.text("way"), line.text("collective")) == ("fsdp", "allgather")
-        and (late := line.value("late_calls", ""))
-        and (calls := line.value("calls", ""))
+        and (late := _calls(line, "late_calls"))
+        and (calls := _calls(line, "calls"))
     ]
     return Joined(tuple(parts), by=", ") if parts else None
+
+
+def _calls(line: Line, column: str) -> Value | None:
+    """Calls a step, a whole number unless steps differ."""
+    return line.value(column, "count" if line.amount(column).is_integer() else "")
 
 
 def _traced(ran: Sequence[Way]) -> Cell:

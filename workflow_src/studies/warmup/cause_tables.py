@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.paper.value import Cell, Value, count, difference, median, ratio
+from workflow_src.common.units import MS_PER_S
+from workflow_src.paper.value import Cell, Value, computed, count, difference, median, ratio
 from workflow_src.studies.lines import Line, grouped, number, ranged, shown, spread, where
 from workflow_src.studies.warmup.points import EAGER, LAZY
 
@@ -37,7 +38,7 @@ PARTS = {
 class Cause:
     """What first steps' time goes to: calls of the host, and trials without two of its causes.
 
-    `started`, `loaded`: what a process takes to start up, without and with all code loaded (ms).
+    `started`, `loaded`: what processes took to start up, without and with all code loaded (s).
     """
 
     parts: pd.DataFrame
@@ -48,9 +49,9 @@ class Cause:
 
 def cause(every: Sequence[Line]) -> Cause:
     """What the measured lines of a table say of causes."""
-    found = trials(where(every, sweep="loading"))
+    loading = where(every, sweep="loading")
     parts = shown([_part(line) for line in where(every, sweep="traced")])
-    return Cause(parts, found, *(start_up(found, column) for column in START_UP))
+    return Cause(parts, trials(loading), *start_up(loading))
 
 
 def trials(loading: Sequence[Line]) -> pd.DataFrame:
@@ -59,8 +60,7 @@ def trials(loading: Sequence[Line]) -> pd.DataFrame:
 
 
 def _row(mine: Sequence[Line]) -> dict[str, Cell]:
-    plain, started = _kind(mine, LAZY, False), _kind(mine, LAZY, True)
-    loaded = _kind(mine, EAGER, bool(started))
+    plain, started, loaded = _kinds(mine)
     settled = median(line.value("settled_ms", "ms") for line in plain)
     extra = difference(median(_firsts(plain)), settled)
     return {
@@ -77,9 +77,26 @@ def _row(mine: Sequence[Line]) -> dict[str, Cell]:
     }
 
 
-def start_up(found: pd.DataFrame, column: str) -> Cell:
-    """The least to the most of a column of START_UP; None unless both are there."""
-    return spread(found[column].dropna()) if {*START_UP} <= {*found} else None
+def start_up(loading: Sequence[Line]) -> tuple[Cell, Cell]:
+    """The least to the most (s) of processes as in START_UP; nothing unless both are there.
+
+    Medians of a size would be of two processes or three, which are too few to tell a range.
+    """
+    kinds = [_kinds(mine) for mine in grouped(loading, "size", "phase")]
+    before = spread(_build(line) for plain, started, _ in kinds for line in started or plain)
+    after = spread(_build(line) for *_, loaded in kinds for line in loaded)
+    return (before, after) if before and after else (None, None)
+
+
+def _build(line: Line) -> Value | None:
+    took = line.value("build_ms", "ms")
+    return took and computed(took.number / MS_PER_S, "two digits", took.formula, took)
+
+
+def _kinds(mine: Sequence[Line]) -> tuple[list[Line], list[Line], list[Line]]:
+    """Trials as they are, with cuBLAS started, and with code loaded, too."""
+    plain, started = _kind(mine, LAZY, False), _kind(mine, LAZY, True)
+    return plain, started, _kind(mine, EAGER, bool(started))
 
 
 def _kind(mine: Sequence[Line], loading: str, prepared: bool) -> list[Line]:

@@ -189,16 +189,17 @@ class Verdict(StrEnum):
     """The verdicts, each with its sentence."""
 
     ALWAYS = (
-        "First steps take {first} a settled one's time. Even with the fewest tried left out, "
-        "{enough}, means of the {settled} runs that settle are {means} off it."
+        "By medians, first steps take {first} a settled one's time. Even with the fewest tried "
+        "left out, {enough}, means of the {settled} runs that settle are {means} off it."
     )
     ENOUGH = (
-        "First steps take {first} a settled one's time. With {enough} or more left out, means of "
-        "the {settled} runs that settle are {means} off it; with fewer, up to {worst} ({where})."
+        "By medians, first steps take {first} a settled one's time. With {enough} or more left "
+        "out, means of the {settled} runs that settle are {means} off it; with fewer, up to "
+        "{worst} ({where})."
     )
     NOT_ENOUGH = (
-        "First steps take {first} a settled one's time. With each number of them left out, some "
-        "mean is over 5 % above it; with {most}, up to {worst} ({where})."
+        "By medians, first steps take {first} a settled one's time. With each number of them "
+        "left out, some mean is over 5 % above it; with {most}, up to {worst} ({where})."
     )
     CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
 
