@@ -22,8 +22,10 @@ LEGEND = {
     "sdpa": "*sdpa*: torch's fused attention.",
     "foreach": "*foreach*: torch's AdamW, not fused.",
     "fused": "*fused*: torch's AdamW, fused.",
-    "compile": "*compile*: torch.compile, if its gradients are right.",
-    "graph": "*graph*: one CUDA graph, of fixed shapes, predicted with these replays' own gaps.",
+    "compile": "*compile*: torch.compile, if its gradients are right ([not always]"
+    "(docs/replay.md)).",
+    "graph": "*graph*: one CUDA graph, of fixed shapes, predicted with the gaps of the replays "
+    "that measure it, so near by construction.",
     "train": "*no training*: of AdamW written out.",
     "rest": "*rest*: plain time without matrix products.",
     PREDICTED: f"*{PREDICTED}*: [predicted](docs/replay.md), with an interval of 95 %; all else "

@@ -14,7 +14,12 @@ from workflow_src.answers.change_first.first import First, OfPhase, firsts
 from workflow_src.answers.change_first.legend import legend
 from workflow_src.answers.change_first.predicted import TABLE
 from workflow_src.answers.change_first.saving import Choice, Saving
-from workflow_src.answers.change_first.summary import against_predictions, by_remedy, summary
+from workflow_src.answers.change_first.summary import (
+    against_predictions,
+    by_remedy,
+    measured_times,
+    summary,
+)
 from workflow_src.answers.change_first.targets import target
 from workflow_src.answers.conditions import undisturbed
 from workflow_src.answers.left_out import left_out, without_disturbed
@@ -34,8 +39,9 @@ PREDICTED_TOO = f" ({cells.PREDICTED}: predicted)"
 class Chosen:
     """A saving of each of some cases.
 
-    saved: the median share; measured, predicted: how many are which; alone: of how many a time is
-    of one process; narrowed: how many have another precision than their case.
+    saved: the median share; measured: how many times were measured, one of which can be of several
+    cases; predicted: how many are; alone: of how many a time is of one process; narrowed: how many
+    have another precision than their case.
     """
 
     saved: Value | None
@@ -154,7 +160,7 @@ def _chosen(plain: Sequence[Value | None], savings: Sequence[Saving | None]) -> 
 
     return Chosen(
         saved=median(each.share.middle for each in savings if each),
-        measured=counted(lambda each: each.measured),
+        measured=measured_times(each for each in savings if each),
         predicted=counted(lambda each: not each.measured),
         alone=counted(lambda each: each.alone),
         narrowed=counted(lambda each: not set(PRECISIONS).isdisjoint(each.remedies)),

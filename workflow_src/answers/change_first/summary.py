@@ -77,12 +77,19 @@ def mostly_measured(savings: Sequence[Saving]) -> Sequence[Saving]:
 
 
 def _near(every: Sequence[Saving]) -> Cell:
-    """How near predictions of some savings come to what was measured, and in how many cases."""
+    """How near predictions of some savings come to what was measured, and to how many times."""
     if not any(each.measured for each in every):
         return "not measured"
     both = _ratios(every)
     near = _ratios(every, "two digits" if len(both) <= FEW_RATIOS else "hundredths")
-    return Joined((spread(near), count(both, "cases with both")), ", n = ") if both else None
+    times = measured_times(each for each in every if each.predicted)
+    return Joined((spread(near), times), ", n = ") if both else None
+
+
+def measured_times(savings: Iterable[Saving]) -> Value:
+    """How many times were measured: one that several cases come to, by one program, counts once."""
+    times = {each.time.middle.number: each.time.middle for each in savings if each.measured}
+    return count(times.values(), "measured times")
 
 
 def _of(saving: Saving, cases: Sequence[OfPhase]) -> list[Saving]:

@@ -46,7 +46,7 @@ def draw(tables: Tables) -> Figure:
             _device(axes, here, look[size])
         log_values(axes)
         context_axis(axes, [int(case["context"]) for case in cases])
-    label_left(figure, "forward pass, median ms\n(bars: fastest to slowest process)")
+    label_left(figure, "forward pass, median ms\n(bars: fastest to slowest of several processes)")
     _explain(figure.axes[-1], list(times.values()))
     legend_of(figure)
     return figure

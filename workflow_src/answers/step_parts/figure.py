@@ -20,7 +20,7 @@ from workflow_src.answers.step_parts.parts import (
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
 from workflow_src.paper.drawing import facets, nothing
-from workflow_src.paper.markdown import number
+from workflow_src.paper.show import Printer
 
 # After Paul Tol's "muted" scheme, distinguishable with any color vision; idle time is pale.
 COLORS = {
@@ -72,7 +72,7 @@ def _panel(axes: Axes, steps: Sequence[StepParts]) -> None:
         left = [so_far + width for so_far, width in zip(left, widths, strict=True)]
     for place, each in enumerate(steps):
         if each.parts:
-            axes.text(102, place, f"{number(each.plain_ms)} ms", va="center", fontsize=7.5)
+            axes.text(102, place, f"{Printer()(each.told)} ms", va="center", fontsize=7.5)
         else:
             axes.text(1, place, words.STATES[each.state], va="center", fontsize=7.5)
     axes.set_yticks(range(len(steps)), [_named(each) for each in steps], fontsize=7.5)

@@ -13,6 +13,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.paper.value import Cell
 from workflow_src.placing.kernel_words import changes_type
 
 PHASE = PHASES[-1]
@@ -22,7 +23,7 @@ CASTS, ELSE, OPTIMIZER = "casts", "everything else", "optimizer"
 
 @dataclass(frozen=True)
 class StepParts:
-    """A training step: its plain time, and what each part takes of it, in ms.
+    """A training step: its plain time, as it is told, too, and what each part takes of it, in ms.
 
     `state` is "ok", or says why there are none. Idle is what the plain time exceeds the device's
     by; where it doesn't, as under a profiler that slows operators, there is none.
@@ -32,6 +33,7 @@ class StepParts:
     state: str
     plain_ms: float
     parts: Mapping[str, float]
+    told: Cell = None
 
 
 def step_parts(tables: Tables, case: CaseKey) -> StepParts:
@@ -47,7 +49,7 @@ def step_parts(tables: Tables, case: CaseKey) -> StepParts:
     parts = _device_parts(tables, case)
     parts[ELSE] = parts.get(ELSE, 0.0) + max(0.0, times.busy.number - sum(parts.values()))
     parts[IDLE] = max(0.0, times.plain.number - times.busy.number)
-    return StepParts(case, "ok", times.plain.number, parts)
+    return StepParts(case, "ok", times.plain.number, parts, times.plain_told)
 
 
 def _device_parts(tables: Tables, case: CaseKey) -> dict[str, float]:
