@@ -113,7 +113,8 @@ def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
     assert alignment.loc["forward", "flops"] == 2 * 12 * 16 * (4 * 16 + 2 * 6 + 2 * 32)
     assert alignment["flops_counted"].isna().tolist() == [True, False, False]
     assert set(tables["operators"]["family"]) & {"unknown"} == set()
-    assert check(joined(tables, case, tmp_path)).empty
+    broken = check(joined(tables, case, tmp_path))
+    assert broken.empty, broken.to_string()
 
 
 def test_a_product_that_autocast_wraps_is_one_call(made: Made, tmp_path: Path) -> None:
@@ -127,7 +128,8 @@ def test_a_product_that_autocast_wraps_is_one_call(made: Made, tmp_path: Path) -
     assert set(rows["dtypes"]) == {"bf16; bf16; bf16"}
     assert rows["bytes_per_step"].tolist() == [2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)] * 2
     assert set(tables["products"]["product"]) == {"attn.proj", "mlp.proj"}
-    assert check(joined(tables, case, tmp_path)).empty
+    broken = check(joined(tables, case, tmp_path))
+    assert broken.empty, broken.to_string()
 
 
 def test_a_models_parameters_batch_and_flops_are_in_its_timings(made: Made) -> None:
