@@ -39,7 +39,7 @@ class Limit:
         return Rounded(self.us)
 
     def bound(self, us_per_launch: Value | None) -> bool:
-        """Whether a phase of so much device time per kernel is launch-bound."""
+        """Whether a phase of so much device time per launch is launch-bound."""
         return us_per_launch is not None and us_per_launch.number < self.us.number
 
 

@@ -19,6 +19,12 @@ from workflow_src.paper.value import Cell, Ranged, Value, count, median, ratio, 
 PHASE = "forward"
 
 
+PRODUCTS_CHANGE = (
+    "In {low}, matrix products take {products} of their {high} device time, other kernels "
+    "{others}; medians (least to most), {pairs} pairs."
+)
+
+
 class Verdict(StrEnum):
     """The verdicts on a run, each with its sentences."""
 
@@ -28,15 +34,12 @@ class Verdict(StrEnum):
     )
     BOUND_AND_PRODUCTS = (
         "Kernels are short (under {limit} us, {origin}) in {bound} of {cases} forward passes; in "
-        "{waiting} the device also idles over 10 % of plain time. In {low}, matrix products "
-        "take {products} of their {high} device time, other kernels {others}; medians "
-        "(least to most), {pairs} pairs."
+        "{waiting} the device also idles over 10 % of plain time. " + PRODUCTS_CHANGE
     )
     LONG = "In none of {cases} forward passes are kernels short: they take {limit} us or more."
     LONG_AND_PRODUCTS = (
         "In none of {cases} forward passes are kernels short: they take {limit} us or more. "
-        "In {low}, matrix products take {products} of their {high} device time, other kernels "
-        "{others}; medians, {pairs} pairs."
+        + PRODUCTS_CHANGE
     )
     ON_CPU = (
         "On a CPU nothing is launched: operators take {working} of a forward pass's plain time, "

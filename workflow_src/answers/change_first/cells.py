@@ -29,11 +29,6 @@ AT_MOST = 3
 """So many are named where it is undecided which comes first; all are in the case's own table."""
 
 
-def told(saving: Saving) -> str:
-    """Its remedies, and whether what they save is predicted."""
-    return saving.name if saving.measured else f"{saving.name} (predicted)"
-
-
 def signed(saving: Saving, cell: Cell) -> Cell:
     """A cell of a saving with its sign and its marks."""
     marks = ALONE * saving.alone + CAPPED * saving.known.capped

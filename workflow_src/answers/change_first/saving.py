@@ -195,8 +195,8 @@ def choice(savings: Iterable[Saving]) -> Choice:
 
     A candidate contends if its interval of time begins before any candidate's ends, unless a pair
     that contends has it besides another; none does where no candidate saves by its interval. The
-    spread of the plain time is theirs in common: so times with
-    remedies are compared, over their plain time, and not savings.
+    spread of the plain time is theirs in common: so times with remedies are compared, over their
+    plain time, and not savings.
     """
     every = list(savings)
     best = min((each for each in every if each.sure and each.trains), key=_rest, default=None)
