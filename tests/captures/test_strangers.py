@@ -112,6 +112,23 @@ def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("merged_by_sglang.json", {0: [(1000, 405)] * 5, 1: [(1000, 810)] * 5}),
+        ("nested_updates.json", {100: [(1500, 1000)] * 3}),
+        ("one_profiler_step.json", {100: [(100_000, 44_550)]}),
+    ],
+)
+def test_steps_are_found_with_their_length_and_device_time(
+    name: str, expected: dict[int, list[tuple[int, int]]]
+) -> None:
+    """Both in us, by process."""
+    steps = tables_in(STRANGERS / name)["steps"].groupby("process")
+    us = {number: own[["wall_ns", "busy_ns"]].to_numpy() // 1000 for number, own in steps}
+    assert {number: [*map(tuple, own.tolist())] for number, own in us.items()} == expected
+
+
+@pytest.mark.parametrize(
     "name", ["[TP0{rank}] {number}", "[TP0{rank} {number}]", "{number} of rank {rank}"]
 )
 def test_ranks_merged_under_names_are_processes(tmp_path: Path, name: str) -> None:

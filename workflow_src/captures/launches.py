@@ -17,7 +17,7 @@ SHARED = "its launch has the number of launches in other processes"
 REUSED = "its launch has the number of other launches in its process, which may be its own"
 
 _BITS = 44
-"""Numbers of launches have 32 bits, and those of 4,096 merged ranks 44; a larger one isn't valid."""
+"""Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
 
 
 @dataclass(frozen=True)

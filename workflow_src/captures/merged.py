@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, printable
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, printable
 from workflow_src.captures.event_columns import Columns
 from workflow_src.common.intervals import Indices, Integers
 
@@ -46,10 +46,14 @@ class Named:
             return capture
         names = (f"{self.numbers[each]} is {printable(self.texts[each])}" for each in self.numbers)
         note = Note("named processes", len(self.texts), ", ".join(names))
-        tables = {name: self._of(getattr(capture, name)) for name in ("ranges", "work", "calls")}
-        ties = {name: self._of(getattr(capture.threads, name)) for name in ("names", "flows")}
-        threads = replace(capture.threads, **ties)
-        return replace(capture, **tables, threads=threads, notes=(*capture.notes, note))
+        return replace(
+            capture,
+            ranges=self._of(capture.ranges),
+            work=self._of(capture.work),
+            calls=self._of(capture.calls),
+            threads=Threads(self._of(capture.threads.names), self._of(capture.threads.flows)),
+            notes=(*capture.notes, note),
+        )
 
     def _of(self, rows: pd.DataFrame) -> pd.DataFrame:
         own = rows["process"].to_numpy(dtype=np.int64)

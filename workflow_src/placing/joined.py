@@ -88,7 +88,9 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         calls=_moved(capture.calls, rank, ahead_ns),
         threads=Threads(
             numbered(names, rank, names["process"].to_numpy()),
-            numbered(flows, rank, flows["process"].to_numpy()).assign(start_ns=flows["start_ns"] - ahead_ns),
+            numbered(flows, rank, flows["process"].to_numpy()).assign(
+                start_ns=flows["start_ns"] - ahead_ns
+            ),
         ),
     )
 
