@@ -16,9 +16,9 @@ from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joine
 from workflow_src.captures.merged import numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.recording import together
+from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
-from workflow_src.common.torch_ranks import Rank, jobs, rank_of
 from workflow_src.placing.families import families
 from workflow_src.placing.ranks import collectives, ends_together
 
@@ -35,9 +35,13 @@ def read_all(paths: Sequence[Path]) -> Capture:
         return read(paths[0])
     if len(found := jobs(paths)) > 1:
         names = ", ".join(map(str, paths))
-        raise TraceError(f"{names}: these aren't traces of torch.profiler of one job's ranks")
-    ranks = [rank for path in found[0] if (rank := rank_of(path))]
-    return joined([read(path) for path in found[0]], ranks)
+        raise TraceError(
+            f"{names}: these aren't traces of torch.profiler of one job's ranks, of which each "
+            "names another rank, and which overlap in time or have collectives that end together"
+        )
+    files = found[0].files
+    ranks = [rank for path in files if (rank := rank_of(path))]
+    return joined([read(path) for path in files], ranks)
 
 
 def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
