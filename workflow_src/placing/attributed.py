@@ -44,9 +44,6 @@ from workflow_src.placing.updates import between_updates
 TOO_MANY = 2000
 """Range paths, from which on what to leave out of names is suggested."""
 
-SESSION = "ProfilerStep#0"
-"""Alone, it may be a whole session of torch.profiler whose program never calls its step()."""
-
 OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
 """How steps may have been found where torch.profiler's own come before."""
 
@@ -144,18 +141,17 @@ def ranges_and_steps(
 def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.DataFrame | None:
     """Ranges with torch's own steps or what lies between updates, if that is likelier than `found`.
 
-    named: whether torch.profiler's are asked for.
+    named: whether torch.profiler's are asked for. One of them alone may be all that it recorded, of
+    a program that calls its step() to begin with, so that it comes last.
     """
-    names = ranges["name"].to_numpy(dtype=object)
-    profilers = is_profilers(names) & ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
+    profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
     own, count = ranges["domain"].mask(profilers, PROFILER_STEPS), profilers.sum()
-    alone = count == 1 and not found.sure and names[profilers][0] != SESSION
-    if count and (named or count > 1 or alone):
-        return ranges.assign(domain=own)
     nothing = found.rule == Rule.NONE
-    if named or found.sure:
-        return None
-    if len(updates := between_updates(ranges, REPEATED if nothing else SURE)):
+    if named or found.sure or count > 1:
+        return ranges.assign(domain=own) if count > (0 if named else 1) else None
+    updates = between_updates(ranges, REPEATED if nothing and not count else SURE)
+    if len(updates):
         return pd.concat([ranges, updates], ignore_index=True)
     return ranges.assign(domain=own) if count and nothing else None
 
