@@ -5,8 +5,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.captures.building import (
     Export,
@@ -23,7 +21,6 @@ from workflow_src.captures.reading import read
 from workflow_src.paper.show import Printer
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
-from workflow_src.placing.range_times import one_after_another
 from workflow_src.placing.steps import Rule
 from workflow_src.tables.capture_tables import placed_tables
 
@@ -407,22 +404,6 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
     tables = tables_in(trace_file(tmp_path, given + updating(updates)))
     assert tables["summary"]["steps_by"].unique().tolist() == [rule]
     assert (tables["steps"]["wall_ns"] / 1000).tolist() == lengths
-
-
-SPAN = st.tuples(st.integers(1, 2), st.integers(0, 9), st.integers(0, 4))
-
-
-@given(st.lists(SPAN, max_size=9))
-def test_steps_last_and_come_one_after_the_other(spans: list[tuple[int, int, int]]) -> None:
-    rows = [(1, thread, start, start + length) for thread, start, length in spans]
-    ranges = pd.DataFrame(rows, columns=["process", "thread", "start_ns", "end_ns"])
-    steps = ranges[one_after_another(ranges)].sort_values("start_ns")
-    for _, own in steps.groupby("thread"):
-        assert (own["end_ns"] > own["start_ns"]).all()
-        assert (own["start_ns"].iloc[1:].to_numpy() >= own["end_ns"].iloc[:-1].to_numpy()).all()
-    for _, thread, start, end in ranges.drop(steps.index).itertuples(index=False):
-        others = ranges[(ranges["thread"] == thread) & (ranges["end_ns"] > start)]
-        assert end == start or (others["start_ns"] <= start).sum() > 1
 
 
 def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:

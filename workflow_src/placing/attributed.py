@@ -38,6 +38,7 @@ from workflow_src.placing.steps import (
     StepRanges,
     choose_steps,
     is_profilers,
+    named_as_steps,
 )
 from workflow_src.placing.updates import between_updates
 
@@ -142,10 +143,12 @@ def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.Da
     """Ranges with torch's own steps or what lies between updates, if that is likelier than `found`.
 
     named: whether torch.profiler's are asked for. One of them alone may be all that it recorded, of
-    a program that calls its step() to begin with, so that it comes last.
+    a program that calls its step() to begin with: it comes last, and is no step if the program's
+    ranges of one name are called so.
     """
-    profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
-    profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    names = ranges["name"].to_numpy(dtype=object)
+    library = ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    profilers = is_profilers(names) & library
     own, count = ranges["domain"].mask(profilers, PROFILER_STEPS), profilers.sum()
     nothing = found.rule == Rule.NONE
     if named or found.sure or count > 1:
@@ -153,7 +156,8 @@ def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.Da
     updates = between_updates(ranges, REPEATED if nothing and not count else SURE)
     if len(updates):
         return pd.concat([ranges, updates], ignore_index=True)
-    return ranges.assign(domain=own) if count and nothing else None
+    called = pd.Series(names[named_as_steps(names) & ~library]).duplicated().any()
+    return ranges.assign(domain=own) if count and nothing and not called else None
 
 
 def _ranged(capture: Capture, chosen: Chosen, numbered: bool, step: str) -> Ranged:

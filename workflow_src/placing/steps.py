@@ -126,6 +126,11 @@ def is_profilers(names: Names) -> Flags:
     return _named_so(names, PROFILERS)
 
 
+def named_as_steps(names: Names) -> Flags:
+    """Which ranges are named as steps, maybe with a number."""
+    return _named_so(names, CALLED)
+
+
 def _named_so(names: Names, shape: re.Pattern[str]) -> Flags:
     """Which names have a shape."""
     code, distinct = pd.factorize(names)
@@ -140,7 +145,7 @@ def _repeated(placed: Placed, names: Names, least: int) -> Flags:
     process, busy = (ranges.loc[outermost, name] for name in ("process", "busy_ns"))
     alike = busy.groupby([process, names[outermost]])
     total, every = alike.transform("sum"), busy.groupby(process).transform("sum")
-    enough = alike.transform("size") >= least - _named_so(names[outermost], CALLED)
+    enough = alike.transform("size") >= least - named_as_steps(names[outermost])
     repeated = enough & (total > 0) & (total >= NEARLY_ALL * every)
     found = np.zeros(len(ranges), dtype=bool)
     found[outermost] = repeated.to_numpy()
@@ -155,7 +160,7 @@ def _called(placed: Placed, names: Names, least: int) -> Flags:
     """Which ranges of a main thread are named as steps and numbered, of the name with most work."""
     ranges = placed.ranges
     main = ranges["process"].map(placed.main_threads) == ranges["thread"]
-    found = _named_so(names, CALLED) & _named_so(names, NUMBERED) & main.to_numpy()
+    found = named_as_steps(names) & _named_so(names, NUMBERED) & main.to_numpy()
     busy = ranges.loc[found, "busy_ns"].groupby(names[found]).agg(["sum", "size"])
     busy = busy[(busy["size"] >= least) & (busy["sum"] > 0)]
     return found & (names == busy["sum"].idxmax()) if len(busy) else np.zeros_like(found)
