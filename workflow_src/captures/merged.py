@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, printable
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, as_small, printable
 from workflow_src.captures.event_columns import Columns
 from workflow_src.common.intervals import Indices, Integers
 
@@ -70,7 +70,8 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
         own = rows[name].to_numpy(dtype=np.int64)
         other = np.where(own == first, number, own + OTHER_THREADS)
         threads[name] = np.where(own == UNKNOWN, UNKNOWN, other)
-    return rows.assign(process=np.where(process == UNKNOWN, UNKNOWN, number), **threads)
+    called = np.where(process == UNKNOWN, UNKNOWN, number)
+    return rows.assign(process=as_small(called), **threads)
 
 
 def told_apart(
