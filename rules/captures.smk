@@ -62,13 +62,13 @@ rule capture_tables:
         unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
-        plain_step=dag.captures.plain_step,
+        own_options=dag.captures.own_options,
         code=dag.code("tables.capture_tables"),
     message:
         "Place the device time of {params.capture} in its ranges"
     shell:
         "python -m workflow_src.tables.capture_tables --capture {params.capture:q} {params.options}"
-        " {params.plain_step} --note-problem --output {params.folder:q} > {log:q} 2>&1"
+        " {params.own_options} --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
 # One step, as a picture and for trace viewers.

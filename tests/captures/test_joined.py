@@ -17,17 +17,24 @@ REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def rank_file(
-    folder: Path, rank: int, world_size: int = 2, clock_us: int = 0, name: str = "", helper: int = 9
+    folder: Path,
+    rank: int,
+    world_size: int = 2,
+    clock_us: int = 0,
+    name: str = "",
+    helper: int = 9,
+    pace: int = 1,
 ) -> Path:
     """A trace of a rank with a gemm and 3 collectives, which end when the last rank has come.
 
-    Its process is 7 in all ranks, and its work is launched by a thread without ranges.
+    Its process is 7 in all ranks, and its work is launched by a thread without ranges. pace: how
+    many times as late as otherwise the collectives begin.
     """
     begin = 100_000 + clock_us
     events = [event("user_annotation", "step", begin, 100, pid=7, tid=7)]
     events += launched(1, begin + 1, 2 + rank, pid=7, tid=helper)
     for number, (start, end) in enumerate(((10, 20), (30, 40), (50, 60)), start=2):
-        at = begin + start + rank - 0.5
+        at = begin + pace * start + rank - 0.5
         events += launched(number, at, end - start - rank, REDUCE, pid=7, tid=helper)
     about = {"backend": "nccl", "rank": rank, "world_size": world_size}
     content = json.dumps({"distributedInfo": about, "traceEvents": events})
@@ -54,11 +61,11 @@ def test_ranks_are_processes_of_one_capture_whatever_their_clocks(tmp_path: Path
 def test_ranks_without_the_same_collectives_keep_their_clocks(tmp_path: Path) -> None:
     other = trace_file(tmp_path, rank_text(rank=1), "other.json")
     found = read_all([rank_file(tmp_path, 0), other])
-    assert found.ranges["start_ns"].tolist() == [100_000_000, 5_000]
+    assert found.ranges["start_ns"].tolist() == [100_000_000, 100_005_000]
 
 
 def rank_text(rank: int) -> str:
-    events = [event("user_annotation", "step", 5, 9), *launched(1, 6)]
+    events = [event("user_annotation", "step", 100_005, 9), *launched(1, 100_006)]
     about = {"rank": rank, "world_size": 2}
     return json.dumps({"schemaVersion": 1, "distributedInfo": about, "traceEvents": events})
 
@@ -75,13 +82,52 @@ def test_files_of_one_job_are_one_capture_and_others_stay_apart(tmp_path: Path) 
     assert names == {"a0-and-1-more": ["a0", "a1"], **{name: [name] for name in alone}}
 
 
+HOUR = 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("files", "jobs"),
+    [
+        # Of each file its rank, by how much its clock is ahead, and its pace.
+        ([(0, 0, 1), (1, 50, 1)], [[0, 1]]),
+        ([(0, 0, 1), (1, HOUR, 1)], [[0, 1]]),
+        ([(0, 0, 1), (1, HOUR, 50)], [[0], [1]]),
+        ([(0, 0, 1), (1, 0, 1), (0, HOUR, 50), (1, HOUR, 50)], [[0, 1], [2, 3]]),
+        ([(0, 0, 1), (1, 0, 1), (1, 9, 1)], [[0], [1], [2]]),
+    ],
+    ids=["at a time", "by their collectives", "not tied", "two runs", "one rank twice"],
+)
+@pytest.mark.parametrize("block", [200, 2**22])
+def test_ranks_are_of_one_job_by_evidence_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: list[tuple[int, int, int]],
+    jobs: list[list[int]],
+    block: int,
+) -> None:
+    """Also where it isn't in the beginnings of the files, which have two blocks."""
+    monkeypatch.setattr("workflow_src.captures.files.BLOCK", block)
+    for number, (rank, clock_us, pace) in enumerate(files):
+        rank_file(tmp_path, rank, clock_us=clock_us, name=f"{number}.json", pace=pace)
+    found = captures_of([f"{tmp_path}/*.json"], "")
+    stems = [[int(Path(file).stem) for file in each] for each in found.files.values()]
+    assert sorted(stems) == jobs
+    assert found.apart == {name for name, each in found.files.items() if len(each) == 1}
+
+
+def test_a_rank_that_is_reported_alone_says_why(tmp_path: Path) -> None:
+    command = ["--capture", str(rank_file(tmp_path, 0)), "--output", str(tmp_path / "out")]
+    main([*command, "--apart"])
+    assert "apart" in pd.read_csv(tmp_path / "out" / "notes.csv")["note"].tolist()
+
+
 def test_files_that_are_no_ranks_of_one_job_have_a_sentence(tmp_path: Path) -> None:
     one, again = rank_file(tmp_path, 0), rank_file(tmp_path, 0, name="again.json")
     files = ["--capture", str(one), str(again), "--output", str(tmp_path / "out")]
     with pytest.raises(SystemExit, match=r"these aren't traces of torch\.profiler of one job"):
         main(files)
     several = json.loads(rank_text(rank=1))
-    several["traceEvents"].append(event("user_annotation", "step", 5, 9, pid=2))
+    several["traceEvents"].append(event("user_annotation", "step", 100_005, 9, pid=2))
     path = trace_file(tmp_path, json.dumps(several), "several.json")
     with pytest.raises(TraceError, match="the trace of rank 1 holds 2 processes: give it alone"):
         read_all([one, path])

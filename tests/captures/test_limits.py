@@ -15,9 +15,9 @@ from tests.workflow import ROOT
 from workflow_src.captures import events, sqlite_store
 from workflow_src.captures.limits import SHARE, add_limits, within_limits
 from workflow_src.captures.reading import read
+from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import TraceError
-from workflow_src.common.torch_ranks import rank_of
 from workflow_src.dag.captures import captures_of
 from workflow_src.plan.config import ConfigError, schema
 

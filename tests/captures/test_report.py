@@ -63,6 +63,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
 
 
 GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
+ASYNCIO = "../strangers/asyncio.json"
 ONE = [(More.PROFILED, ""), (More.LAUNCHES, ""), (More.FEW, "")]
 SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
 
@@ -82,7 +83,7 @@ SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
             DDP, "train", Where.PLACED, "",
             [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")],
         ),
-        ("graph.json.gz", "", Where.PLACED, "", [(Verdict.NO_STEPS, "repeats 3 times")]),
+        (ASYNCIO, "", Where.PLACED, "", [(Verdict.NO_STEPS, "repeats 2 times")]),
         ("streams.sqlite.gz", "", Where.PARTLY, "95 % lie in ranges", None),
         (
             VIT, "", Where.NOWHERE, "",
@@ -192,7 +193,7 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
 def test_without_steps_the_ranges_that_repeat_are_listed(
     recorded: Callable[[str, str], Path],
 ) -> None:
-    listed = captured("graph", read_tables(recorded("graph.json.gz", ""))).tables["candidates"]
+    listed = captured("asyncio", read_tables(recorded(ASYNCIO, ""))).tables["candidates"]
     assert len(listed) and all(cell.number > 1 for cell in listed["times"])
 
 

@@ -137,11 +137,10 @@ def test_only_threads_that_launch_for_the_step_hold_it_up(export: Export) -> Non
     assert causes(steps_in(export.write(), "step"), 2)["synchronization"] == 6
 
 
-def test_twice_is_no_repetition_and_other_threads_have_no_steps(export: Export) -> None:
+def test_other_threads_have_no_steps(export: Export) -> None:
     three(export, "load", thread=2)
-    for start in (0, 100):
-        export.range("step", start, start + 100)
-        export.work(start + 10)
+    export.range("epoch", 0, 100)
+    export.work(10)
     assert steps_in(export.write()).empty
     assert len(steps_in(export.write(), "load")) == 3
 
@@ -256,7 +255,15 @@ def in_turn(export: Export, spans: Spans) -> Export:
         ([(f"iteration {n}", 30) for n in range(3)], Rule.NUMBERED, ["iteration *"]),
         ([(f"Train step é/{n}", 30) for n in range(3)], Rule.NUMBERED, ["Train step é\\/*"]),
         ([(f"step_{n}", 30) for n in (7, 8, 9)] + [("save", 9)], Rule.NUMBERED, ["step_*"]),
-        ([("step 1", 30), ("step 2", 30)], Rule.NONE, []),
+        ([("step 1", 30), ("step 2", 30)], Rule.NUMBERED, ["step *"]),
+        ([("step", 30)], Rule.REPEATED, ["step"]),
+        ([("epoch", 30)] * 2, Rule.REPEATED, ["epoch"]),
+        ([("epoch", 30)], Rule.NONE, []),
+        (
+            [("Warm-up Step 1", 5), ("Warm-up Step 2", 5), ("run", 9)],
+            Rule.CALLED,
+            ["Warm-up Step *"],
+        ),
         (
             [(f"Warm-up Step {n}", 5) for n in range(3)] + [("run", 90)],
             Rule.CALLED,
@@ -319,7 +326,8 @@ def test_torchs_steps_count_where_nothing_else_is_one(tmp_path: Path) -> None:
     assert steps[["wall_ns", "busy_ns"]].to_numpy().tolist() == [[100_000, 30_000]] * 2
     assert notes(tables)["libraries"] == 2
     assert tables["domains"].query("counts")["domain"].tolist() == ["ProfilerStep", "default"]
-    assert tables_in(path, "default")["steps"].empty, "domains that were asked for are all"
+    asked = tables_in(path, "default")["steps"]
+    assert set(asked["path"]) == {"forward"}, "domains that were asked for are all"
 
 
 def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
@@ -371,8 +379,38 @@ def test_steps_lie_between_updates_where_a_program_has_none(tmp_path: Path) -> N
     )
 
 
-def test_two_updates_are_no_steps(tmp_path: Path) -> None:
-    assert tables_in(trace_file(tmp_path, updating(2)))["steps"].empty
+@pytest.mark.parametrize(
+    ("ranges", "updates", "rule", "lengths"),
+    [
+        # It may be one step with updates of a model and its critic, or all that was recorded.
+        ([("ProfilerStep#7", 0, 400)], 4, Rule.UPDATES, [100] * 3),
+        ([("ProfilerStep#7", 0, 400)], 2, Rule.PROFILERS, [400]),
+        ([("ProfilerStep#7", 0, 400), ("step", 0, 190)], 2, Rule.REPEATED, [190]),
+        ([], 2, Rule.UPDATES, [100]),
+        ([], 1, Rule.NONE, []),
+        ([("epoch", 0, 300), ("epoch", 300, 300)], 6, Rule.UPDATES, [100] * 5),
+        ([("step", 0, 300), ("step", 300, 300)], 6, Rule.REPEATED, [300] * 2),
+        ([("step", 0, 200)], 2, Rule.REPEATED, [200]),
+    ],
+)
+def test_of_few_ranges_torchs_own_steps_are_likelier(
+    tmp_path: Path,
+    ranges: list[tuple[str, int, int]],
+    updates: int,
+    rule: Rule,
+    lengths: list[int],
+) -> None:
+    given = [event("user_annotation", *each) for each in ranges]
+    tables = tables_in(trace_file(tmp_path, given + updating(updates)))
+    assert tables["summary"]["steps_by"].unique().tolist() == [rule]
+    assert (tables["steps"]["wall_ns"] / 1000).tolist() == lengths
+
+
+def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:
+    three(export)
+    for start in (0, 100, 200):
+        export.range("step", start + 5, start + 95)
+    assert steps_in(export.write(), "step")["wall_ns"].tolist() == [100] * 3
 
 
 def test_torchs_ranges_were_operators_once(tmp_path: Path) -> None:

@@ -11,11 +11,15 @@ from tests.captures.building import (
     launched,
     notes,
     tables_in,
+    thread_name,
     trace_file,
     unplaced,
 )
 from workflow_src.captures.launches import NO_CALL, REUSED
+from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attributed import attributed
+from workflow_src.tables.capture_tables import placed_tables
 
 STRANGERS = Path(__file__).parents[1] / "data" / "strangers"
 STEPS = {"step": 0, "step/forward": 36_000, "step/backward": 72_000}
@@ -105,6 +109,55 @@ def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path
     second = [event("user_annotation", "step", 1, 99), *launched(1, 5.2), *launched(3, 60)]
     found = tables_in(trace_file(tmp_path, first + second))
     assert unplaced(found) == {REUSED: 2_000} and notes(found)["reused numbers"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("merged_by_sglang.json", {0: [(1000, 405)] * 5, 1: [(1000, 810)] * 5}),
+        ("nested_updates.json", {100: [(1500, 1000)] * 3}),
+        ("one_profiler_step.json", {100: [(100_000, 44_550)]}),
+    ],
+)
+def test_steps_are_found_with_their_length_and_device_time(
+    name: str, expected: dict[int, list[tuple[int, int]]]
+) -> None:
+    """Both in us, by process."""
+    steps = tables_in(STRANGERS / name)["steps"].groupby("process")
+    us = {number: own[["wall_ns", "busy_ns"]].to_numpy() // 1000 for number, own in steps}
+    assert {number: [*map(tuple, own.tolist())] for number, own in us.items()} == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["[TP0{rank}] {number}", "[TP0{rank} {number}]", "{number} of rank {rank}"]
+)
+def test_ranks_merged_under_names_are_processes(tmp_path: Path, name: str) -> None:
+    """Process 9 of both, each on its container's device 0, whose launches have the same numbers.
+
+    Autograd's thread launches half; a kernel's launch lies before the trace of the second rank.
+    """
+    events = []
+    for rank in (0, 1):
+        of = [
+            *(event("user_annotation", "step", 100 * n, 90, pid=9, tid=9) for n in range(3)),
+            *(e for n in range(3) for e in launched(2 * n + 2, 100 * n + 5, 3 + rank, tid=9)),
+            *(e for n in range(3) for e in launched(2 * n + 3, 100 * n + 50, 6, tid="autograd")),
+            thread_name(9, "main"),
+            launched(1, 1)[rank],
+        ]
+        for each in of:
+            number = 0 if each.get("cat") == "kernel" else 9
+            events.append(each | {"pid": name.format(rank=rank, number=number)})
+    found = read(trace_file(tmp_path, events))
+    assert found.work.groupby("process")["duration_ns"].sum().to_dict() == {0: 27_000, 1: 31_000}
+    tables = placed_tables(attributed(found, None))
+    steps = tables["steps"].groupby("process")["busy_ns"].agg(list).to_dict()
+    assert steps == {0: [9_000] * 3, 1: [10_000] * 3}
+    assert tables["unplaced"]["process"].tolist() == [1] and notes(tables)["named processes"] == 2
+    assert found.work.groupby("process")[["device", "thread"]].nunique().to_numpy().tolist() == [
+        [1, 2],
+        [1, 3],
+    ]
 
 
 def test_two_alike_operators_are_two_unless_their_number_is_one(tmp_path: Path) -> None:

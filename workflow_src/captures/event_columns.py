@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -22,10 +22,32 @@ PLAIN_DIGITS = 15
 
 NUMBERS = ("process", "thread", "correlation", "device", "stream", "external", "bytes")
 OF_EVENTS = ("start", "end", "names", "categories")
+FIRST_TEXT = 2**30
+"""The number of the first process or thread that the file names by text; systems count lower."""
+
 NOT_A_TIME = np.iinfo(np.int64).min
 _LINE, _POINT, _ZERO = ord("\n"), ord("."), ord("0")
 _WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 100], dtype=np.int64)
 """Nanoseconds of a digit by its place: 1, 2, ... before the point, -1, -2, -3 after it."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the texts of a trace are: each name once, and processes and threads by number.
+
+    numbers: of those processes and threads that the file names by text, from FIRST_TEXT on.
+    """
+
+    names: dict[Any, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def identities(self, values: Sequence[Any]) -> Indices:
+        """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
+        found = integers(values)
+        for row in np.flatnonzero(found == UNKNOWN).tolist():
+            if isinstance(text := values[row], str) and text:
+                found[row] = self.numbers.setdefault(text, FIRST_TEXT + len(self.numbers))
+        return found
 
 
 @dataclass(frozen=True)
@@ -49,8 +71,8 @@ class Columns:
         return len(self.start) + self.bad
 
     @classmethod
-    def of(cls, events: Sequence[Event], known: dict[Any, str], endless: bool = False) -> "Columns":
-        """The columns of some events that last; `known` keeps each name once.
+    def of(cls, events: Sequence[Event], known: "Known", endless: bool = False) -> "Columns":
+        """The columns of some events that last.
 
         endless: whether one without a valid end counts, too, as if it ended where it starts.
         """
@@ -66,15 +88,15 @@ class Columns:
 
     @classmethod
     def between(
-        cls, events: Sequence[Event], start: Indices, end: Indices, known: dict[Any, str]
+        cls, events: Sequence[Event], start: Indices, end: Indices, known: "Known"
     ) -> "Columns":
         """The columns of events that start and end at these times (ns)."""
         names, categories = (np.empty(len(events), dtype=object) for _ in range(2))
-        names[:] = [_text(event.name, known) for event in events]
-        categories[:] = [_text(str(event.cat).lower(), known) for event in events]
+        names[:] = [_text(event.name, known.names) for event in events]
+        categories[:] = [_text(str(event.cat).lower(), known.names) for event in events]
         numbers = {
-            "process": integers([event.pid for event in events]),
-            "thread": integers([event.tid for event in events]),
+            "process": known.identities([event.pid for event in events]),
+            "thread": known.identities([event.tid for event in events]),
         }
         for name in NUMBERS[2:]:
             numbers[name] = integers([getattr(event.args, name) for event in events])

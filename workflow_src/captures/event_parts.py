@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workflow_src.captures.capture import COPY, KERNEL, SET
 from workflow_src.captures.domains import DEFAULT, torch_domain
-from workflow_src.captures.event_columns import Columns
+from workflow_src.captures.event_columns import Columns, Known
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
 from workflow_src.captures.paired_events import BEGIN, END, paired
@@ -51,7 +51,8 @@ class Parts:
 
     ties: what is said of threads; bad: objects that are no events; stray: ends of events that never
     began; unread: how many lasting events there are of categories ("" for none) that are no part
-    and may be work; cut_off: whether more is missing.
+    and may be work; cut_off: whether more is missing; texts: the numbers of processes and threads
+    that the file names by text.
     """
 
     columns: Mapping[str, Columns]
@@ -60,6 +61,7 @@ class Parts:
     stray: int
     unread: Mapping[str, int]
     cut_off: bool
+    texts: Mapping[str, int]
 
 
 def read_parts(path: Path, wanted: tuple[str, ...]) -> Parts:
@@ -77,9 +79,9 @@ def read_parts(path: Path, wanted: tuple[str, ...]) -> Parts:
 
 def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
     """The parts of events that are given in lists; those of other parts are left out."""
-    names: dict[object, str] = {}
-    columns = {part: [Columns.of([], names)] for part in wanted}
-    bad, ties, marks, unread = 0, Ties(), [], Counter[str]()
+    known = Known()
+    columns = {part: [Columns.of([], known)] for part in wanted}
+    bad, ties, marks, unread = 0, Ties(known), [], Counter[str]()
     for events in lists:
         by_category, tying = defaultdict(list), list[Event]()
         for event in events:
@@ -95,16 +97,16 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
         for category, some in by_category.items():
             part = part_of(category)
             if part in columns:
-                columns[part].append(Columns.of(some, names, endless=part == "call"))
+                columns[part].append(Columns.of(some, known, endless=part == "call"))
             elif part is None and (count := _maybe_work(category, some)):
                 unread[category or ""] += count
     pairs = paired(marks)
     for part in wanted:
         rows = [n for n, event in enumerate(pairs.events) if part_of(event.cat) == part]
         events = [pairs.events[n] for n in rows]
-        columns[part].append(Columns.between(events, pairs.start[rows], pairs.end[rows], names))
+        columns[part].append(Columns.between(events, pairs.start[rows], pairs.end[rows], known))
     joined = {part: Columns.joined(some) for part, some in columns.items()}
-    return Parts(joined, ties, bad, pairs.stray, unread, False)
+    return Parts(joined, ties, bad, pairs.stray, unread, False, known.numbers)
 
 
 def _category(event: Event) -> str | None:

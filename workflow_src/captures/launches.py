@@ -16,8 +16,8 @@ NO_CALL = "its launch is not in the capture"
 SHARED = "its launch has the number of launches in other processes"
 REUSED = "its launch has the number of other launches in its process, which may be its own"
 
-_BITS = 40
-"""Numbers of launches have 32 bits; a larger one isn't valid."""
+_BITS = 44
+"""Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,10 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_checks import checked
-from workflow_src.captures.event_columns import Columns
+from workflow_src.captures.event_columns import FIRST_TEXT, Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
+from workflow_src.captures.merged import told_apart
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
 from workflow_src.common.errors import TraceError
@@ -74,7 +75,8 @@ def read(path: Path) -> Capture:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
     if not any(columns.count for columns in found.columns.values()):
         raise TraceError(_nothing(found.unread))
-    columns, checks = checked(found.columns)
+    once, checks = checked(found.columns)
+    columns, named = told_apart(once, found.texts)
     ranges, calls, overheads, work = columns.values()
     done = _device_rows(work, calls, ranges) if on_device else _Done(_operator_rows(work))
     notes = noted(
@@ -93,16 +95,8 @@ def read(path: Path) -> Capture:
     copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
     every = _calls(calls, _pageable(copies, work), overheads)
     total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
-    return Capture(
-        spans,
-        table,
-        total,
-        every,
-        copies,
-        found.ties.threads,
-        notes,
-        done.recording,
-    )
+    threads = found.ties.threads
+    return named.of(Capture(spans, table, total, every, copies, threads, notes, done.recording))
 
 
 def _nothing(unread: Mapping[str, int]) -> str:
@@ -177,6 +171,8 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
     number, of_call = work.numbers["correlation"], calls.numbers["correlation"]
     callers = calls.numbers["process"]
     process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
+    # Where ranks were merged, a device is one's.
+    process = np.where(work.numbers["process"] < FIRST_TEXT, process, work.numbers["process"])
     called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
     launched = launches(process, number, work.start, called, complete=not calls.bad)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)

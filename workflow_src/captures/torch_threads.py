@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import FLOWS, THREADS, UNKNOWN, Threads, frame, printable
-from workflow_src.captures.event_columns import NOT_A_TIME, integer, integers, times
+from workflow_src.captures.capture import FLOWS, THREADS, UNKNOWN, Threads, empty, frame, printable
+from workflow_src.captures.event_columns import NOT_A_TIME, Known, integers, times
 from workflow_src.captures.events import Event
 
 NAME, FLOW = "thread_name", "fwdbwd"
@@ -24,29 +25,36 @@ TYING = (METADATA, BEGIN, END)
 class Ties:
     """The events of a trace that tell threads apart, collected list by list."""
 
-    names: list[tuple[int, int, str]] = field(default_factory=list)
+    known: Known = field(default_factory=Known)
+    names: list[pd.DataFrame] = field(default_factory=list)
     ends: list[pd.DataFrame] = field(default_factory=list)
 
     def add(self, events: Sequence[Event]) -> None:
         """Keep what is of use; nothing is kept that holds on to the text of the file."""
         named = [event for event in events if event.ph == METADATA and event.name == NAME]
-        self.names.extend(
-            (integer(event.pid), integer(event.tid), printable(event.args.name)) for event in named
-        )
+        if named:
+            names = [printable(event.args.name) for event in named]
+            self.names.append(frame(THREADS, self._of(named) | {"name": names}))
         flows = [event for event in events if event.ph in (BEGIN, END) and event.cat == FLOW]
         if flows:
-            self.ends.append(_ends(flows))
+            self.ends.append(self._ends(flows))
 
     @property
     def threads(self) -> Threads:
         """What they tell."""
-        columns = zip(*self.names, strict=True) if self.names else ([], [], [])
-        names = frame(THREADS, dict(zip(THREADS, map(list, columns), strict=True)))
+        names = pd.concat([empty(THREADS), *self.names], ignore_index=True)
         return Threads(names, self._flows())
+
+    def _of(self, events: Sequence[Event]) -> dict[str, Any]:
+        """The process and thread of events."""
+        return {
+            "process": self.known.identities([event.pid for event in events]),
+            "thread": self.known.identities([event.tid for event in events]),
+        }
 
     def _flows(self) -> pd.DataFrame:
         """The flows that have both ends in one process, with FLOWS."""
-        ends = pd.concat([_ends([]), *self.ends], ignore_index=True)
+        ends = pd.concat([self._ends([]), *self.ends], ignore_index=True)
         ends = ends[(ends["number"] != UNKNOWN) & (ends["start_ns"] != NOT_A_TIME)]
         begins = ends.loc[ends["begins"], ["process", "number", "thread"]]
         begins = begins.drop_duplicates(["process", "number"])
@@ -55,15 +63,13 @@ class Ties:
         )
         return both[list(FLOWS)]
 
-
-def _ends(flows: Sequence[Event]) -> pd.DataFrame:
-    """A row per beginning or end of a flow."""
-    return pd.DataFrame(
-        {
-            "begins": np.array([event.ph == BEGIN for event in flows], dtype=bool),
-            "number": integers([event.id for event in flows]),
-            "process": integers([event.pid for event in flows]),
-            "thread": integers([event.tid for event in flows]),
-            "start_ns": times([event.ts for event in flows]),
-        }
-    )
+    def _ends(self, flows: Sequence[Event]) -> pd.DataFrame:
+        """A row per beginning or end of a flow."""
+        return pd.DataFrame(
+            self._of(flows)
+            | {
+                "begins": np.array([event.ph == BEGIN for event in flows], dtype=bool),
+                "number": integers([event.id for event in flows]),
+                "start_ns": times([event.ts for event in flows]),
+            }
+        )

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.limits import within_limits
+from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.placing.attributed import source_of
 from workflow_src.placing.given import add_capture, read
-from workflow_src.placing.joined import OTHER_THREADS
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import Source, of_thread, step_ranges

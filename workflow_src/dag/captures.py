@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workflow_src.captures.torch_ranks import jobs
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
-from workflow_src.common.torch_ranks import jobs
 from workflow_src.dag.capture_names import names_of
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
@@ -35,11 +35,13 @@ UNREADABLE = "unreadable"
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
 
-    files: those of each, or a folder; several are traces of ranks of one job. step_ms: the time of
-    a step without a profiler, of all captures or by name.
+    files: those of each, or a folder; several are traces of ranks of one job. apart: captures that
+    may be of another one's job, without evidence. step_ms: the time of a step without a profiler,
+    of all captures or by name.
     """
 
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
     fold: str = ""
     domains: tuple[str, ...] = ()
     step: str = ""
@@ -53,11 +55,12 @@ class Captures:
         given += [f"--domains={','.join(self.domains)}"] if self.domains else []
         return shlex.join(given)
 
-    def plain_step(self, wildcards: Wildcards) -> str:
-        """The argument for the time of a capture's step without a profiler; "" if unknown."""
+    def own_options(self, wildcards: Wildcards) -> str:
+        """The arguments of a capture's own: the time of its step without a profiler, and apart."""
         known_ms = self.step_ms
         ms = known_ms.get(wildcards.capture) if isinstance(known_ms, Mapping) else known_ms
-        return f"--step-ms={ms:g}" if ms else ""
+        given = [f"--step-ms={ms:g}"] if ms else []
+        return " ".join(given + ["--apart"] * (wildcards.capture in self.apart))
 
     def file(self, wildcards: Wildcards) -> str:
         """The first file of a capture. Raises ConfigError for a name that isn't among them."""
@@ -179,10 +182,10 @@ def captures_of(
     if odd := next((file for file in files if SURROGATE.search(file)), ""):
         raise ConfigError(f"captures: {printable(odd)}: a name that isn't UTF-8; rename it")
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
-    named = _of_jobs(names_of(list(files)))
+    named, apart = _of_jobs(names_of(list(files)))
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
-    return Captures(named, fold or "", tuple(domains), step or "", step_ms or {}, given)
+    return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
 
 
 def _no_option(path: str) -> str:
@@ -203,12 +206,13 @@ def files_of(path: str) -> list[str]:
     return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
 
 
-def _of_jobs(names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The files of each capture; that of several ranks has the name of its first one's."""
+def _of_jobs(names: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
+    """The files of each capture, those of ranks by the first one's name, and which are apart."""
     files = {Path(file): file for file in names}
-    found = {}
-    for first, *more in jobs(list(files)):
-        name = names[files[first]]
-        name = f"{name}-and-{len(more)}-more" if more else name
-        found[name] = (files[first], *(files[path] for path in more))
-    return found
+    found, apart = {}, set()
+    for job in jobs(list(files)):
+        first, *more = (files[path] for path in job.files)
+        name = f"{names[first]}-and-{len(more)}-more" if more else names[first]
+        found[name] = (first, *more)
+        apart |= {name} if job.apart else set()
+    return found, frozenset(apart)

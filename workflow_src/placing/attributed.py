@@ -31,19 +31,19 @@ from workflow_src.placing.ranks import waits
 from workflow_src.placing.shapes import shapes
 from workflow_src.placing.steps import (
     PROFILERS,
+    REPEATED,
+    SURE,
     Rule,
     Source,
     StepRanges,
     choose_steps,
     is_profilers,
+    named_as_steps,
 )
 from workflow_src.placing.updates import between_updates
 
 TOO_MANY = 2000
 """Range paths, from which on what to leave out of names is suggested."""
-
-SEVERAL = 2
-"""ProfilerStep ranges, from which on they are taken for steps: one is a session without any."""
 
 OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
 """How steps may have been found where torch.profiler's own come before."""
@@ -129,24 +129,35 @@ def attributed(
 def ranges_and_steps(
     capture: Capture, domains: tuple[str, ...] | None, fold: str | None, step: str
 ) -> Ranged:
-    """Place a capture's work; if no program's ranges are steps, in torch.profiler's own, too.
-
-    Failing these, in what lies between updates.
-    """
+    """Place a capture's work; if no program's ranges are surely steps, in torch's own, too."""
     ranges, numbered = folded(capture.ranges, fold or ""), fold != ""
     found = _ranged(capture, choose(ranges, domains), numbered, step)
-    wanted = PROFILERS.match(step) if step else found.steps.rule in OTHERS_BEFORE
-    if domains is not None or not wanted:
+    surely = found.steps.sure and found.steps.rule not in OTHERS_BEFORE
+    if domains is not None or (not PROFILERS.match(step) if step else surely):
         return found
-    profilers = is_profilers(ranges["name"].to_numpy(dtype=object))
-    profilers &= ranges["domain"].map(is_library).to_numpy(dtype=bool)
-    if profilers.sum() >= (1 if step else SEVERAL):
-        own = ranges.assign(domain=ranges["domain"].mask(profilers, PROFILER_STEPS))
-        return _ranged(capture, choose(own, None), numbered, step)
-    if found.steps.rule == Rule.NONE and len(updates := between_updates(ranges)):
-        own = pd.concat([ranges, updates], ignore_index=True)
-        return _ranged(capture, choose(own, None), numbered, step)
-    return found
+    own = _torchs_steps(ranges, found.steps, bool(step))
+    return found if own is None else _ranged(capture, choose(own, None), numbered, step)
+
+
+def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.DataFrame | None:
+    """Ranges with torch's own steps or what lies between updates, if that is likelier than `found`.
+
+    named: whether torch.profiler's are asked for. One of them alone may be all that it recorded, of
+    a program that calls its step() to begin with: it comes last, and is no step if the program's
+    ranges of one name are called so.
+    """
+    names = ranges["name"].to_numpy(dtype=object)
+    library = ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    profilers = is_profilers(names) & library
+    own, count = ranges["domain"].mask(profilers, PROFILER_STEPS), profilers.sum()
+    nothing = found.rule == Rule.NONE
+    if named or found.sure or count > 1:
+        return ranges.assign(domain=own) if count > (0 if named else 1) else None
+    updates = between_updates(ranges, REPEATED if nothing and not count else SURE)
+    if len(updates):
+        return pd.concat([ranges, updates], ignore_index=True)
+    called = pd.Series(names[named_as_steps(names) & ~library]).duplicated().any()
+    return ranges.assign(domain=own) if count and nothing and not called else None
 
 
 def _ranged(capture: Capture, chosen: Chosen, numbered: bool, step: str) -> Ranged:

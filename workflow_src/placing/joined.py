@@ -13,16 +13,14 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joined_copies
+from workflow_src.captures.merged import numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.recording import together
+from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
-from workflow_src.common.torch_ranks import Rank, jobs, rank_of
 from workflow_src.placing.families import families
 from workflow_src.placing.ranks import collectives, ends_together
-
-OTHER_THREADS = 2**32
-"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
 
 DEVICES = 2**16
 """More than a rank has. Ranks of one job never share one, whatever number it has in each."""
@@ -37,9 +35,13 @@ def read_all(paths: Sequence[Path]) -> Capture:
         return read(paths[0])
     if len(found := jobs(paths)) > 1:
         names = ", ".join(map(str, paths))
-        raise TraceError(f"{names}: these aren't traces of torch.profiler of one job's ranks")
-    ranks = [rank for path in found[0] if (rank := rank_of(path))]
-    return joined([read(path) for path in found[0]], ranks)
+        raise TraceError(
+            f"{names}: these aren't traces of torch.profiler of one job's ranks, of which each "
+            "names another rank, and which overlap in time or have collectives that end together"
+        )
+    files = found[0].files
+    ranks = [rank for path in files if (rank := rank_of(path))]
+    return joined([read(path) for path in files], ranks)
 
 
 def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
@@ -79,7 +81,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 
 def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
     """A capture whose process is its rank, by a clock that isn't ahead."""
-    flows = capture.threads.flows
+    names, flows = capture.threads.names, capture.threads.flows
     own = [process for process in capture.processes if process != UNKNOWN]
     if len(own) > 1:
         raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
@@ -89,24 +91,16 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
         work=_moved(capture.work, rank, ahead_ns),
         calls=_moved(capture.calls, rank, ahead_ns),
         threads=Threads(
-            _of_rank(capture.threads.names, rank),
-            _of_rank(flows, rank).assign(start_ns=flows["start_ns"] - ahead_ns),
+            numbered(names, rank, names["process"].to_numpy()),
+            numbered(flows, rank, flows["process"].to_numpy()).assign(
+                start_ns=flows["start_ns"] - ahead_ns
+            ),
         ),
     )
 
 
-def _of_rank(rows: pd.DataFrame, rank: int) -> pd.DataFrame:
-    """Rows whose process is a rank, which no thread of another one has."""
-    process, threads = rows["process"], {}
-    for name in {"thread", "forward_thread"} & {*rows.columns}:
-        own = rows[name].astype("int64")
-        other = (own + OTHER_THREADS).where(own != process, rank)
-        threads[name] = other.where(own != UNKNOWN, UNKNOWN)
-    return rows.assign(process=process.where(process == UNKNOWN, rank), **threads)
-
-
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
-    found = _of_rank(rows, rank).assign(
+    found = numbered(rows, rank, rows["process"].to_numpy()).assign(
         start_ns=rows["start_ns"] - ahead_ns,
         end_ns=rows["end_ns"] - ahead_ns,
     )

@@ -4,6 +4,7 @@ All times are integer nanoseconds.
 """
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.case import PHASES
@@ -20,10 +21,27 @@ def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
     while (parent[root] != NOWHERE).any():
         root = np.where(parent[root] != NOWHERE, parent[root], root)
     is_step = (ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)
+    is_step[is_step] = one_after_another(ranges[is_step])
     ordinal = ranges[is_step].sort_values("start_ns").groupby("name").cumcount()
     step = ordinal.reindex(ranges.index, fill_value=NOWHERE).to_numpy()[root]
     phase = np.where(is_step, ranges["name"], "")[root]
     return ranges.assign(phase=phase, step=step)
+
+
+def one_after_another(ranges: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which ranges can be steps: they last, and on their thread all that began before have ended.
+
+    So of ranges inside of each other the outermost one is left.
+    """
+    rows = (
+        ranges[["process", "thread", "start_ns", "end_ns"]].astype("int64").reset_index(drop=True)
+    )
+    rows = rows.sort_values([*rows.columns], ascending=[True, True, True, False])
+    threads = [rows["process"], rows["thread"]]
+    ended = rows["end_ns"].groupby(threads).cummax()
+    before = ended.groupby(threads).shift(fill_value=np.iinfo(np.int64).min)
+    found = (rows["end_ns"] > rows["start_ns"]) & (rows["start_ns"] >= before)
+    return found.sort_index().to_numpy()
 
 
 def whole_steps(ranges: pd.DataFrame) -> pd.DataFrame:

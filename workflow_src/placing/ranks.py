@@ -8,7 +8,6 @@ unless all kernels fit that, or all of the time that every process recorded: win
 single ranks begin and end at their own moments.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import KERNEL
+from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS
 from workflow_src.common.intervals import Indices
 
 COLLECTIVE = "communication"
@@ -24,14 +24,6 @@ COLLECTIVE = "communication"
 
 POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
-
-ONE_WAY = re.compile(r"_(?:Broadcast|Reduce)_")
-"""Found in names of kernels that move data from one process, or to one, which needn't end together.
-"""
-
-TOGETHER_NS = 100_000
-"""Kernels of one call end within this time of each other, by clocks of ranks made one: 40 us in
-traces of two ranks on one host."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ Steps are found by the first of these rules that finds any, unless a name is ask
 
 1. The outermost ranges of one name on a process's main thread, if they repeat, hardly overlap, and
    nearly all work of that thread's ranges is theirs.
-2. ProfilerStep#N, which torch.profiler pushes for each step of its own. They count as ranges then,
-   and as steps however few they are.
+2. ProfilerStep#N, which torch.profiler pushes for each step of its own. They count as ranges then.
 3. As 1, for ranges whose names differ by numbers alone: "iteration 3" (see `shapes`).
 4. Those of a main thread that are named as steps and numbered, wherever they are and whatever works
    besides: "Warm-up Step 3". Of several such names, that with most work.
 5. What lies between a thread's updates by torch's optimizer (see `updates`).
+6. As 1, 3 and 4, however few there are: one that is named as a step, or two.
+
+Whatever finds them, steps last, and on their thread they come one after another (`range_times`).
 """
 
 import re
@@ -29,26 +31,35 @@ from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
 from workflow_src.placing.ledger import Device, step_ledger
 from workflow_src.placing.paths import Paths
 from workflow_src.placing.placing import Placed
+from workflow_src.placing.range_times import one_after_another
 from workflow_src.placing.shapes import shapes
 from workflow_src.placing.updates import BETWEEN_UPDATES
 
-REPEATED = 3
-"""Outermost ranges of one name, from which on they may be steps: two may be a warm-up and a run."""
+REPEATED, SURE = 2, 3
+"""Ranges of one name, from which on they may be steps, and are: two may be a warm-up and a run. Of
+those that are named as steps, one less."""
 
 NEARLY_ALL = 0.9
 """Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
 both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
 part that doesn't overlap: jobs that run at the same time are no steps."""
 
-PROFILERS = re.compile(r"ProfilerStep(#\d*|#\*)?\Z")
+PROFILERS = re.compile(r"\AProfilerStep(#\d*|#\*)?\Z")
 """What torch.profiler names its steps, also where numbers were left out."""
+
+Names = npt.NDArray[np.object_]
+Flags = npt.NDArray[np.bool_]
+_Way = tuple["Rule", bool, Callable[[int], Flags]]
+"""A rule, whether names of its steps differ by numbers, and how it finds those that repeat."""
 
 OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
 
-CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\*\Z")
-"""The shape of a range that is named as a step and numbered."""
+CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z")
+"""The shape of a range that is named as a step, and maybe numbered."""
+
+NUMBERED = re.compile(r"\*\Z")
 
 
 class Rule(StrEnum):
@@ -67,12 +78,14 @@ class Rule(StrEnum):
 class StepRanges:
     """Which of the ranges placed are steps, and by which rule.
 
-    alike: whether their names differ by numbers, so that paths take their shape instead.
+    alike: whether their names differ by numbers, so that paths take their shape instead; sure:
+    whether they aren't so few that what torch says of its own steps would count for more.
     """
 
     rule: Rule
-    is_step: npt.NDArray[np.bool_]
+    is_step: Flags
     alike: bool
+    sure: bool = False
 
 
 def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
@@ -82,31 +95,49 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     ANY in a name that no range has stands for a number.
     """
     name = placed.ranges["name"].to_numpy(dtype=object)
-    rules: dict[tuple[Rule, bool], Callable[[], npt.NDArray[np.bool_]]] = {
-        (Rule.NAMED, False): lambda: name == named,
-        (Rule.NAMED, True): lambda: shapes(name) == named,
-        # These are made only where no other rule finds any.
-        (Rule.UPDATES, False): lambda: name == BETWEEN_UPDATES,
-        (Rule.REPEATED, False): lambda: _repeated(placed, name),
-        (Rule.PROFILERS, True): lambda: is_profilers(name),
-        (Rule.NUMBERED, True): lambda: _repeated(placed, shapes(name)),
-        (Rule.CALLED, True): lambda: _called(placed, shapes(name)),
-    }
-    for (rule, alike), find in rules.items():
-        by_number = rule in (Rule.NUMBERED, Rule.CALLED)
-        applies = (rule == Rule.NAMED) == bool(named) and (numbered or not by_number)
-        if applies and (is_step := find()).any():
-            return StepRanges(rule, is_step, alike)
+    if named:
+        rules: list[_Way] = [
+            (Rule.NAMED, False, lambda _: name == named),
+            (Rule.NAMED, True, lambda _: shapes(name) == named),
+        ]
+    else:
+        rules = [
+            # These are made only where no other rule finds any.
+            (Rule.UPDATES, False, lambda _: name == BETWEEN_UPDATES),
+            (Rule.REPEATED, False, lambda least: _repeated(placed, name, least)),
+            (Rule.PROFILERS, True, lambda _: is_profilers(name)),
+        ]
+    if numbered and not named:
+        rules += [
+            (Rule.NUMBERED, True, lambda least: _repeated(placed, shapes(name), least)),
+            (Rule.CALLED, True, lambda least: _called(placed, shapes(name), least)),
+        ]
+    for least in (SURE, REPEATED):
+        for rule, alike, find in rules:
+            is_step = find(least)
+            is_step[is_step] = one_after_another(placed.ranges[is_step])
+            if is_step.any():
+                return StepRanges(rule, is_step, alike, sure=least == SURE)
     return StepRanges(Rule.NONE, np.zeros(len(name), dtype=bool), alike=False)
 
 
-def is_profilers(names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+def is_profilers(names: Names) -> Flags:
     """Which ranges torch.profiler pushed for its steps."""
+    return _named_so(names, PROFILERS)
+
+
+def named_as_steps(names: Names) -> Flags:
+    """Which ranges are named as steps, maybe with a number."""
+    return _named_so(names, CALLED)
+
+
+def _named_so(names: Names, shape: re.Pattern[str]) -> Flags:
+    """Which names have a shape."""
     code, distinct = pd.factorize(names)
-    return np.array([bool(PROFILERS.match(name)) for name in distinct], dtype=bool)[code]
+    return np.array([bool(shape.search(name)) for name in distinct], dtype=bool)[code]
 
 
-def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+def _repeated(placed: Placed, names: Names, least: int) -> Flags:
     """Which ranges are outermost on their main thread, repeat by name, and hold nearly all work."""
     ranges = placed.ranges
     main = ranges["process"].map(placed.main_threads) == ranges["thread"]
@@ -114,7 +145,8 @@ def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.
     process, busy = (ranges.loc[outermost, name] for name in ("process", "busy_ns"))
     alike = busy.groupby([process, names[outermost]])
     total, every = alike.transform("sum"), busy.groupby(process).transform("sum")
-    repeated = (alike.transform("size") >= REPEATED) & (total > 0) & (total >= NEARLY_ALL * every)
+    enough = alike.transform("size") >= least - named_as_steps(names[outermost])
+    repeated = enough & (total > 0) & (total >= NEARLY_ALL * every)
     found = np.zeros(len(ranges), dtype=bool)
     found[outermost] = repeated.to_numpy()
     for number in ranges.loc[found, "process"].unique():
@@ -124,13 +156,13 @@ def _repeated(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.
     return found
 
 
-def _called(placed: Placed, names: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
-    """Which ranges of a main thread are named as steps, of the name with most work."""
+def _called(placed: Placed, names: Names, least: int) -> Flags:
+    """Which ranges of a main thread are named as steps and numbered, of the name with most work."""
     ranges = placed.ranges
     main = ranges["process"].map(placed.main_threads) == ranges["thread"]
-    found = np.array([bool(CALLED.search(name)) for name in names], dtype=bool) & main.to_numpy()
+    found = named_as_steps(names) & _named_so(names, NUMBERED) & main.to_numpy()
     busy = ranges.loc[found, "busy_ns"].groupby(names[found]).agg(["sum", "size"])
-    busy = busy[(busy["size"] >= REPEATED) & (busy["sum"] > 0)]
+    busy = busy[(busy["size"] >= least) & (busy["sum"] > 0)]
     return found & (names == busy["sum"].idxmax()) if len(busy) else np.zeros_like(found)
 
 
@@ -148,7 +180,7 @@ class Source:
     paths: Paths
     work: pd.DataFrame
     held: pd.DataFrame
-    is_step: npt.NDArray[np.bool_]
+    is_step: Flags
 
 
 @dataclass(frozen=True)

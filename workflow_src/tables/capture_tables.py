@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import Capture, noted
 from workflow_src.captures.limits import within_limits
 from workflow_src.common.arguments import Parser, existing_file, new_folder, positive
 from workflow_src.common.atomic_write import write_csv
@@ -186,6 +186,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
     add_capture(parser)
     parser.add_argument("--step-ms", type=positive, help="a step's time without a profiler (ms)")
+    others = (
+        "say that traces of other ranks were given, of which nothing shows that they are its job's"
+    )
+    parser.add_argument("--apart", action="store_true", help=others)
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     given = parser.parse_args(arguments)
@@ -193,7 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             plain_ns = given.step_ms and given.step_ms * NS_PER_MS
             with within_limits(given):
-                found = tables_of(read(given, load_rules(given.families)), plain_ns)
+                placed = read(given, load_rules(given.families))
+                notes = placed.notes + noted(apart=int(given.apart))
+                found = tables_of(replace(placed, notes=notes), plain_ns)
         except TraceError as error:
             if not given.note_problem:
                 raise
