@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
-from workflow_src.diagnosis.copies_table import TO_DEVICE, transfers
+from workflow_src.diagnosis.copies_table import RARE, TO_DEVICE, transfers
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.held_gaps import held_gaps
@@ -53,11 +53,13 @@ LOADER, LAYER, NO_CAUSE = range(3)
 
 
 def _running(subject: Subject) -> Gaps:
-    """The gaps in which the host ran, as far as is known, and checked no results."""
+    """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
     gaps = gaps_of(subject)
     table = gaps.table
     held = table.index.isin(subject.cached(held_gaps).index)
-    return Gaps(table[~held & ~table["checks"]], gaps.median_ns)
+    steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
+    saved = table["fetched"] & (steps <= RARE * subject.step_count)
+    return Gaps(table[~held & ~table["checks"] & ~saved], gaps.median_ns)
 
 
 def _of_loader(subject: Subject) -> pd.DataFrame:
@@ -107,7 +109,7 @@ def find_other_thread(subject: Subject) -> list[Found]:
 def find_stalls(subject: Subject) -> list[Found]:
     """A few long gaps where the same place has none in other steps."""
     gaps = _running(subject)
-    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE) & ~gaps.table["fetched"]]
+    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     return [_found(subject, rows, "usual_ns")] if len(rows) else []
