@@ -45,7 +45,10 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     gaps = table.groupby("place")["gap_ns"]
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
     usual = table["place"].map(places["usual_ns"])
-    usual[sides["launched"] == END] = _tails(subject).quantile(LOW)
+    ends = sides["launched"] == END
+    usual[ends] = _tails(subject).quantile(LOW)
+    # What comes before the end of all is of the range that the other steps' ends come before.
+    table.loc[ends, "after"] = calls.loc[subject.recording.steps["call"].iloc[-1], "path_text"]
     checks = check_calls(subject)
     lowest = table.groupby("sisters")["gap_ns"].quantile(LOWEST)
     return table.assign(
