@@ -139,6 +139,40 @@ def saves(program: Program, step: int) -> None:
         program.copy(TO_HOST, 10**6, PAGEABLE, takes=4000)
 
 
+def saves_and_writes(program: Program, step: int) -> None:
+    saves(program, step)
+    program.now += 4000 if step == 2 else 0
+
+
+def pauses_in_a_row(program: Program, step: int) -> None:
+    """One of nine launches that are alike, in one range, comes late."""
+    for number in range(9):
+        program.now += 2000 if number == 5 else 0
+        program.launch("reduce_kernel")
+
+
+def softmax(name: str, thread: int = 1) -> Place:
+    kernel = f"void cunn_{name}<4, float, float, float, {name}Epilogue>".replace(
+        "cunn_Log", "cunn_"
+    )
+    return lambda program, _: program.launch(kernel, takes=1, thread=thread)
+
+
+def in_turn(*places: Place) -> Place:
+    def both(program: Program, step: int) -> None:
+        for place in places:
+            place(program, step)
+
+    return both
+
+
+def chooses(program: Program, step: int) -> None:
+    program.launch("reduce_kernel<ReduceOp<float, ArgMaxOps<float>>>", takes=1)
+
+
+LOSS, ITS_GRADIENT = softmax("LogSoftMaxForward"), softmax("LogSoftMaxBackward", thread=2)
+
+
 def compiles(program: Program, step: int) -> None:
     if step == 2:
         program.call("cuModuleLoadData", cost=4000)
@@ -182,10 +216,15 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("pageable_batch", "step/data", 800, {"data": lambda program, _:
      program.copy(TO_DEVICE, 10**6, PAGEABLE, takes=800)}),
     ("blocking_save", "step", 1000, {"end": saves}),
+    # What it writes, too, whose gap is before the next step's first call.
+    ("blocking_save", "step", 2000, {"end": saves_and_writes}),
     ("data_to_host", "step", 2000, {"end": lambda program, _:
      program.copy(TO_HOST, 10**6, PAGEABLE, takes=2000)}),
     ("slow_loader", "step/data", 4000, {"data": sleeps(4000)}),
     ("host_gap", "step/clip", 4000, {"clip": sleeps(4000)}),
+    # Nothing says that a step begins with a batch, or that a range holds layers.
+    ("host_gap", "step", 4000, {"begin": sleeps(4000)}),
+    ("host_gap", "step", 2000, {"end": pauses_in_a_row}),
     ("python_in_a_layer", "step/forward/block.2", 2000, {"block2": sleeps(2000)}),
     # Steps 1 to 4 count, of which two stall.
     ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
@@ -201,6 +240,12 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
      program.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", takes=10))}),
     ("forward_twice", "step/forward", 9 * 60, {"forward": passes}),
     ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
+    # A choice, and a softmax beside the loss's, which has a gradient; not the loss.
+    ("metrics", "step/forward", 3 * 60, {
+        "forward": in_turn(LOSS, softmax("SoftMaxForward"), times(2, chooses)),
+        "backward": ITS_GRADIENT}),
+    ("metrics", "step/forward", 2 * 60, {
+        "forward": in_turn(softmax("LogSoftMaxForward"), chooses, LOSS), "backward": ITS_GRADIENT}),
     ("recomputation", "step/backward", 8 * 60, {"backward": recomputes}),
 ]  # fmt: skip
 
@@ -215,6 +260,28 @@ def test_a_fault_is_named_first_with_what_it_costs(
     assert (first.key, first.place.where) == (key, where)
     assert 1000 * first.saves_ms == pytest.approx(saves_us, rel=0.15)
     assert [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general] == [key]
+
+
+def test_what_the_host_does_with_fetched_data_is_no_loader_though_a_batch_is_sent_next(
+    tmp_path: Path,
+) -> None:
+    def fetches_data(program: Program, step: int) -> None:
+        program.copy(TO_HOST, 10**6, PAGEABLE, takes=1000)
+        program.now += 4000
+
+    def sends(program: Program, step: int) -> None:
+        program.copy(TO_DEVICE, 10**6, PINNED, waits=False)
+
+    program = training_loop(tmp_path, begin=sends, end=fetches_data)
+    assert specific(diagnosed(program)) == ["host_gap", "data_to_host"]
+
+
+def test_softmaxes_with_gradients_are_no_metrics(tmp_path: Path) -> None:
+    # The forward kernel of short rows may have a gradient of another kind.
+    short = "softmax_warp_forward<float, float, float, (int)11, (bool)1, (bool)0>"
+    both = in_turn(LOSS, lambda program, _: program.launch(short, takes=1))
+    program = training_loop(tmp_path, forward=both, backward=times(2, ITS_GRADIENT))
+    assert not specific(diagnosed(program))
 
 
 def specific(diagnosis: Diagnosis) -> list[str]:

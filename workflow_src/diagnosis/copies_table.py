@@ -15,6 +15,9 @@ TO_DEVICE, TO_HOST = "HtoD", "DtoH"
 SMALL_BYTES = 1024
 """A copy of at most so much carries numbers, not data: its time doesn't depend on its size."""
 
+RARE = 0.5
+"""What happens in at most this share of steps is rare."""
+
 SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")
 """Families of the small kernels that compute one number of a tensor."""
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Mask, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.changes import DropGap, Mask, Plan, ScaleHost, ScaleWork
 from workflow_src.diagnosis.finding import NUMBER, Found, Pattern, Subject
 from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
@@ -33,7 +33,8 @@ def counted_steps(recording: Recording) -> int:
 class _Removed:
     """What changes take away: host_ns of each call, device_ns of each activity, and what they are.
 
-    calls, work: which are touched, themselves or a call by its work and work by its call.
+    calls, work: which are touched, themselves or a call by its work and work by its call; gaps
+    before calls count only of what takes nothing else away.
     """
 
     host_ns: Indices
@@ -52,7 +53,8 @@ def _removed(recording: Recording, found: Found) -> _Removed:
     host = np.where(own, np.maximum(host, 0) + np.where(returns, np.maximum(blocked, 0), 0), 0)
     device = before.duration_ns - np.where(after.dropped, 0, after.duration_ns)
     touched = np.zeros(len(calls) + 1, dtype=bool)
-    for change in found.changes:
+    others = [each for each in found.changes if not isinstance(each, DropGap)]
+    for change in others or found.changes:
         if not isinstance(change, ScaleHost):
             touched[work[change.work] if isinstance(change, ScaleWork) else change.calls] = True
     touched[-1] = False

@@ -1,5 +1,7 @@
 """What shows a finding: a kernel, copy or call, or the calls that gaps of the host lie between."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -63,5 +65,8 @@ def between_of(subject: Subject, place: Found) -> Between | None:
         return None
     every = neighbors(subject).loc[np.concatenate(gaps)]
     inside = every[(every["launched_before"] != "") & (every["launched"] != END)]
-    pairs = (inside if len(inside) else every).drop_duplicates()
-    return Between(1, *pairs.iloc[0].astype(str)) if len(pairs) == 1 else Between(len(pairs))
+    inside = inside if len(inside) else every
+    pairs, step = inside.drop_duplicates(), subject.own["step"]
+    later = bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all())
+    found = Between(1, *pairs.iloc[0].astype(str)) if len(pairs) == 1 else Between(len(pairs))
+    return replace(found, next_step=later)

@@ -235,7 +235,8 @@ class Found:
 class Between:
     """The calls that gaps of the host lie between: what they launched, or their names, and paths.
 
-    places: how many such pairs there are; none of several is given.
+    places: how many such pairs there are; none of several is given. next_step: whether all of those
+    after are of the next step.
     """
 
     places: int
@@ -243,6 +244,7 @@ class Between:
     after_path: str = ""
     before: str = ""
     before_path: str = ""
+    next_step: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_HOST, of_size
+from workflow_src.diagnosis.fetched_numbers import check_calls
 from workflow_src.diagnosis.finding import END, NUMBER, Subject, rows_of
 from workflow_src.diagnosis.torch_ranges import in_loader
 
@@ -28,7 +30,9 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
-    nan if it has none; all_ns: the lowest tenth of both; calls: of the place.
+    nan if it has none; all_ns: the lowest tenth of both; calls: of the place; in_layers: whether
+    the sisters are in other ranges, such as layers; fetched, checks: whether it comes directly
+    after data that is copied to the host, and at or after a check of a result.
     """
     calls = subject.own
     sides = neighbors(subject)
@@ -41,14 +45,26 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     gaps = table.groupby("place")["gap_ns"]
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
     usual = table["place"].map(places["usual_ns"])
-    usual[sides["launched"] == END] = _tails(subject).quantile(LOW)
+    ends = sides["launched"] == END
+    usual[ends] = _tails(subject).quantile(LOW)
+    # What comes before the end of all is of the range that the other steps' ends come before.
+    table.loc[ends, "after"] = calls.loc[subject.recording.steps["call"].iloc[-1], "path_text"]
+    checks = check_calls(subject)
     lowest = table.groupby("sisters")["gap_ns"].quantile(LOWEST)
     return table.assign(
         usual_ns=usual,
         sisters_ns=table["place"].map(_of_sisters(places)),
         all_ns=table["sisters"].map(lowest),
         calls=gaps.transform("size"),
+        in_layers=table.groupby("sisters")["after"].transform("nunique") > 1,
+        fetched=_comes_after(calls, of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]),
+        checks=_comes_after(calls, checks) | calls.index.isin(checks),
     )
+
+
+def _comes_after(calls: pd.DataFrame, others: "Indices | pd.Series[int]") -> "pd.Series[bool]":
+    """Which calls come directly after some others."""
+    return pd.Series(calls.index.isin(others), calls.index).shift(fill_value=False)
 
 
 def neighbors(subject: Subject) -> pd.DataFrame:

@@ -69,8 +69,9 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     often = "once" if place.calls == 1 else f"{place.calls:.0f} times"
     steps = in_steps(place.pattern)
     fact = said.format(
-        where=where, calls=f"{place.calls:.0f}", times=often, steps=steps,
-        host_ms=place.host_ms, device_ms=place.device_ms, kept_ms=_kept_ms(place),
+        where=where, between=_between(finding, where), times=often, steps=steps,
+        calls=f"{place.calls:.0f}", kept_ms=_kept_ms(place),
+        host_ms=place.host_ms, device_ms=place.device_ms,
     )  # fmt: skip
     if not place.pattern.always and "{steps}" not in said:
         fact += f", in {steps}"
@@ -81,6 +82,18 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     start = NO_FAULT if general and not others else ""
     told = ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
     return f"{start}{fact}{told}."
+
+
+def _between(finding: Finding, where: str) -> str:
+    """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
+    sides = finding.between
+    if not sides:
+        return f"in {where}"
+    paths = sides.after_path, sides.before_path
+    after, before = (f"`{path}`" if path else "no range" for path in paths)
+    one = sides.places > 1 or after == before
+    place = f"in {where}" if one else f"between {after} and {before}"
+    return f"between steps, {place}" if sides.next_step else place
 
 
 def assumed(finding: Finding) -> str:

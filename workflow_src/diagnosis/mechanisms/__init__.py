@@ -7,6 +7,7 @@ from workflow_src.diagnosis.mechanisms import (  # noqa: F401
     host,
     layout,
     memory,
+    metrics,
     optimizer,
     products,
     ranks,

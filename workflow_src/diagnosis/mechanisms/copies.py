@@ -1,5 +1,7 @@
 """Data that is copied between host and device: from pageable memory, unhidden, or blocking."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -7,14 +9,11 @@ from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
-from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, TO_HOST, of_size
+from workflow_src.diagnosis.copies_table import RARE, SMALL_BYTES, TO_DEVICE, TO_HOST, of_size
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 
 MOSTLY = 0.5
 """A copy that other work overlaps for this share of its time is hidden."""
-
-RARE = 0.5
-"""What happens in at most this share of steps is rare."""
 
 
 def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
@@ -52,23 +51,33 @@ def find_unhidden_copies(subject: Subject) -> list[Found]:
 
 
 def _to_host(subject: Subject, rare: bool) -> list[Found]:
-    """The places from which data comes to the host, in a few steps or in most."""
+    """The places from which data comes to the host, in a few steps or in most.
+
+    What it does with data of a few steps, before and after the copies, goes, too: it saves them.
+    """
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
+    own, gap = rows_of(subject.own), subject.calls["gap_ns"]
+    usual_ns, launching = int(gap[own].median()), subject.work["call"]
     found = []
     for _, each in fetched.groupby("path_text"):
         if (each["step"].nunique() <= RARE * subject.step_count) != rare:
             continue
         waits = each.loc[each["wait"] != NOWHERE, "wait"]
         calls = np.sort(np.concatenate([each["call"], waits])).astype(np.int64)
-        first = each.groupby("step")["call"].min()
-        changes = (DropCall(calls), DropGap(np.setdiff1d(calls, first)))
-        found.append(_found(subject, each, changes))
+        first = each.groupby("step")["call"].min().to_numpy()
+        after = np.append(own, own[-1:])[np.searchsorted(own, each["last"], side="right")]
+        before = np.setdiff1d(own[np.searchsorted(own, first) - 1], launching)
+        around = np.concatenate([before, first, np.setdiff1d(after, calls)]) if rare else after[:0]
+        changes = (DropCall(calls), DropGap(np.setdiff1d(calls, first)), DropGap(around, usual_ns))
+        place = _found(subject, each, changes)
+        ms = subject.ms_a_step((gap[around] - usual_ns).clip(lower=0).sum())
+        found.append(replace(place, host_ms=place.host_ms + ms))
     return found
 
 
 @mechanism("blocking_save")
 def find_blocking_saves(subject: Subject) -> list[Found]:
-    """Few of the steps copy much to the host, which waits for it: a checkpoint."""
+    """Few of the steps copy much to the host, which waits for it and writes it: a checkpoint."""
     return _to_host(subject, rare=True)
 
 

@@ -1,12 +1,12 @@
-"""Kernels that one kernel could do the work of: elementwise chains, attention written out."""
+"""Kernels that one kernel could do the work of: elementwise chains, attention not fused."""
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.finding import Found, Subject, mechanism
+from workflow_src.diagnosis.mechanisms.products import as_narrow
 from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, of_work, runs
 
@@ -22,12 +22,6 @@ PARAMETERS = 3
 
 SAME_TENSOR = 0.2
 """A kernel that takes less than this share of the longest one of its chain is of another tensor."""
-
-STRIDED = "direct_copy_kernel"
-"""A kernel that makes a tensor contiguous."""
-
-BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
-"""Families of kernels between the two products of attention."""
 
 
 @mechanism("elementwise_chain")
@@ -86,36 +80,24 @@ def _as_one(subject: Subject, chains: pd.DataFrame, left_ns: "pd.Series[int]") -
 
 @mechanism("attention_written_out", shown_by="softmax")
 def find_attention_written_out(subject: Subject) -> list[Found]:
-    """A softmax between two products, with nothing else in between but elementwise kernels.
+    """A softmax between two products, with nothing else in between but elementwise kernels."""
+    return _attention(subject, by_math=False)
 
-    Fused, attention is taken to need as long as its products alone: what a causal mask spares them,
-    backward computes again. Copies just before and after a chain of forward go as well, as fused
-    attention reads and writes heads in any layout; of backward's some stay.
+
+@mechanism("attention_by_math", shown_by="softmax")
+def find_attention_by_math(subject: Subject) -> list[Found]:
+    """The same by scaled_dot_product_attention, whose math backend guards its softmax."""
+    return _attention(subject, by_math=True)
+
+
+def _attention(subject: Subject, by_math: bool) -> list[Found]:
+    """Attention that isn't fused, by torch's math backend or not.
+
+    Fused, it is taken to need as long as its products alone: what a causal mask spares them,
+    backward computes again. By the math backend these are in float32, whatever it is given.
     """
-    work = in_lanes(subject)
-    number = runs(work["family"].isin(BETWEEN).to_numpy(), work["breaks"].to_numpy())
-    with_softmax = set(number[(work["family"] == "softmax").to_numpy()]) - {-1}
-    product = (work["family"] == "gemm").to_numpy()
-    kept = np.isin(number, list(with_softmax))
-    begins = np.append(kept[1:] & ~kept[:-1], False) & product
-    ends = np.append(False, kept[:-1] & ~kept[1:]) & product
-    chain = number.copy()
-    chain[begins] = number[np.flatnonzero(begins) + 1]
-    chain[ends] = number[np.flatnonzero(ends) - 1]
-    both = set(chain[begins]) & set(chain[ends])
-    chain = _with_copies(subject, work, np.where(np.isin(chain, list(both)), chain, NOWHERE))
-    chains = work.assign(chain=chain)[chain != NOWHERE]
-    products = chains[chains["family"] == "gemm"].groupby("chain")["device_ns"].sum()
-    return _as_one(subject, chains, products)
-
-
-def _with_copies(subject: Subject, work: pd.DataFrame, chain: Indices) -> Indices:
-    """The chain of each row, also of forward's copies that are next to a chain."""
-    forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
-    copies = matching(work["name"], STRIDED) & forward & (chain == NOWHERE)
-    number = runs(copies & (work["family"] == "copy").to_numpy(), work["breaks"].to_numpy())
-    extended = chain.copy()
-    for beside in (np.append(NOWHERE, chain[:-1]), np.append(chain[1:], NOWHERE)):
-        for row in np.flatnonzero((number != NOWHERE) & (beside != NOWHERE)):
-            extended[number == number[row]] = beside[row]
-    return extended
+    chains = subject.cached(attention_chains)
+    chains = chains[(chains["chain"] != NOWHERE) & (chains["by_math"] == by_math)]
+    products = chains[chains["family"] == "gemm"]
+    left = products["device_ns"] * (as_narrow(subject, products) if by_math else 1.0)
+    return _as_one(subject, chains, left.groupby(products["chain"]).sum().astype(np.int64))

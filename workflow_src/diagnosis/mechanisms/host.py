@@ -1,7 +1,7 @@
 """The host's own time: gaps out of line with their place, their sisters or the rest, and launches.
 
-Gaps are sorted into kinds by where they come: in each step before a forward pass, in one place of
-several alike, elsewhere in each step, in a few steps, or in all places.
+Those of each step are sorted by what is known of them: that a batch is loaded in them, that they
+lie in one layer of several alike, or nothing but what they lie between.
 """
 
 import re
@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
-from workflow_src.diagnosis.copies_table import TO_DEVICE, transfers
+from workflow_src.diagnosis.copies_table import RARE, TO_DEVICE, transfers
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.held_gaps import held_gaps
@@ -41,13 +41,25 @@ out of line if it is so many times as long as the longest of other ranges, the m
 programs without such a gap it is at most 1.7 times as long."""
 
 LOADING = r"(?i)data|load|batch|fetch|next|input"
+"""Names of ranges that load a batch, if nothing is computed from one in them."""
+
+COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "embedding")
+"""Families of kernels of a model."""
+
+ONE_NUMBER = 8
+"""Bytes of a single number, whose copy to the device tells of no batch."""
+
+LOADER, LAYER, NO_CAUSE = range(3)
 
 
 def _running(subject: Subject) -> Gaps:
-    """The gaps in which the host ran, as far as is known."""
+    """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
     gaps = gaps_of(subject)
-    held = subject.cached(held_gaps)
-    return Gaps(gaps.table[~gaps.table.index.isin(held.index)], gaps.median_ns)
+    table = gaps.table
+    held = table.index.isin(subject.cached(held_gaps).index)
+    steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
+    saved = table["fetched"] & (steps <= RARE * subject.step_count)
+    return Gaps(table[~held & ~table["checks"] & ~saved], gaps.median_ns)
 
 
 def _of_loader(subject: Subject) -> pd.DataFrame:
@@ -103,16 +115,14 @@ def find_stalls(subject: Subject) -> list[Found]:
     return [_found(subject, rows, "usual_ns")] if len(rows) else []
 
 
-@mechanism("python_in_a_layer")
-def find_python_in_a_layer(subject: Subject) -> list[Found]:
-    """A gap in one place, and not in the others that are alike."""
+def _unlike_sisters(subject: Subject) -> list[pd.DataFrame]:
+    """The gaps of each range that come in every step in one place, and not in those alike."""
     gaps = _running(subject)
-    table = gaps.table
+    table = gaps.table.assign(like_ns=gaps.table["sisters_ns"])
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
     rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
-    places = rows.groupby("after")
-    return [_found(subject, each, "sisters_ns", str(path)) for path, each in places]
+    return [each for _, each in rows.groupby("after")]
 
 
 def _large(subject: Subject) -> list[pd.DataFrame]:
@@ -145,43 +155,56 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
     return longest if alone else gaps
 
 
-def _is_loading(subject: Subject, rows: pd.DataFrame, found: Found) -> bool:
-    """Whether a batch is waited for in some gaps."""
-    named = re.search(LOADING, found.where.rsplit("/", 1)[-1]) is not None
+def _of_each_step(subject: Subject, reason: int) -> list[Found]:
+    """The gaps of each step that are out of line, a place a range, of one of the three reasons."""
+    places = [*_unlike_sisters(subject), *_large(subject)]
+    found = [(rows, _found(subject, rows, "like_ns")) for rows in places]
+    return [each for rows, each in found if _reason(subject, rows, each.where) == reason]
+
+
+def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> int:
+    """What is known of the gaps of a place, most of whose time is spent in some range.
+
+    Nothing is where they come after data was fetched: then the host does something with that.
+    """
+    if rows["fetched"].mean() > 0.5:
+        return NO_CAUSE
     copies = subject.cached(transfers)
-    sends = copies.loc[copies["direction"] == TO_DEVICE, "call"]
-    return named or bool(rows.index.isin(sends).any()) or _at_step_begin(subject, rows)
+    sent = copies[(copies["direction"] == TO_DEVICE) & (copies["bytes"] > ONE_NUMBER)]
+    ranges = {where, *rows["after"]}
+    if rows.index.isin(sent["call"]).any() or any(_loads(subject, path) for path in ranges):
+        return LOADER
+    unlike = rows["like_ns"].eq(rows["sisters_ns"])
+    return LAYER if (unlike & rows["in_layers"]).all() else NO_CAUSE
 
 
-def _at_step_begin(subject: Subject, rows: pd.DataFrame) -> bool:
-    """Whether most of some gaps end with a step's first call, and lie after the step before it."""
-    steps, calls = subject.recording.steps, subject.recording.calls
-    first = rows.index.isin(steps["call"])
-    begun = (calls["start_ns"] - calls["gap_ns"]).reindex(rows.index[first])
-    ended = steps["end_ns"].shift(fill_value=0).to_numpy()[rows.loc[first, "step"]]
-    after = begun + rows.loc[first, "gap_ns"] - np.maximum(begun, ended)
-    return bool(after.sum() > rows["gap_ns"].sum() / 2)
-
-
-def _large_places(subject: Subject, loading: bool) -> list[Found]:
-    """The large gaps in which a batch is waited for, or all others."""
-    places = [(rows, _found(subject, rows, "like_ns")) for rows in _large(subject)]
-    return [found for rows, found in places if _is_loading(subject, rows, found) == loading]
+def _loads(subject: Subject, path: str) -> bool:
+    """Whether a range is named for a batch, and nothing is computed from one in it."""
+    if not re.search(LOADING, path.rsplit("/", 1)[-1]):
+        return False
+    computes = subject.work.loc[subject.work["family"].isin(COMPUTES), "path_text"]
+    return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
 
 
 @mechanism("slow_loader")
 def find_slow_loader(subject: Subject) -> list[Found]:
-    """A long gap of the host in the range that fetches a batch, or before the batch is sent."""
-    found = _large_places(subject, loading=True)
+    """A long gap in a DataLoader, in or before a range that loads, or before a batch is sent."""
+    found = _of_each_step(subject, LOADER)
     if len(rows := _of_loader(subject)):
         found.insert(0, _found(subject, rows, "like_ns"))
     return found
 
 
+@mechanism("python_in_a_layer")
+def find_python_in_a_layer(subject: Subject) -> list[Found]:
+    """A gap in one layer, and not in the others that are alike."""
+    return _of_each_step(subject, LAYER)
+
+
 @mechanism("host_gap")
 def find_host_gaps(subject: Subject) -> list[Found]:
-    """A long gap of the host, in each step, that isn't in the range that fetches a batch."""
-    return _large_places(subject, loading=False)
+    """A long gap of the host, in each step, of which nothing but its place is known."""
+    return _of_each_step(subject, NO_CAUSE)
 
 
 @mechanism("crowded_cores")

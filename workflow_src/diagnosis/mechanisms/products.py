@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.precisions import NARROW
+from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.changes import DropCall, DropGap, ScaleWork
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.sequences import main_place, of_work
@@ -73,9 +74,14 @@ def find_float32_products(subject: Subject) -> list[Found]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
+    What torch's math backend of attention computes beside such is a finding of its own.
     """
     products = _products(subject, ("gemm", "convolution"))
-    usual = TIMES[_usual_precision(products)]
+    precision = _usual_precision(products)
+    if precision in NARROW:
+        chains = subject.cached(attention_chains)
+        products = products[~products.index.isin(chains.index[chains["by_math"]])]
+    usual = TIMES[precision]
     ordinary = products.index[products["precision"] == "fp32"]
     plain = pd.Series(usual / TIMES["fp32"], index=ordinary)
     factor = pd.concat([plain, _beside_narrow(subject, products)]).sort_index()
@@ -84,6 +90,17 @@ def find_float32_products(subject: Subject) -> list[Found]:
     layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
     found = _faster(subject, slow, factor)
     return [replace(each, where=main_place(layers)) for each in found] if len(layers) else found
+
+
+def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
+    """What some products in float32 take of their time in 16 bits, where most others are in these.
+
+    1 of all other products, and where most are wider.
+    """
+    usual = _usual_precision(_products(subject))
+    ordinary = precision_ran(products["name"], products["family"]) == "fp32"
+    factor = TIMES[usual] / TIMES["fp32"] if usual in NARROW else 1.0
+    return ordinary.map({True: factor, False: 1.0}).astype(float)
 
 
 def _beside_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":

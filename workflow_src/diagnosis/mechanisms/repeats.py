@@ -39,7 +39,7 @@ def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | Non
     return begins(subject, int(run.calls[0]), int(run.calls[kept]))
 
 
-def _spans(subject: Subject) -> list[tuple[int, int]]:
+def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
     every = runs(subject)
     pairs = [(run, after) for run, after in pairwise(every) if run.forward]
@@ -52,7 +52,7 @@ def _spans(subject: Subject) -> list[tuple[int, int]]:
     return found
 
 
-def _dropped(subject: Subject, rows: Indices) -> Found:
+def dropped(subject: Subject, rows: Indices) -> Found:
     """Calls that aren't made, nor what they launch, nor the host's time before each."""
     calls = subject.calls.loc[rows]
     work = subject.work[subject.work["call"].isin(rows)]
@@ -64,7 +64,7 @@ def _dropped(subject: Subject, rows: Indices) -> Found:
 
 def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
     """Forward passes without backward's: in ranges or steps of their own, or with the others."""
-    spans = _spans(subject)
+    spans = needless_passes(subject)
     if not spans:
         return []
     calls = subject.calls
@@ -78,8 +78,8 @@ def _passes(subject: Subject, elsewhere: bool) -> list[Found]:
     apart = where != kept or bool((first.to_numpy() != after.to_numpy()).any())
     if apart != elsewhere:
         return []
-    dropped = _dropped(subject, np.concatenate(inside))
-    return [replace(dropped, where=where, calls=subject.a_step(len(spans)))]
+    found = dropped(subject, np.concatenate(inside))
+    return [replace(found, where=where, calls=subject.a_step(len(spans)))]
 
 
 @mechanism("forward_twice")
@@ -107,4 +107,4 @@ def find_recomputation(subject: Subject) -> list[Found]:
             again[n : n + SEQUENCE] = True
     rows = backward[again & (backward["family"] != COLLECTIVE)]
     repeats, products = (calls["family"].isin(PRODUCTS).sum() for calls in (rows, forward))
-    return [_dropped(subject, rows_of(rows))] if repeats >= max(RECOMPUTED * products, 1) else []
+    return [dropped(subject, rows_of(rows))] if repeats >= max(RECOMPUTED * products, 1) else []
