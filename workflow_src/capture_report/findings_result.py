@@ -82,7 +82,7 @@ def behind(smaller: pd.DataFrame, row: pd.DataFrame) -> Behind | None:
 
     Of a device, any; of a host, what it computes: it waits for the device that sets the pace.
     """
-    (of,) = row.to_dict("records")
+    of = row.iloc[0]
     device = of["device_idle_ms"] > IDLES * of["step_ms"]
     if not device and not of["host_idle_ms"] > IDLES * of["step_ms"]:
         return None

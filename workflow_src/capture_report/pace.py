@@ -11,7 +11,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.idle_causes import Before
 from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Rows, Value, ratio
+from workflow_src.paper.value import Cell, Joined, Value, ratio, rows_of, value
 from workflow_src.placing.ranks import COLLECTIVE
 
 MICRO_BATCHES = 4
@@ -76,62 +76,63 @@ NAMED = {Before.GAP: Paced.GAP, Before.NEXT_STEP: Paced.NEXT_STEP, Before.WAIT: 
 
 def paced(tables: Mapping[str, pd.DataFrame], row: pd.DataFrame, several: bool) -> Headline | None:
     """What sets the pace of a process, by its row of `diagnoses`; None if neither side idles."""
-    (of,) = row.to_dict("records")
-    understood = of["step_ms"] == of["step_ms"]
-    step_ms = of["step_ms"] if understood else of["recorded_ms"]
+    of = row.iloc[0]
+    step_ms = of["recorded_ms"] if pd.isna(of["step_ms"]) else of["step_ms"]
     idles = of["device_idle_ms"] > IDLES * step_ms or of["unnamed_ms"] > UNNAMED * step_ms
     if not idles and of["host_idle_ms"] <= IDLES * step_ms:
         return None
-    source = Rows("diagnoses", tuple(row.index))
-    step = Value(step_ms, MS, (source,), "step_ms" if understood else "recorded_ms")
-    idle = Value(of["device_idle_ms"], MS, (source,), "device_idle_ms")
-    who = WHO.get(of["pace"], "As recorded")
-    slots: dict[str, Cell] = {
-        "who": f"In process {of['process']} {who[0].lower()}{who[1:]}" if several else who,
-        "step": step,
-        "idle": idle,
-        "share": ratio(idle, step, "share", "device_idle_ms / step_ms"),
-        "device": Value(of["device_ms"], MS, (source,), "device_ms"),
-        "micro": Value(of["micro_batches"], "calls", (source,), "micro_batches")
-        if of["micro_batches"] == of["micro_batches"]
-        else None,
-    }
     work, causes = (
         table[table["process"] == of["process"]]
         for table in (tables["step_work"], tables["idle_causes"])
     )
-    if not idles:
-        return _headline(Paced.DEVICE, slots | _most_work(work))
+    verdict, slots = _idle(of, causes) if idles else (Paced.DEVICE, _most_work(work))
+    who = WHO.get(of["pace"], "As recorded")
+    sources = (rows_of("diagnoses", row),)
+    step = Value(step_ms, MS, sources, "step_ms, else recorded_ms")
+    idle, device = (Value(of[name], MS, sources, name) for name in ("device_idle_ms", "device_ms"))
+    return Headline(
+        verdict,
+        verdict.value,
+        slots
+        | {
+            "who": f"In process {of['process']} {who[0].lower()}{who[1:]}" if several else who,
+            "step": step,
+            "idle": idle,
+            "share": ratio(idle, step, "share", "device_idle_ms / step_ms"),
+            "device": device,
+            "micro": value(of["micro_batches"], "count", *sources),
+        },
+    )
+
+
+def _idle(of: pd.Series, causes: pd.DataFrame) -> tuple[Paced, dict[str, Cell]]:
+    """Where a device idles longest: at one call, if that is much of a step, else launch by launch.
+
+    Launches are the cause where kernels are short and launches most of what the host adds.
+    """
     if causes.empty:
-        return _headline(Paced.NO_GAP, slots)
-    large = causes["idle_ms"] >= GAP_AT_LEAST * of["recorded_ms"]
-    named = causes[causes["before"].isin(NAMED) & large]
-    others = causes[~causes["before"].isin(NAMED)]
-    place = next(each for each in (named, others, causes) if len(each))[:1]
-    verdict = _verdict(str(place["before"].iloc[0]), of)
-    # The place's time as recorded, as a share of the idle time of the step that is told.
-    scale = of["device_idle_ms"] / max(causes["idle_ms"].sum(), 1 / NS_PER_MS)
-    return _headline(verdict, slots | _place(place, scale))
-
-
-def _verdict(before: str, of: Mapping[str, float]) -> Paced:
-    """By what stood before the idle time; launches are its cause where they are most of the rest."""
-    if before in NAMED:
-        return NAMED[Before(before)]
-    if before == Before.DEVICE:
-        return Paced.QUEUED
+        return Paced.NO_GAP, {}
+    at_a_call = causes["before"].isin(NAMED)
+    large = at_a_call & (causes["idle_ms"] >= GAP_AT_LEAST * of["recorded_ms"])
+    place = next(each for each in (causes[large], causes[~at_a_call], causes) if len(each))[:1]
+    # As recorded, as a share of the idle time of the step that is told.
+    slots = _place(place, of["device_idle_ms"] / max(causes["idle_ms"].sum(), 1 / NS_PER_MS))
+    before = place["before"].iloc[0]
+    if before != Before.LAUNCHES:
+        return NAMED.get(before, Paced.QUEUED), slots
     short = of["device_ms"] * NS_PER_MS < LAUNCH_BOUND_BELOW_NS * of["launches"]
     if not short or of["pace"] != Pace.HOST or of["launching_ms"] < of["unnamed_ms"]:
-        return Paced.BETWEEN_LAUNCHES
-    return Paced.MICRO_BATCHES if of["micro_batches"] >= MICRO_BATCHES else Paced.LAUNCHES
+        return Paced.BETWEEN_LAUNCHES, slots
+    many = of["micro_batches"] >= MICRO_BATCHES
+    return Paced.MICRO_BATCHES if many else Paced.LAUNCHES, slots
 
 
 def _place(row: pd.DataFrame, scale: float) -> dict[str, Cell]:
-    source, (of,) = (Rows("idle_causes", tuple(row.index)),), row.to_dict("records")
+    source, of = rows_of("idle_causes", row), row.iloc[0]
     unit = "count" if of["times"] == round(of["times"]) else MS
-    times = Value(of["times"], unit, source, "times")
+    times = Value(of["times"], unit, (source,), "times")
     return {
-        "gap": Value(scale * of["idle_ms"], MS, source, "idle_ms"),
+        "gap": Value(scale * of["idle_ms"], MS, (source,), "idle_ms"),
         "often": "once" if round(of["times"], 1) == 1 else Joined((times, "times"), " "),
         "call": text_of(of["call"]) or "the first call",
         "path": text_of(of["path"]) or "no range",
@@ -142,14 +143,10 @@ def _place(row: pd.DataFrame, scale: float) -> dict[str, Cell]:
 def _most_work(work: pd.DataFrame) -> dict[str, Cell]:
     """The family and part of a step that take most of the device's time."""
     row = work.sort_values("device_ms", ascending=False)[:1]
-    source, (of,) = (Rows("step_work", tuple(row.index)),), row.to_dict("records")
+    source, of = rows_of("step_work", row), row.iloc[0]
     waiting = ", waiting for other processes included," if of["family"] == COLLECTIVE else ""
     return {
-        "gap": Value(of["device_ms"], MS, source, "device_ms"),
+        "gap": Value(of["device_ms"], MS, (source,), "device_ms"),
         "family": f"{of['family']}{waiting}",
         "path": text_of(of["path"]) or "no range",
     }
-
-
-def _headline(verdict: Paced, slots: Mapping[str, Cell]) -> Headline:
-    return Headline(verdict, verdict.value, slots)
