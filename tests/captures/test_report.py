@@ -13,12 +13,13 @@ import pytest
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, tables_in
 from tests.captures.test_joined import rank_file
-from tests.diagnosis.programs import training_loop
+from tests.diagnosis.programs import Program, training_loop
 from tests.diagnosis.test_findings import sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.headline import More, Verdict, Where, headlines, where
+from workflow_src.capture_report.headline import Doubt, More, Verdict, Where, headlines, where
+from workflow_src.capture_report.pace import Paced
 from workflow_src.capture_report.result import Captured, captured, read_tables
 from workflow_src.capture_report.shown import SHOWN
 from workflow_src.captures import export
@@ -64,8 +65,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
 
 GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
 ASYNCIO = "../strangers/asyncio.json"
-ONE = [(More.PROFILED, ""), (More.LAUNCHES, ""), (More.FEW, "")]
-SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
+BEHIND = (More.BEHIND_HOST, "unaligned products")
+DOUBTS = (More.DOUBTS, "few steps (3)")
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,17 @@ SEVERAL = [ONE[0], (More.SEVERAL, ""), *ONE[1:]]
     [
         (
             GPT2, "", Where.PLACED, "step/backward, with 56 %",
-            [(Verdict.FINDING, "Chains of elementwise"), *ONE],
+            [
+                (Paced.LAUNCHES, "idle 25 of 44 ms a step (58 %)"),
+                (Verdict.FINDING, "Chains of elementwise"), BEHIND, DOUBTS,
+            ],
         ),
         (
             DDP, "", Where.PLACED, "is step/backward, with 79 %",
-            [(Verdict.FINDING, ""), *SEVERAL, (More.WAITS, "for 41.3 ms in all, 58 % of")],
+            [
+                (Paced.LAUNCHES, "In process 3998 the host sets the pace"), (Verdict.FINDING, ""),
+                BEHIND, (More.WAITS, "for 41.3 ms in all, 58 % of"), DOUBTS,
+            ],
         ),
         (
             DDP, "train", Where.PLACED, "",
@@ -132,32 +139,65 @@ def loop(folder: Path, sleeps_us: int, name: str = "step") -> Path:
 def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) -> None:
     """Without the wait, the host sleeps while the device works: 0.9 ms of kernels are left."""
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580))
-    assert headlines(of)[0].text(Printer()) == (
+    pace, finding, _ = headlines(of)
+    assert pace.verdict is Paced.WAIT and "0.60 ms, once a step, comes after" in pace.text(
+        Printer()
+    )
+    assert finding.text(Printer()).startswith(
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
-        "nothing; without it a step takes 0.90 ms instead of 1.50 ms."
+        "nothing; without it a step takes 0.90 instead of 1.5 ms. Leave out"
     )
     columns = ["times in such a step", "saves, ms", "without all so far, ms"]
     numbers = [cell.number for cell in of.diagnosed.tables["findings"][columns].iloc[0]]
     assert numbers == pytest.approx([1, 0.6, 0.9], abs=0.001)
     idle = of.diagnosed.tables["idle_causes"].iloc[0]
     assert idle["what stood before"] == "the host waited in this call"
-    assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((0.75, 0.45))
+    assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((1, 0.6))
 
 
-@pytest.mark.parametrize(("takes", "less"), [(35, False), (150, True)])
-def test_a_finding_that_saves_less_than_it_takes_is_explained(
-    tmp_path: Path, takes: float, less: bool
+def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
+    tmp_path: Path,
 ) -> None:
-    """A loader of 4 ms before 27 launches of 60 us, whose kernels take less or, 4.05 ms, more."""
-    of = found(tmp_path, training_loop(tmp_path, takes, data=sleeps(4000)).write())
-    assert (More.LESS in [each.verdict for each in headlines(of)]) == less
+    """27 launches a step, 60 us apart, of kernels of 35 us, which aren't short."""
+    of = found(tmp_path, training_loop(tmp_path, takes=35).write())
+    pace, doubts = headlines(of)
+    assert pace.verdict is Paced.BETWEEN_LAUNCHES and doubts.verdict is More.DOUBTS
+    said = pace.text(Printer())
+    assert said.startswith("The host sets the pace: the device is idle 0.68 of 1.6 ms a step (42 %")
+    assert "between launches in step/backward, 16 times a step" in said
+    idle = tables_in(tmp_path / "c.sqlite", diagnosed=True)["idle_causes"]["idle_ms"].sum()
+    (account,) = of.diagnosed.tables["account"].to_dict("records")
+    assert account["the device idles"].number == pytest.approx(idle)
 
 
-def test_nothing_stands_out_where_nothing_takes_three_percent_and_the_step_is_divided(
+@pytest.mark.parametrize(("passes", "update", "said"), [
+    (8, False, Paced.MICRO_BATCHES), (3, False, Paced.LAUNCHES), (8, True, Paced.LAUNCHES),
+])  # fmt: skip
+def test_micro_batches_are_said_first_where_launches_set_the_pace(
+    tmp_path: Path, passes: int, update: bool, said: Paced
+) -> None:
+    """Not where an optimizer updates after each pass."""
+    program = Program(tmp_path)
+    program.takes = 5
+    for _ in range(4):
+        with program.inside("step"):
+            for _ in range(passes):
+                program.forward()
+                for _ in range(8):
+                    program.launch("gemm backward", thread=2)
+                if update:
+                    program.launch("multi_tensor_apply")
+            program.launch("multi_tensor_apply")
+    pace = headlines(found(tmp_path, program.write()))[0]
+    assert pace.verdict is said
+    assert ("8 micro batches" in pace.text(Printer())) == (said is Paced.MICRO_BATCHES)
+
+
+def test_where_the_device_works_all_the_time_it_sets_the_pace_and_the_step_is_divided(
     tmp_path: Path,
 ) -> None:
     of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
-    assert headlines(of)[0].verdict is Verdict.NOTHING_STANDS_OUT
+    assert [each.verdict for each in headlines(of)] == [Paced.DEVICE]
     (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     numbers = {head: cell.number for head, cell in division.items()}
     assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
@@ -178,11 +218,10 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
 ) -> None:
     monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580, name=name))
-    first, *more = headlines(of)
-    assert first.verdict is Verdict.NOT_UNDERSTOOD and "1.50 ms, and 2 % more" in first.text(
-        Printer()
-    )
-    assert [each.verdict for each in more] == [More.WARM_UP] * (name != "step")
+    pace, second, doubts = headlines(of)
+    assert pace.text(Printer()).startswith("As recorded: the device is idle 0.60 of 1.5 ms")
+    assert second.verdict is Verdict.NOT_UNDERSTOOD
+    assert (Doubt.WARM_UP in doubts.text(Printer())) == (name != "step")
     assert not len(of.diagnosed.tables["account"])
     (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
     assert "if the host took no time" not in division
@@ -199,17 +238,15 @@ def test_without_steps_the_ranges_that_repeat_are_listed(
 
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
     path = loop(tmp_path / "slow", sleeps_us=2580)
-    for step_ms, said in (
-        ("1.5", {More.PLAIN}),
-        ("1.3", {More.PLAIN, More.UNLIKE}),
-        ("0.1", set()),
-    ):
+    for step_ms, plain, doubt in (
+        ("1.5", True, None), ("1.3", True, "plain 1.3 ms"), ("0.1", False, "not all could be"),
+    ):  # fmt: skip
         given = ["--capture", str(path), "--step-ms", step_ms, "--output", str(tmp_path / "t")]
         tables.main(given)
         of = captured("t", read_tables(tmp_path / "t"))
-        verdicts = {each.verdict for each in headlines(of)}
-        assert verdicts & {More.PLAIN, More.UNLIKE} == said
-        assert (More.PROBLEM in verdicts) == (not said)
+        last = headlines(of)[-1]
+        assert of.diagnosed.plain == plain
+        assert doubt in last.text(Printer()) if doubt else last.verdict is not More.DOUBTS
 
 
 def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
@@ -226,7 +263,7 @@ def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_take
     assert smaller["saves, ms"].number == 0
     assert smaller["assumed without it"] == "a gap takes 0.055 ms, as in other places"
     told = {each.verdict: each.text(Printer()) for each in headlines(of)}
-    assert "hides 3.50 ms a step that the host takes in step/data" in told[More.HIDDEN]
+    assert "the loader is slow (step/data), 3.5 of the host's 5.1 ms" in told[More.BEHIND_DEVICE]
 
 
 def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
@@ -238,8 +275,8 @@ def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
         tables.main(given)
         of = captured("t", read_tables(tmp_path / "t"))
         told = {each.verdict: each.text(Printer()) for each in headlines(of)}
-        assert (More.PROBLEM in told) == longer and of.diagnosed.plain != longer
-    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in told[More.PROBLEM]
+        assert (More.DOUBTS in told) == longer and of.diagnosed.plain != longer
+    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in told[More.DOUBTS]
 
 
 def test_a_trace_cut_off_of_operators_alone_says_both(tmp_path: Path) -> None:

@@ -7,22 +7,20 @@ import pandas as pd
 
 from workflow_src.capture_report.contents_result import CONTENTS, contents
 from workflow_src.capture_report.findings_result import (
-    Hidden,
+    Behind,
+    behind,
     finding_rows,
-    hidden,
+    general,
     ordered,
-    saves_beyond,
-    saves_less,
     smaller_rows,
 )
-from workflow_src.capture_report.shown import cells_of, filled
+from workflow_src.capture_report.pace import paced
+from workflow_src.capture_report.shown import MS, cells_of, filled
 from workflow_src.common.table_schema import columns
-from workflow_src.common.thresholds import RECORDED_BEYOND, SETS_THE_PACE
-from workflow_src.diagnosis.diagnose import Pace
-from workflow_src.diagnosis.finding import MECHANISMS
+from workflow_src.common.thresholds import RECORDED_BEYOND
 from workflow_src.paper.markdown import records
+from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Value, rows_of
-from workflow_src.placing.updates import BETWEEN_UPDATES
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -38,7 +36,7 @@ WARM_UP = r"(?i)warm.?up"
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     ACCOUNT: (
-        "process", "step_ms", "pace", "host_alone_ms", "device_alone_ms", "named_ms",
+        "process", "step_ms", "pace", "device_idle_ms", "host_idle_ms", "named_ms",
         "device_left_ms", "launching_ms", "unnamed_ms",
     ),
     "diagnoses": (
@@ -73,51 +71,33 @@ class Apart:
         source = (rows_of("diagnoses", rows[:1]),)
         for row in records(rows[:1]):
             return cls(
-                *(Value(float(row[name]), "ms", source, name) for name in ("recorded_ms", other))
+                *(Value(float(row[name]), MS, source, name) for name in ("recorded_ms", other))
             )
         return None
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Which of the report's notes its tables need.
-
-    few: the steps, if they are few; warm_up: whether they are named so; launches: whether launches
-    set the pace; host: whether the host's time counts, so that a profiler's does; beyond: whether
-    a finding saves more than it takes of host or device; less: or less; waiting: whether the host
-    only waits for the device; updates: whether steps lie between updates.
-    """
-
-    few: Value | None
-    warm_up: bool
-    launches: bool
-    host: bool
-    beyond: bool
-    less: bool
-    waiting: bool
-    updates: bool
 
 
 @dataclass(frozen=True)
 class Diagnosed:
     """What is known of a capture's steps; all values are per step.
 
-    steps: whether there are any that could be diagnosed; plain: whether savings are of the plain
+    known: whether there are any that could be diagnosed; plain: whether savings are of the plain
     step; problem: why some process couldn't be diagnosed, or not with the plain time given;
-    headline: of the finding that is said first; hidden: the host's time, if much of it is;
-    misunderstood: if the model is far from what was recorded; unlike: if that is from the plain
-    step; needs: which notes the tables need; tables: those that the report shows, by the names of
-    their CSVs, and ACCOUNT.
+    pace: if a side idles; finding: that saves most, with its remedy; behind: what the pace hides;
+    misunderstood, unlike: if what was recorded is far from the replayed, or from the plain step;
+    few: the steps, if they are few; paths: of the steps; tables: those that the report shows, by
+    the names of their CSVs, and ACCOUNT.
     """
 
-    steps: bool
+    known: bool
     plain: bool
     problem: str | None
-    headline: str | None
-    hidden: Hidden | None
+    pace: Headline | None
+    finding: tuple[str, str] | None
+    behind: Behind | None
     misunderstood: Apart | None
     unlike: Apart | None
-    needs: Needs
+    few: Value | None
+    paths: tuple[str, ...]
     tables: Tables
 
 
@@ -140,34 +120,30 @@ def diagnosed(tables: Tables, several: bool) -> Diagnosed:
         },
         **{name: contents(tables[name], name, several) for name in CONTENTS},
     }
+    first = findings[~general(findings)][:1]
+    process = _said_first(known, first)
+    few = known[known["steps"] <= FEW_STEPS]
     return Diagnosed(
-        steps=len(known) > 0,
+        known=len(known) > 0,
         plain=bool(known["plain"].astype(bool).any()),
         problem=next((str(each) for each in rows["problem"] if not pd.isna(each)), None),
-        headline=str(findings["headline"].iloc[0]) if len(findings) else None,
-        hidden=hidden(tables["smaller"], known),
+        pace=paced(tables, process, several) if len(process) else None,
+        finding=next(
+            ((str(each["headline"]), str(each["remedy"])) for each in records(first)), None
+        ),
+        behind=behind(tables["smaller"], process) if len(process) else None,
         misunderstood=Apart.of(off, "replayed_ms"),
         unlike=Apart.of(known[longer], "step_ms"),
-        needs=_needs(known, findings, tables["steps"]),
+        few=_steps_of(few) if len(few) else None,
+        paths=tuple(tables["steps"]["path"].astype(str).unique()),
         tables=shown,
     )
 
 
-def _needs(known: pd.DataFrame, findings: pd.DataFrame, steps: pd.DataFrame) -> Needs:
-    few = known[known["steps"] <= FEW_STEPS]
-    path = steps["path"].astype(str)
-    busy = (known["device_ms"] >= SETS_THE_PACE * known["recorded_ms"]).any()
-    on_host = (findings["host_ms"] > findings["device_ms"]).any()
-    return Needs(
-        few=_steps_of(few) if len(few) else None,
-        warm_up=bool(path.str.contains(WARM_UP).any()),
-        launches=bool(findings["mechanism"].map(lambda key: MECHANISMS[key].general).any()),
-        host=bool((known["pace"] != Pace.DEVICE).any()),
-        beyond=saves_beyond(findings),
-        less=saves_less(findings),
-        waiting=bool(busy and on_host and not known["understood"].astype(bool).all()),
-        updates=bool(path.str.contains(BETWEEN_UPDATES, regex=False).any()),
-    )
+def _said_first(known: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+    """The row of the process of the first finding; else that which waits least for others."""
+    its = known[known["process"].isin(first["process"])]
+    return (its if len(its) else known.sort_values("collective_wait_ms", kind="stable"))[:1]
 
 
 def _steps_of(rows: pd.DataFrame) -> Value:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from workflow_src.capture_report.shown import FIRST_SCREEN, filled, text_of
-from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
-from workflow_src.diagnosis.diagnose import Pace
+from workflow_src.capture_report.shown import FIRST_SCREEN, MS, filled, text_of
+from workflow_src.common.thresholds import FINDING_AT_LEAST, IDLES
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.markdown import records
 from workflow_src.paper.value import Cell, Joined, Rows, Value, difference, rows_of, value
@@ -25,22 +24,7 @@ def ordered(findings: pd.DataFrame) -> pd.DataFrame:
     return findings.loc[order].drop_duplicates(["mechanism", "path"])
 
 
-def saves_beyond(findings: pd.DataFrame) -> bool:
-    """Whether any that isn't true of a whole program saves more than host or device lose by it."""
-    takes = findings[["host_ms", "device_ms"]].max(axis=1)
-    return bool(
-        (~_general(findings) & (findings["saves_ms"] > (1 + REPLAYED_WITHIN) * takes)).any()
-    )
-
-
-def saves_less(findings: pd.DataFrame) -> bool:
-    """Whether any such saves less than it takes of host or device, by what a finding would save."""
-    takes = findings[["host_ms", "device_ms"]].max(axis=1)
-    much = takes - findings["saves_ms"] >= FINDING_AT_LEAST * findings["step_ms"]
-    return bool((~_general(findings) & much).any())
-
-
-def _general(findings: pd.DataFrame) -> "pd.Series[bool]":
+def general(findings: pd.DataFrame) -> "pd.Series[bool]":
     """Which are true of a whole program."""
     return findings["mechanism"].map(lambda key: MECHANISMS[key].general).astype(bool)
 
@@ -51,7 +35,7 @@ def finding_rows(findings: pd.DataFrame, several: bool) -> pd.DataFrame:
     What is true of a whole program saves what is left of the host, which the account has.
     """
     lines = []
-    findings = findings[~(_general(findings) & findings["saves_ms"].notna())]
+    findings = findings[~(general(findings) & findings["saves_ms"].notna())]
     for number, row in zip(findings.index, records(findings), strict=True):
         source = Rows("findings", (number,))
         step, saves, all_saved = (
@@ -82,24 +66,37 @@ def smaller_rows(smaller: pd.DataFrame, several: bool) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """What the host computes a step, and in which range, while the device lags behind."""
+class Behind:
+    """What the side that sets the pace hides: its name, place and remedy, ms of `of` a step."""
 
-    ms: Value
+    name: str
     path: str
+    remedy: str
+    ms: Value
+    of: Value
+    device: bool
 
 
-def hidden(smaller: pd.DataFrame, known: pd.DataFrame) -> Hidden | None:
-    """The longest time of the host's own that saves little, if it is much of a step."""
-    paced = known.loc[known["pace"] == Pace.DEVICE].set_index("process")["step_ms"]
-    unsaved = smaller["host_ms"] - smaller["saves_ms"]
-    much = unsaved >= FINDING_AT_LEAST * smaller["process"].map(paced)
-    rows = smaller[much & smaller["mechanism"].isin(OF_HOST)]
-    rows = rows.sort_values("host_ms", ascending=False)[:1]
-    if rows.empty:
+def behind(smaller: pd.DataFrame, row: pd.DataFrame) -> Behind | None:
+    """The longest that saves little of a side that idles, if it is much of a step of its process.
+
+    Of a device, any; of a host, what it computes: it waits for the device that sets the pace.
+    """
+    of = row.iloc[0]
+    device = of["device_idle_ms"] > IDLES * of["step_ms"]
+    if not device and not of["host_idle_ms"] > IDLES * of["step_ms"]:
         return None
-    ms = Value(float(rows["host_ms"].iloc[0]), "ms", (rows_of("smaller", rows),), "host_ms")
-    return Hidden(ms, text_of(rows["path"].iloc[0]) or "no range")
+    side = "device_ms" if device else "host_ms"
+    mine = smaller[(smaller["process"] == of["process"]) & ~smaller["first_only"].astype(bool)]
+    much = mine[side] - mine["saves_ms"] >= FINDING_AT_LEAST * of["step_ms"]
+    hidden = mine[much & (device | mine["mechanism"].isin(OF_HOST))]
+    hidden = hidden.sort_values(side, ascending=False)[:1]
+    for found in records(hidden):
+        texts = (str(found["name"]), text_of(found["path"]) or "no range", str(found["remedy"]))
+        ms = Value(float(str(found[side])), MS, (rows_of("smaller", hidden),), side)
+        whole = Value(float(of[side]), MS, (rows_of("diagnoses", row),), side)
+        return Behind(*texts, ms, whole, device)
+    return None
 
 
 def _where_heads(several: bool) -> list[str]:

@@ -1,18 +1,20 @@
 """One capture in some sentences: what is wrong with its steps, and what wasn't read."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
 from markupsafe import Markup
 
-from workflow_src.capture_report.diagnosis_result import FEW_STEPS
+from workflow_src.capture_report.diagnosis_result import WARM_UP
+from workflow_src.capture_report.pace import Paced
 from workflow_src.capture_report.result import Captured
 from workflow_src.captures.capture import NO_KERNELS
-from workflow_src.common.thresholds import REPLAYED_WITHIN, in_percent
-from workflow_src.diagnosis.words import NOTHING
+from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN, in_percent
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, ratio
 from workflow_src.placing.steps import REPEATED
+from workflow_src.placing.updates import BETWEEN_UPDATES
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is worth a sentence."""
@@ -21,17 +23,16 @@ WAITS = 0.05
 class Verdict(StrEnum):
     """What is said first: the finding that saves most, or why nothing is said."""
 
-    FINDING = "{finding}"
-    NOTHING_STANDS_OUT = f"{NOTHING}. What a step does stands below."
-    NOT_UNDERSTOOD = (
-        "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
-        "of the recorded {recorded} ms, and {tolerance} more or less is allowed. What was looked "
-        "for and seen stands below."
+    FINDING = "{finding} {remedy}"
+    NOTHING_STANDS_OUT = (
+        "Nothing stands out: neither side idles, and nothing that was "
+        "[looked for](docs/findings.md) costs "
+        f"{in_percent(FINDING_AT_LEAST)} of a step or more."
     )
-    TOO_FEW_STEPS = (
-        "Nothing is said of savings: replayed from its calls, a step takes {replayed} ms instead "
-        "of the recorded {recorded} ms, and {tolerance} more or less is allowed. What was looked "
-        "for and seen stands below; a capture of more than {few} steps in a row may be understood."
+    NOT_UNDERSTOOD = (
+        "Savings aren't told: replayed from its calls, a step takes {replayed} ms instead of the "
+        "recorded {recorded} ms, over {tolerance} more or less. What was looked for and seen "
+        "stands below."
     )
     CANT_TELL = (
         "Nothing can be said of what is wrong: {why}. What holds a step up is told by calls that "
@@ -73,55 +74,33 @@ class More(StrEnum):
         "`--trace=cuda-sw,nvtx`."
     )
     CUT = "The file ends in the middle, so what came later is missing here."
-    PLAIN = (
-        "Savings are of the plain step, whose time the setting `capture_step_ms` gives; all other "
-        "times are as recorded under the profiler."
+    BEHIND_HOST = (
+        "Behind it: {behind} ({behind_path}), {hidden} of the device's {of} ms, which saves "
+        "nothing until the host is faster. {behind_remedy}"
     )
-    PROFILED = (
-        "Savings are of the step under its profiler, which makes every launch dearer. The setting "
-        "`capture_step_ms` takes the time of a step without one, as a trainer logs it."
+    BEHIND_DEVICE = (
+        "Behind it: {behind} ({behind_path}), {hidden} of the host's {of} ms, which only a step "
+        "after a wait shows. {behind_remedy}"
     )
-    UNLIKE = (
-        "Recorded, a step takes {recorded_step} ms, plain {plain_step} ms: most of the recorded "
-        "time is the profiler's, which costs more in some calls than in others. What the host "
-        "takes, and savings of it, may be off several times."
-    )
-    SEVERAL = (
-        "Findings stand in the order of what each saves alone; the column `without all so far` has "
-        "each row with all rows above it, which may share its kernels."
-    )
-    BEYOND = (
-        "With work go the pauses around it, and while the host waits nothing is launched: a "
-        "finding may save more than it takes of either."
-    )
-    LESS = (
-        "A finding may save less than it takes: something is assumed in its place, and a step gets "
-        "shorter only until the other of host and device sets its pace."
-    )
-    LAUNCHES = (
-        "Kernels are short and the host takes longer than the device, as in small programs: a CUDA "
-        "graph, torch.compile or larger batches launch less."
-    )
-    WAITING = (
-        "A device works nearly all of the time here, so what the host waits for is that work: such "
-        "rows come last."
-    )
-    HIDDEN = (
-        "The device hides {hidden} ms a step that the host takes in {hidden_path}, listed as "
-        "smaller: a step that begins after a wait may take so much longer."
-    )
-    FEW = "A step's times are the mean of few steps ({steps}), which may be first ones and longer."
-    WARM_UP = "The steps' ranges are named as a warm-up: `capture_step` names others."
-    UPDATES = (
-        "A step lies between two updates by torch's optimizer, `(from update to update)`, as no "
-        "range is a step."
-    )
-    PROBLEM = "Not all could be diagnosed: {why}."
     WAITS = (
         "Process {process} waits for others in collectives for {waits} ms in all, {of_device} of "
-        "its device time. All tables but the one that compares processes count waiting as device "
-        "time."
+        "its device time, which all tables but the one of processes count as device time."
     )
+    DOUBTS = "How sure: "
+
+
+class Doubt(StrEnum):
+    """What may be off, one after another in the last sentence."""
+
+    PROFILED = "the profiler makes launches longer, see `capture_step_ms`"
+    UNLIKE = (
+        "recorded, a step takes {recorded_step} ms, plain {plain_step} ms, so that what the host "
+        "takes may be off several times"
+    )
+    FEW = "means of few steps ({steps}), which may be first ones"
+    WARM_UP = "the steps' ranges are named as a warm-up, `capture_step` names others"
+    UPDATES = "a step is what lies between two updates, as no range is one"
+    PROBLEM = "not all could be diagnosed: {why}"
 
 
 class Where(StrEnum):
@@ -141,9 +120,15 @@ class Where(StrEnum):
 
 def headlines(found: Captured) -> tuple[Headline, ...]:
     """What is said first of a capture, with its numbers."""
-    slots = _slots(found)
-    verdicts = (_verdict(found), *_more(found))
-    return tuple(Headline(verdict, verdict.value, slots) for verdict in verdicts)
+    slots, pace = _slots(found), found.diagnosed.pace
+    why = _unknown(found)
+    said: list[Headline] = [] if why or pace is None else [pace]
+    verdicts = (why or _saved(found), *_more(found, why is None))
+    said += [Headline(each, each.value, slots) for each in verdicts if each]
+    if doubts := _doubts(found, why is None):
+        sentence = f"{More.DOUBTS.value}{'; '.join(each.value for each in doubts)}."
+        said.append(Headline(More.DOUBTS, sentence, slots))
+    return tuple(said)
 
 
 def where(found: Captured) -> Headline:
@@ -160,19 +145,22 @@ def where(found: Captured) -> Headline:
 def _slots(found: Captured) -> Mapping[str, Cell]:
     work, leader, waiting = found.work, found.work.leader, found.waiting
     off = found.diagnosed.misunderstood
-    finding, unlike = found.diagnosed.headline, found.diagnosed.unlike
-    hidden = found.diagnosed.hidden
+    finding, unlike = found.diagnosed.finding or (None, None), found.diagnosed.unlike
+    behind = found.diagnosed.behind
     return {
         "recorded_step": unlike.recorded if unlike else None,
         "plain_step": unlike.other if unlike else None,
         "problem": found.problem,
-        "hidden": hidden.ms if hidden else None,
-        "hidden_path": hidden.path if hidden else None,
-        "finding": Markup(finding) if finding else None,
+        "behind": f"{behind.name[:1].lower()}{behind.name[1:]}" if behind else None,
+        "behind_path": behind.path if behind else None,
+        "behind_remedy": behind.remedy if behind else None,
+        "hidden": behind.ms if behind else None,
+        "of": behind.of if behind else None,
+        "finding": Markup(finding[0]) if finding[0] else None,
+        "remedy": finding[1],
         **_outside(found),
         "tolerance": in_percent(REPLAYED_WITHIN),
-        "few": str(FEW_STEPS),
-        "steps": found.diagnosed.needs.few,
+        "steps": found.diagnosed.few,
         "replayed": off.other if off else None,
         "recorded": off.recorded if off else None,
         "why": found.diagnosed.problem,
@@ -200,11 +188,10 @@ def _outside(found: Captured) -> Mapping[str, Cell]:
     return {"outside": share, "gap": gap.ms, **places}
 
 
-def _verdict(found: Captured) -> Verdict:
-    """The first of these that holds."""
-    diagnosed = found.diagnosed
+def _unknown(found: Captured) -> Verdict | None:
+    """The first of these that holds: why nothing is known of its steps."""
     # Operators stand also where a GPU's calls were recorded without its kernels.
-    on_cpu = not diagnosed.steps and NO_KERNELS not in found.noted
+    on_cpu = not found.diagnosed.known and NO_KERNELS not in found.noted
     outside = found.work.outside if on_cpu else None
     verdicts = {
         Verdict.UNREADABLE: found.problem is not None,
@@ -214,35 +201,43 @@ def _verdict(found: Captured) -> Verdict:
         Verdict.NO_STEPS: not found.steps_found,
         Verdict.BETWEEN_OPERATORS: outside is not None and outside.gap is not None,
         Verdict.ON_A_CPU: outside is not None,
-        Verdict.CANT_TELL: not diagnosed.steps,
-        Verdict.TOO_FEW_STEPS: diagnosed.misunderstood is not None
-        and diagnosed.needs.few is not None,
-        Verdict.NOT_UNDERSTOOD: diagnosed.misunderstood is not None,
-        Verdict.FINDING: diagnosed.headline is not None,
+        Verdict.CANT_TELL: not found.diagnosed.known,
     }
-    holding = (verdict for verdict, holds in verdicts.items() if holds)
-    return next(holding, Verdict.NOTHING_STANDS_OUT)
+    return next((verdict for verdict, holds in verdicts.items() if holds), None)
 
 
-def _more(found: Captured) -> list[More]:
-    waiting, diagnosed, needs = found.waiting, found.diagnosed, found.diagnosed.needs
-    saves = _verdict(found) is Verdict.FINDING
+def _saved(found: Captured) -> Verdict | None:
+    """What is said of savings; nothing of none beside a side that idles."""
+    of = found.diagnosed
+    verdicts = {
+        Verdict.NOT_UNDERSTOOD: of.misunderstood is not None,
+        Verdict.FINDING: of.finding is not None,
+        Verdict.NOTHING_STANDS_OUT: of.pace is None,
+    }
+    return next((verdict for verdict, holds in verdicts.items() if holds), None)
+
+
+def _more(found: Captured, known: bool) -> list[More]:
+    waiting, behind = found.waiting, found.diagnosed.behind
     said = {
         More.NO_KERNELS: NO_KERNELS in found.noted,
         More.CUT: "cut off" in found.noted,
-        More.PLAIN: saves and diagnosed.plain,
-        More.PROFILED: saves and not diagnosed.plain and needs.host,
-        More.UNLIKE: diagnosed.unlike is not None,
-        More.SEVERAL: saves and len(diagnosed.tables["findings"]) > 1,
-        More.LAUNCHES: saves and needs.launches,
-        More.BEYOND: saves and needs.beyond,
-        More.LESS: saves and needs.less,
-        More.WAITING: needs.waiting,
-        More.HIDDEN: diagnosed.hidden is not None,
-        More.FEW: needs.few is not None,
-        More.WARM_UP: needs.warm_up,
-        More.UPDATES: needs.updates,
-        More.PROBLEM: diagnosed.steps and diagnosed.problem is not None,
+        More.BEHIND_HOST: known and behind is not None and behind.device,
+        More.BEHIND_DEVICE: known and behind is not None and not behind.device,
         More.WAITS: waiting is not None and waiting.share.number >= WAITS,
     }
     return [each for each, holds in said.items() if holds]
+
+
+def _doubts(found: Captured, known: bool) -> list[Doubt]:
+    of = found.diagnosed
+    of_host = of.pace is not None and of.pace.verdict is not Paced.DEVICE
+    doubts = {
+        Doubt.PROFILED: known and of_host and not of.plain,
+        Doubt.UNLIKE: of.unlike is not None,
+        Doubt.FEW: of.few is not None,
+        Doubt.WARM_UP: any(re.search(WARM_UP, each) for each in of.paths),
+        Doubt.UPDATES: any(BETWEEN_UPDATES in each for each in of.paths),
+        Doubt.PROBLEM: of.known and of.problem is not None,
+    }
+    return [each for each, holds in doubts.items() if holds]

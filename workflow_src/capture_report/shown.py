@@ -11,6 +11,9 @@ from workflow_src.paper.value import Cell, Rows, value
 FIRST, SHOWN, PAGE = 10, 30, 1000
 """Rows of a table in Markdown, fewer of the diagnosis', and on the page; the CSVs have all."""
 
+MS = "two digits"
+"""The unit of milliseconds in a sentence: whole ones from 10 on."""
+
 FIRST_SCREEN = 6
 """At most so many rows has the table of what saves little."""
 

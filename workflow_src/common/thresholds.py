@@ -81,6 +81,12 @@ FINDING_OF_ITS_OWN = 0.25
 """A finding that saves less than this share of its own saving, beside those above it, is part of
 them."""
 
+IDLES = 0.15
+"""The share of a step from which on it is said first that a side is idle."""
+
+UNNAMED = 0.1
+"""Likewise of the host's time that is neither the usual launches nor a finding."""
+
 SETS_THE_PACE = 0.9
 """The host, or a device, sets the pace if alone it takes at least this share of a step."""
 

@@ -11,10 +11,13 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.recording import Recording
+from workflow_src.placing.kernel_names import short_names
 
 DECISIVE = 0.5
 """What took at least this share of an idle time is named for it."""
@@ -27,6 +30,7 @@ class Before(StrEnum):
 
     WAIT = "the host waited in this call"
     GAP = "the host launched nothing after this call"
+    NEXT_STEP = "the host launched nothing after this call until the next step"
     LAUNCHES = "the host launched one call after another"
     DEVICE = "nothing: the launch had been made"
 
@@ -34,13 +38,15 @@ class Before(StrEnum):
 def idle_causes(subject: Subject) -> pd.DataFrame:
     """A row per Before, its call and path, and the path of the work that came next; most first.
 
-    times and idle_ms are per step, of the time from the start of the first step to the end of the
-    last; "" stands where no range was open, or no call is named.
+    times and idle_ms are per step, from the end of the first step's work to that of the last one's,
+    or of a single one from its start: together what the device idles. call: what waited, or before
+    a gap what was launched, if anything was; "" stands where no range was open, or no call is
+    named.
     """
     groups = _idle(subject).groupby(COLUMNS[:4], sort=False)["idle_ns"]
     table = groups.agg(times="size", idle_ms="sum").reset_index()
     table[["times", "idle_ms"]] /= [1, NS_PER_MS]
-    table[["times", "idle_ms"]] /= subject.step_count
+    table[["times", "idle_ms"]] /= counted_steps(subject.recording)
     return table.sort_values("idle_ms", ascending=False, ignore_index=True)
 
 
@@ -49,7 +55,10 @@ def _idle(subject: Subject) -> pd.DataFrame:
     recording = subject.recording
     work, calls = recording.work, recording.calls
     busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
-    first, last = recording.steps["start_ns"].iloc[0], recording.steps["end_ns"].iloc[-1]
+    done = np.maximum.accumulate(work["end_ns"].to_numpy())
+    within = np.searchsorted(work["call"], recording.steps["last_call"], side="right")
+    ends = np.append(recording.steps["start_ns"].iloc[0], done)[within]
+    first, last = ends[0] if len(ends) > 1 else recording.steps["start_ns"].iloc[0], ends[-1]
     begins = np.maximum(np.append(first, busy.ends[:-1])[: len(busy.ends)], first)
     idle_ns = np.minimum(busy.starts, last) - begins
     ending = busy.first[idle_ns > 0]
@@ -61,13 +70,22 @@ def _idle(subject: Subject) -> pd.DataFrame:
     gap = (table["gap_ns"] >= np.maximum(enough, large)) & ~waited
     launched = table["launched"].to_numpy(dtype=bool)
     # A name is given only to what is decisive.
-    at = np.select([waited, gap], [table["wait_call"], table["gap_call"] - 1], -1).astype(np.int64)
+    at = np.select([waited, gap], [table["wait_call"], table["gap_call"] - 1], NOWHERE).astype(
+        np.int64
+    )
+    step = np.append(calls["step"], NOWHERE)
+    later = gap & (step[at] != NOWHERE) & (step[at] < step[table["gap_call"]])
+    names = np.where(
+        waited, np.append(calls["name"], "")[at], subject.launched.reindex(at, fill_value="")
+    )
     return pd.DataFrame(
         {
             "before": np.select(
-                [waited, gap, launched], [Before.WAIT, Before.GAP, Before.LAUNCHES], Before.DEVICE
+                [waited, later, gap, launched],
+                [Before.WAIT, Before.NEXT_STEP, Before.GAP, Before.LAUNCHES],
+                Before.DEVICE,
             ),
-            "call": np.append(calls["name"].to_numpy(dtype=object), "")[at],
+            "call": short_names(pd.Series(names, table.index)).where(at != NOWHERE, ""),
             "path": np.append(subject.texts(calls["path"]), "")[at],
             "next_path": subject.texts(work["path"])[ending].to_numpy(),
             "idle_ns": table["idle_ns"],

@@ -6,32 +6,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.thresholds import FINDING_AT_LEAST, in_percent
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import DropGap
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern
 
 LINES = Path(__file__).with_name("mechanisms.csv")
 
-WITHOUT = "; without it a step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
+WITHOUT = "; without it a step takes {without_ms} instead of {step_ms} ms"
 """What follows a fact, where the model understands the step."""
 
-PLAIN_WITHOUT = (
-    " (as recorded); without it a plain step takes {without_ms:.2f} ms instead of {step_ms:.2f} ms"
-)
+PLAIN_WITHOUT = " (as recorded); without it a plain step takes {without_ms} instead of {step_ms} ms"
 """The same where the time of a step without a profiler is known, in which the fact takes less."""
 
-LIMIT = "; launched all at once, a limit, a step takes {without_ms:.2f} instead of {step_ms:.2f} ms"
+LIMIT = "; launched all at once, a limit, a step takes {without_ms} instead of {step_ms} ms"
 PLAIN_LIMIT = f" (as recorded){LIMIT}"
 """The same of what holds of a whole program, and can only be made less."""
-
-NO_FAULT = "Nothing [looked for](docs/findings.md) stands out. "
-"""Stands before that where nothing else was found."""
-
-NOTHING = (
-    "Nothing stands out: nothing that was [looked for](docs/findings.md) costs "
-    f"{in_percent(FINDING_AT_LEAST)} of a step or more"
-)
 
 
 @dataclass(frozen=True)
@@ -53,15 +42,16 @@ class Words:
 def words() -> dict[str, Words]:
     """The words of every mechanism by its key."""
     table = pd.read_csv(LINES, dtype=str, keep_default_na=False)
+    # Milliseconds are printed by _ms, whatever digits a format asks for.
+    table = table.replace({r"_ms:\.\df\}": "_ms}"}, regex=True)
     lines = table[["key", *Words.__annotations__]].itertuples(index=False)
     return {str(key): Words(*texts) for key, *texts in lines}
 
 
-def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool = True) -> str:
+def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     """One sentence: what is wrong, where, and the time of a step with and without it.
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
-    others: whether something was found that doesn't hold of a whole program.
     """
     place, said = finding.place, words()[finding.key].fact
     named = [f"`{path}`" for path in (place.where, place.also) if path]
@@ -70,8 +60,8 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
     steps = in_steps(place.pattern)
     fact = said.format(
         where=where, between=_between(finding, where), times=often, steps=steps,
-        calls=f"{place.calls:.0f}", kept_ms=_kept_ms(place),
-        host_ms=place.host_ms, device_ms=place.device_ms,
+        calls=f"{place.calls:.0f}", kept_ms=_ms(_kept_ms(place)),
+        host_ms=_ms(place.host_ms), device_ms=_ms(place.device_ms),
     )  # fmt: skip
     if not place.pattern.always and "{steps}" not in said:
         fact += f", in {steps}"
@@ -79,9 +69,13 @@ def headline(finding: Finding, step_ms: float, plain: bool = False, others: bool
         return f"{fact}."
     general = MECHANISMS[finding.key].general
     ending = ((LIMIT, PLAIN_LIMIT) if general else (WITHOUT, PLAIN_WITHOUT))[plain]
-    start = NO_FAULT if general and not others else ""
-    told = ending.format(without_ms=step_ms - finding.saves_ms, step_ms=step_ms)
-    return f"{start}{fact}{told}."
+    told = ending.format(without_ms=_ms(step_ms - finding.saves_ms), step_ms=_ms(step_ms))
+    return f"{fact}{told}."
+
+
+def _ms(milliseconds: float) -> str:
+    """Whole milliseconds from 10 on, else two digits."""
+    return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"
 
 
 def _between(finding: Finding, where: str) -> str:
@@ -98,7 +92,7 @@ def _between(finding: Finding, where: str) -> str:
 
 def assumed(finding: Finding) -> str:
     """What a step without a finding is replayed with."""
-    return words()[finding.key].assumes.format(kept_ms=_kept_ms(finding.place))
+    return words()[finding.key].assumes.format(kept_ms=_ms(_kept_ms(finding.place)))
 
 
 def _kept_ms(place: Found) -> float:

@@ -17,7 +17,7 @@ from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.cpu_steps import cpu_steps
-from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, specific
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
@@ -32,8 +32,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "diagnoses": (
         "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
         "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
-        "device_alone_ms", "pace", "named_ms", "device_left_ms", "launching_ms", "unnamed_ms",
-        "launches",
+        "device_alone_ms", "pace", "device_idle_ms", "host_idle_ms", "named_ms", "device_left_ms",
+        "launching_ms", "unnamed_ms", "launches", "micro_batches",
     ),
     "findings": (
         "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
@@ -66,9 +66,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
 whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
-step would take if the other one took no time; pace: which of them sets it; named_ms: what all
-findings but general ones save together; device_left_ms: what is left if then the host took no time;
-launching_ms: of the rest what launches take, were all like the median one; unnamed_ms: all other.
+step would take if the other one took no time; pace: which of them sets it; device_idle_ms,
+host_idle_ms: how long each does nothing; named_ms: what all findings but general ones save
+together; device_left_ms: what is left if then the host took no time; launching_ms: of the rest what
+launches take, were all like the median one; unnamed_ms: all other.
 findings: as in diagnosis.finding, those that save most first; smaller: as Diagnosis.smaller.
 step_work, step_calls: as in diagnosis.step_contents. step_times: from the end of the step before to
 that of this one, host and device; of the first, from its start. buckets: as in
@@ -152,19 +153,17 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
-    others = bool(specific(diagnosis.findings))
-    step_ms = diagnosis.step_ms
-    return pd.DataFrame([_finding(each, step_ms, plain, others) for each in diagnosis.findings])
+    return pd.DataFrame([_finding(each, diagnosis.step_ms, plain) for each in diagnosis.findings])
 
 
-def _finding(finding: Finding, step_ms: float, plain: bool, others: bool) -> dict[str, object]:
+def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
     place = finding.place
     where, also = _quotable(place.where), _quotable(place.also)
     quoted = replace(finding, place=replace(place, where=where, also=also))
     return _found(finding) | {
         "step_ms": step_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
-        "headline": headline(quoted, step_ms, plain, others),
+        "headline": headline(quoted, step_ms, plain),
         "evidence": words()[finding.key].evidence + place.evidence,
     }
 

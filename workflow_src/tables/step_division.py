@@ -7,6 +7,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, launches, pace, specific
 from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.micro_batches import micro_batches
 
 NS_DIGITS = 6
 """Decimals of a millisecond that are whole nanoseconds: what is less is rounding."""
@@ -41,7 +42,8 @@ def division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
 
     Times are means of the recorded steps that recorded_ms is the mean of: the host's own and what
     held it up, at most a step together, and the device's; and those of the step if the device, or
-    the host, took no time.
+    the host, took no time. Both idle in what is left of the step that savings are of, or where
+    that isn't understood, of the recorded one.
     """
     checked, steps = subject.check, subject.recording.steps
     # From one step to the next: the first step only says where the second one begins.
@@ -56,6 +58,9 @@ def division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
     # have: it may wait for what the device had left to do of the first one.
     own_ns = min(host_ns.sum() / count, checked.recorded_ns)
     blocked_ns = min(calls["blocked_ns"].sum() / count, checked.recorded_ns - own_ns)
+    busy_ns = busy.total() / count
+    alone = (diagnosis.step_ms * NS_PER_MS, diagnosis.bounds.host_ns)
+    step_ns, host_alone_ns = alone if diagnosis.understood else (checked.recorded_ns, own_ns)
     return {
         "steps": subject.step_count,
         "understood": diagnosis.understood,
@@ -64,10 +69,13 @@ def division(subject: Subject, diagnosis: Diagnosis) -> dict[str, object]:
         "step_ms": diagnosis.step_ms,
         "host_ms": own_ns / NS_PER_MS,
         "blocked_ms": blocked_ns / NS_PER_MS,
-        "device_ms": busy.total() / NS_PER_MS / count,
+        "device_ms": busy_ns / NS_PER_MS,
+        "device_idle_ms": max(step_ns - busy_ns, 0) / NS_PER_MS,
+        "host_idle_ms": max(step_ns - host_alone_ns, 0) / NS_PER_MS,
         "collective_wait_ms": np.nansum(waiting) / NS_PER_MS / count
         if subject.attributed.waits_known
         else np.nan,
+        "micro_batches": micro_batches(subject),
         "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
         "device_alone_ms": diagnosis.bounds.device_ns / NS_PER_MS,
     }
