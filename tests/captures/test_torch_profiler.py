@@ -85,7 +85,7 @@ def test_a_missing_length_is_counted_also_of_ranges_and_calls(tmp_path: Path) ->
     bad_call = event("cuda_runtime", "cudaLaunchKernel", 3, -2, args={"correlation": 8})
     found = tables(tmp_path, STEP, bad_range, bad_call, *launched(1, 5))
     assert busy(found) == {"step": 1_000}
-    assert notes(found) == {"bad ranges": 1, "endless calls": 1}
+    assert notes(found) == {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}
 
 
 def whole_text(count: int = 6) -> str:

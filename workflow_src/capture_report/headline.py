@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from workflow_src.capture_report.diagnosis_result import FEW_STEPS
 from workflow_src.capture_report.result import Captured
-from workflow_src.captures.capture import NO_KERNELS
+from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS
 from workflow_src.common.thresholds import REPLAYED_WITHIN, in_percent
 from workflow_src.diagnosis.words import NOTHING
 from workflow_src.paper.show import Headline
@@ -61,6 +61,11 @@ class Verdict(StrEnum):
         "{total} ms of {takes} are one row, and no steps are told apart. docs/captures.md says how "
         "to capture with ranges."
     )
+    LOST = (
+        "Launches without kernels: kernels were lost, {lost} have none, so nothing is known of "
+        "device time and savings. Capture again, with nsys by `--trace=cuda-sw,nvtx`, with "
+        "torch.profiler in a new process."
+    )
     NO_WORK = "The capture holds no device work that could be read."
     UNREADABLE = "This capture could not be read: {problem}."
 
@@ -68,11 +73,14 @@ class Verdict(StrEnum):
 class More(StrEnum):
     """What else stands at the top, where it is so."""
 
-    NO_KERNELS = (
-        "Calls launched work, but the file has no kernels: capture again with "
-        "`--trace=cuda-sw,nvtx`."
+    LOST = (
+        "Launches without kernels: {lost} have none in the file, as they were lost or ran after "
+        "the capture ended, so device times are too short."
     )
-    CUT = "The file ends in the middle, so what came later is missing here."
+    CUT = (
+        "The file ends in the middle, so what came later is missing here, as kernels are, which "
+        "torch.profiler writes last: copy it again."
+    )
     PLAIN = (
         "Savings are of the plain step, whose time the setting `capture_step_ms` gives; all other "
         "times are as recorded under the profiler."
@@ -148,7 +156,8 @@ def headlines(found: Captured) -> tuple[Headline, ...]:
 
 def where(found: Captured) -> Headline:
     """Where the device time of a capture lies."""
-    if found.problem or found.work.whole or not found.work.total.number:
+    known = not found.problem and NO_KERNELS not in found.noted
+    if not known or found.work.whole or not found.work.total.number:
         verdict = Where.NOWHERE
     elif not found.work.placed.number or found.work.leader is None:
         verdict = Where.UNPLACED
@@ -181,6 +190,7 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
         "share": ratio(work.placed, work.total, "share", "placed / total"),
         "path": leader.path if leader else None,
         "most": leader.share if leader else None,
+        "lost": found.noted.get(NO_KERNELS) or found.noted.get(LOST_KERNELS),
         "named": found.noted.get("no step"),
         "repeats": str(REPEATED),
         "process": waiting.process if waiting else None,
@@ -203,11 +213,10 @@ def _outside(found: Captured) -> Mapping[str, Cell]:
 def _verdict(found: Captured) -> Verdict:
     """The first of these that holds."""
     diagnosed = found.diagnosed
-    # Operators stand also where a GPU's calls were recorded without its kernels.
-    on_cpu = not diagnosed.steps and NO_KERNELS not in found.noted
-    outside = found.work.outside if on_cpu else None
+    outside = None if diagnosed.steps else found.work.outside
     verdicts = {
         Verdict.UNREADABLE: found.problem is not None,
+        Verdict.LOST: NO_KERNELS in found.noted,
         Verdict.NO_WORK: not found.work.total.number,
         Verdict.NO_RANGES: found.work.whole,
         Verdict.NOT_NAMED: "no step" in found.noted,
@@ -228,7 +237,7 @@ def _more(found: Captured) -> list[More]:
     waiting, diagnosed, needs = found.waiting, found.diagnosed, found.diagnosed.needs
     saves = _verdict(found) is Verdict.FINDING
     said = {
-        More.NO_KERNELS: NO_KERNELS in found.noted,
+        More.LOST: LOST_KERNELS in found.noted,
         More.CUT: "cut off" in found.noted,
         More.PLAIN: saves and diagnosed.plain,
         More.PROFILED: saves and not diagnosed.plain and needs.host,

@@ -17,7 +17,7 @@ from workflow_src.placing.kernel_names import distinct_names, short_names
 
 READ = (
     "paths", "kernels", "steps", "summary", "notes",
-    "diagnoses", "findings", "gaps", "waits", "step_times",
+    "diagnoses", "findings", "smaller", "gaps", "waits", "step_times",
 )  # fmt: skip
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
 

@@ -79,7 +79,7 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
 
 def _stepwise(found: Attributed) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Where devices were idle in steps, and the ledger of each step."""
-    threads = thread_steps(source_of(found))
+    threads = [] if found.kernels_lost else thread_steps(source_of(found))
     return idle_by_path(threads, found.work, found.paths), steps(threads)
 
 
@@ -109,13 +109,13 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
         ranges = found.placed.ranges[in_steps.ranges]
         work = found.work.loc[in_steps.work, [*OF_WORK]]
         inside = path_totals(ranges, work, counted)
-    table, per_step = (_in_ms(each, found.waits_known) for each in (totals, inside))
+    table, per_step = (_in_ms(each, found) for each in (totals, inside))
     table = pd.concat([totals[["process", "path"]], table], axis=1)
     table = in_steps.added(table, per_step)
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
-def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
+def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
     times = {
         "host_ms": "host_ns",
         "busy_ms": "busy_ns",
@@ -126,7 +126,8 @@ def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     }
     in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
     table = totals[["instances"]].assign(**in_ms, activities=totals["activities"])
-    return table if waits_known else table.assign(wait_ms=np.nan)
+    unknown = list(times)[1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
+    return table.assign(**dict.fromkeys(unknown, np.nan))
 
 
 def _launched(found: Attributed, in_steps: InSteps) -> pd.DataFrame:

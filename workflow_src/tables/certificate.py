@@ -16,12 +16,9 @@ from workflow_src.captures.recording import Recording
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.common.thresholds import OUTSIDE_LIMIT
+from workflow_src.common.thresholds import LOST_AT_MOST, OUTSIDE_LIMIT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.per_step import InSteps
-
-FEW = 0.01
-"""The share up to which what is lost, or doesn't come out whole, changes no answer."""
 
 TRIED = ("3",)
 """Major versions of nsys's tables that this reader was tried with, up to 3.27."""
@@ -160,8 +157,8 @@ def _count(check: Check, number: int | None) -> Line:
 
 
 def _share(check: Check, count: _Count) -> Line:
-    """A share that should be at most FEW."""
-    return _told(check, count, doubted=count.share is not None and count.share > FEW)
+    """A share that should be at most LOST_AT_MOST."""
+    return _told(check, count, doubted=count.share is not None and count.share > LOST_AT_MOST)
 
 
 def _told(check: Check, count: _Count, doubted: bool = False) -> Line:
