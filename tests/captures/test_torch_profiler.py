@@ -162,7 +162,7 @@ def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
     )
     assert busy(found) == {"step": 5_000}
     own = found["kernels"][["name", "activities", "busy_ns"]].to_numpy().tolist()
-    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000]]
+    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000], ["aten::add", 1, 2_000]]
     assert found["summary"]["unplaced_ns"].iloc[-1] == 2_000
 
 

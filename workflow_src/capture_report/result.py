@@ -34,7 +34,7 @@ OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
 READ = (
-    "paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate",
+    "paths", "kernels", "steps", "idle", "summary", "notes", "certificate",
     "diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps",
     "step_differences", "idle_causes",
 )  # fmt: skip
@@ -121,7 +121,7 @@ def captured(name: str, tables: Tables) -> Captured:
         "idle": idle_times(tables["idle"], several),
         "kernels": kernel_times(tables["kernels"], work.total, several, steps > 0),
         "families": family_times(tables["kernels"], work.total, steps),
-        "lost": unplaced_times(tables["unplaced"], work.total, steps),
+        "lost": unplaced_times(tables["kernels"], work.total, steps),
         "processes": _processes(summary, every) if several else pd.DataFrame(),
     }
     read = {
@@ -148,8 +148,7 @@ def _work(tables: Tables, every: pd.DataFrame) -> Work:
 
 
 def _takes(tables: Tables) -> str:
-    kinds = {*tables["kernels"]["kind"], *tables["unplaced"]["kind"]}
-    return OPERATORS if kinds == {OPERATOR} else DEVICE
+    return OPERATORS if {*tables["kernels"]["kind"]} == {OPERATOR} else DEVICE
 
 
 def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:

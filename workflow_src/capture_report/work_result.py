@@ -8,6 +8,7 @@ from workflow_src.capture_report.shown import PAGE, by_process
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of
 from workflow_src.placing.per_step import PER_STEP
+from workflow_src.placing.placing import is_unplaced
 
 
 def ms_of(ns: "pd.Series[int]", source: Rows) -> Value:
@@ -73,15 +74,16 @@ def family_times(kernels: pd.DataFrame, total: Value, steps: int) -> pd.DataFram
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
-def unplaced_times(unplaced: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
+def unplaced_times(kernels: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
     """A row per reason for which work has no path, likewise."""
+    unplaced = kernels[is_unplaced(kernels["path"])]
     lines = [
         [
-            str(reason),
-            *_sums(rows, "unplaced", total)[:2],
-            *_per_step(rows, "unplaced", steps, steps > 0),
+            str(path).strip("()"),
+            *_sums(rows, "kernels", total)[:2],
+            *_per_step(rows, "kernels", steps, steps > 0),
         ]
-        for reason, rows in unplaced.groupby("reason")
+        for path, rows in unplaced.groupby("path")
     ]
     heads = ["why", "activities", "device, ms", *_heads(steps > 0)]
     return pd.DataFrame(lines, columns=heads, dtype="object")
