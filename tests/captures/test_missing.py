@@ -1,5 +1,6 @@
 """What is missing is missing: no number, no saving and no absence is made of it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,12 +29,26 @@ def copies_alone(folder: Path) -> Path:
     return export.write()
 
 
+def of_intel(folder: Path) -> Path:
+    events = json.loads((STRANGERS / "q_xpu.json").read_text())["traceEvents"]
+    return trace_file(folder, [each for each in events if each.get("cat") != "kernel"])
+
+
+def cut_before_ranges(folder: Path) -> Path:
+    text = json.dumps(
+        [*launched(1, 5)[:1], *launched(2, 7)[:1], event("user_annotation", "s", 0, 9)]
+    )
+    return trace_file(folder, text[:-40])
+
+
 @pytest.mark.parametrize(
     ("capture", "lost"),
     [
         (traced("gpu_trace_without_kernels"), "36 of 36"),
         (traced("gpu_trace_cut"), "35 of 35"),
         (copies_alone, "3 of 3"),
+        (of_intel, "12 of 12"),
+        (cut_before_ranges, "2 of 2"),
     ],
 )
 def test_launches_without_kernels_are_lost_kernels_and_no_time_of_a_device(
@@ -49,6 +64,7 @@ def test_launches_without_kernels_are_lost_kernels_and_no_time_of_a_device(
     assert tables["paths"][["busy_ms", "own_ms", "span_ms"]].isna().all(axis=None)
     certificate = tables["certificate"].set_index("check")
     assert certificate.loc["launches without an activity", "verdict"] == "doubt"
+    assert certificate.loc["device time in ranges", "verdict"] == "unknown"
 
 
 @pytest.mark.parametrize(

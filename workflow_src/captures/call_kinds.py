@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 KINDS = {
-    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
+    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|(?:Graph|Kernel)Launch|^cuLaunch",
     "synchronize": r"Synchronize",
     "memcpy": r"Memcpy",
     "memset": r"Memset",

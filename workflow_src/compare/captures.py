@@ -198,7 +198,8 @@ def _device(a: pd.DataFrame, b: pd.DataFrame) -> Change:
 
 def _paths(of: Captured, steps: int) -> pd.DataFrame:
     """Times and ms a step of each path, over all processes."""
-    sums = of.tables["paths"].groupby("path")[["instances", "busy_ms", "own_ms"]].sum() / steps
+    by_path = of.tables["paths"].groupby("path")[["instances", "busy_ms", "own_ms"]]
+    sums = by_path.sum(min_count=1) / steps
     return sums.rename(columns={"instances": "times", "busy_ms": "ms"})
 
 

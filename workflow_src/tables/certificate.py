@@ -189,7 +189,7 @@ def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[Line]:
     """How much of the file, of its ranges, steps and processes has device work."""
-    work, total = found.work, found.capture.total_ns
+    work, total = found.work, 0 if found.kernels_lost else found.capture.total_ns
     placed = int(work.loc[work["path"] != NOWHERE, "duration_ns"].sum())
     in_them = int(work.loc[in_steps.work, "duration_ns"].sum()) if len(steps) else None
     empty = int((steps["busy_ns"] == 0).sum()) if len(steps) else None
@@ -210,7 +210,7 @@ def _span(found: Attributed) -> _Count:
     ends = [
         (int(table["start_ns"].min()), int(table["end_ns"].max())) for table in tables if len(table)
     ]
-    if not len(found.work):
+    if not len(found.work) or found.kernels_lost:
         return _Count(None)
     first, last = np.array(ends).T
     return _Count(ends[0][1] - ends[0][0], int(last.max() - first.min()))
