@@ -35,7 +35,6 @@ rule capture_tables:
             "paths.csv",
             "kernels.csv",
             "families.csv",
-            "unplaced.csv",
             "steps.csv",
             "idle.csv",
             "domains.csv",

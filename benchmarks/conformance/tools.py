@@ -66,7 +66,7 @@ def refused(ended: Ended, trace: Path) -> Answer:
 
 
 def ask_ours(trace: Path, truth: Truth, _: Path | None) -> tuple[Answer, Ended]:
-    """Of paths.csv, own_ms by path and busy_ms by last name; of unplaced.csv and (whole), none."""
+    """Of paths.csv, own_ms by path and busy_ms by last name; of the rest and (whole), none."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -78,8 +78,8 @@ def ask_ours(trace: Path, truth: Truth, _: Path | None) -> tuple[Answer, Ended]:
         ended = measured([*command, "--output", folder])
         if ended.status:
             return refused(ended, trace), ended
-        paths, unplaced = (_csv((Path(folder) / f"{name}.csv").read_text()) for name in
-                           ("paths", "unplaced"))  # fmt: skip
+        paths, summary = (_csv((Path(folder) / f"{name}.csv").read_text()) for name in
+                          ("paths", "summary"))  # fmt: skip
     whole = [row for row in paths if row["path"] == "(whole)"]
     own: Counter[str] = Counter()
     inclusive: Counter[str] = Counter()
@@ -89,7 +89,7 @@ def ask_ours(trace: Path, truth: Truth, _: Path | None) -> tuple[Answer, Ended]:
             own["/".join(names)] += round(float(row["own_ms"]) * 1e6)
             if names[-1] not in names[:-1]:
                 inclusive[names[-1]] += round(float(row["busy_ms"]) * 1e6)
-    nowhere = sum(int(row["busy_ns"]) for row in unplaced)
+    nowhere = int(summary[-1]["unplaced_ns"])
     nowhere += sum(round(float(row["own_ms"]) * 1e6) for row in whole)
     return Answer({PATH: own, INCLUSIVE: inclusive}, nowhere), ended
 

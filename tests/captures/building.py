@@ -25,6 +25,7 @@ from workflow_src.captures.launches import NO_CALL
 from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
+from workflow_src.placing.placing import is_unplaced
 from workflow_src.tables.capture_tables import placed_tables, tables_of
 
 HOST = 1 << 48
@@ -238,8 +239,9 @@ def busy(tables: dict[str, pd.DataFrame], column: str = "own_ms") -> dict[str, i
 
 def unplaced(tables: dict[str, pd.DataFrame]) -> dict[str, int]:
     """Device time (ns) that has no path, by reason."""
-    sums = tables["unplaced"].groupby("reason")["busy_ns"].sum()
-    return {str(reason): int(ns) for reason, ns in sums.items()}
+    kernels = tables["kernels"]
+    sums = kernels[is_unplaced(kernels["path"])].groupby("path")["busy_ns"].sum()
+    return {str(path)[1:-1]: int(ns) for path, ns in sums.items()}
 
 
 def notes(found: Capture | dict[str, pd.DataFrame]) -> dict[str, int]:

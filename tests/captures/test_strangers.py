@@ -183,18 +183,6 @@ def test_work_that_runs_on_after_the_last_call_is_counted(tmp_path: Path) -> Non
     assert busy(found) == {"step": 30_000_000_000} and not notes(found)
 
 
-def test_calls_without_a_table_of_kernels_name_the_remedy(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.range("step", 0, 100)
-    for start in (10, 20):
-        export.wait(start, start + 1, name="cudaLaunchKernel_v7000")
-        export.sql("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = start")
-    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")
-    found = export.tables()
-    assert notes(found) == {"no kernels": 2}
-    assert "--trace=cuda-sw,nvtx" in found["notes"]["meaning"].iloc[0]
-
-
 def test_a_graph_without_a_number_has_a_name(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.work(5, kind="GRAPH_TRACE", graphId=None)

@@ -85,7 +85,7 @@ def test_a_missing_length_is_counted_also_of_ranges_and_calls(tmp_path: Path) ->
     bad_call = event("cuda_runtime", "cudaLaunchKernel", 3, -2, args={"correlation": 8})
     found = tables(tmp_path, STEP, bad_range, bad_call, *launched(1, 5))
     assert busy(found) == {"step": 1_000}
-    assert notes(found) == {"bad ranges": 1, "endless calls": 1}
+    assert notes(found) == {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}
 
 
 def whole_text(count: int = 6) -> str:
@@ -162,8 +162,9 @@ def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
     )
     assert busy(found) == {"step": 5_000}
     own = found["kernels"][["name", "activities", "busy_ns"]].to_numpy().tolist()
-    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000]]
-    assert found["summary"]["unplaced_ns"].iloc[-1] == 2_000
+    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000], ["aten::add", 1, 2_000]]
+    every = found["summary"].iloc[-1]
+    assert (every["unplaced_ns"], every["devices"], every["streams"]) == (2_000, 0, 0)
 
 
 def test_old_traces_have_other_categories(tmp_path: Path) -> None:

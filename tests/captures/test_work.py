@@ -226,13 +226,19 @@ def test_ranges_without_device_work_are_noted(export: Export) -> None:
     export.range("step", 0, 100)
     tables = export.tables()
     assert busy(tables) == {"step": 0} and notes(tables) == {"no work": 1}
-    assert all(len(tables[name]) == 0 for name in ("kernels", "families", "unplaced"))
+    assert all(len(tables[name]) == 0 for name in ("kernels", "families"))
 
 
 def test_work_outside_every_range_is_a_row(export: Export) -> None:
     export.range("step", 0, 100)
     export.work(200, 3)
-    (row,) = export.tables()["unplaced"].to_dict("records")
-    about = {"process": 1, "reason": NO_RANGE, "kind": "kernel", "family": "gemm", "name": "gemm"}
+    (row,) = export.tables()["kernels"].to_dict("records")
+    about = {
+        "process": 1,
+        "path": f"({NO_RANGE})",
+        "kind": "kernel",
+        "family": "gemm",
+        "name": "gemm",
+    }
     assert row | about | {"activities": 1, "busy_ns": 3, "steps": 0} == row
     assert unplaced(export.tables()) == {NO_RANGE: 3}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.captures.building import Export, cpu_trace
@@ -143,11 +144,37 @@ def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: P
     assert "1.50 ms instead of 0.920 ms" in said.text(Printer())
     gaps = found.steps.host[found.steps.host["what"] == "gap between calls"]
     assert gaps["change_ms"].sum() == pytest.approx(0.58, rel=0.05)
-    appeared = found.steps.findings.iloc[0]
-    assert (appeared["kind"], appeared["b_ms"]) == ("appeared", pytest.approx(0.6, rel=0.01))
+    longer = found.steps.findings.iloc[0]
+    assert (longer["a_ms"], longer["b_ms"]) == pytest.approx((0.02, 0.6), rel=0.01)
     back = compared(*reversed(folders))
     assert headline(back).verdict is Verdict.SHORTER
-    assert back.steps.findings["kind"].tolist() == ["vanished"]
+    assert back.steps.findings["change_ms"].iloc[0] == pytest.approx(-0.58, rel=0.01)
+
+
+def test_a_finding_whose_saving_is_unknown_did_not_vanish(tmp_path: Path) -> None:
+    """The same products, in a capture that the replay doesn't understand."""
+    strangers = ROOT / "tests" / "data" / "strangers"
+    a, b = (
+        tables_of(strangers / f"compare_{name}.json.gz", tmp_path / name)
+        for name in ("before", "after")
+    )
+    for first, second in ((a, b), (b, a)):
+        findings = compared(first, second).steps.findings.set_index("name")
+        products = findings.loc["Products in float32"]
+        assert products["kind"] == "saving unknown" and pd.isna(products["change_ms"])
+        assert not {"appeared", "vanished", "time changed"} & set(findings["kind"])
+
+
+def test_what_one_capture_does_not_tell_is_no_change(tmp_path: Path) -> None:
+    """The second one has no steps, so neither findings nor gaps of the host."""
+    a = tables_of(loop(tmp_path / "a", 580), tmp_path / "with")
+    single = Export(tmp_path)
+    single.range("step", 0, 100)
+    single.work(10)
+    b = tables_of(single.write(), tmp_path / "without")
+    for first, second in ((a, b), (b, a)):
+        steps = compared(first, second).steps
+        assert steps.findings.empty and steps.host.empty and steps.parts["change_ms"].isna().all()
 
 
 def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path: Path) -> None:

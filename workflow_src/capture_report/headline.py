@@ -9,7 +9,7 @@ from markupsafe import Markup
 from workflow_src.capture_report.diagnosis_result import WARM_UP
 from workflow_src.capture_report.pace import Paced
 from workflow_src.capture_report.result import Captured
-from workflow_src.captures.capture import NO_KERNELS
+from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS
 from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN, in_percent
 from workflow_src.paper.show import Headline
 from workflow_src.paper.value import Cell, ratio
@@ -62,6 +62,11 @@ class Verdict(StrEnum):
         "{total} ms of {takes} are one row, and no steps are told apart. docs/captures.md says how "
         "to capture with ranges."
     )
+    LOST = (
+        "Launches without kernels: kernels were lost, {lost} have none, so nothing is known of "
+        "device time and savings. Capture again, with nsys by `--trace=cuda-sw,nvtx`, with "
+        "torch.profiler in a new process."
+    )
     NO_WORK = "The capture holds no device work that could be read."
     UNREADABLE = "This capture could not be read: {problem}."
 
@@ -69,11 +74,14 @@ class Verdict(StrEnum):
 class More(StrEnum):
     """What else stands at the top, where it is so."""
 
-    NO_KERNELS = (
-        "Calls launched work, but the file has no kernels: capture again with "
-        "`--trace=cuda-sw,nvtx`."
+    LOST = (
+        "Launches without kernels: {lost} have none in the file, as they were lost or ran after "
+        "the capture ended, so device times are too short."
     )
-    CUT = "The file ends in the middle, so what came later is missing here."
+    CUT = (
+        "The file ends in the middle, so what came later is missing here, as kernels are, which "
+        "torch.profiler writes last: copy it again."
+    )
     BEHIND_HOST = (
         "Behind it: {behind} ({behind_path}), {hidden} of the device's {of} ms, which saves "
         "nothing until the host is faster. {behind_remedy}"
@@ -133,7 +141,8 @@ def headlines(found: Captured) -> tuple[Headline, ...]:
 
 def where(found: Captured) -> Headline:
     """Where the device time of a capture lies."""
-    if found.problem or found.work.whole or not found.work.total.number:
+    known = not found.problem and NO_KERNELS not in found.noted
+    if not known or found.work.whole or not found.work.total.number:
         verdict = Where.NOWHERE
     elif not found.work.placed.number or found.work.leader is None:
         verdict = Where.UNPLACED
@@ -169,6 +178,7 @@ def _slots(found: Captured) -> Mapping[str, Cell]:
         "share": ratio(work.placed, work.total, "share", "placed / total"),
         "path": leader.path if leader else None,
         "most": leader.share if leader else None,
+        "lost": found.noted.get(NO_KERNELS) or found.noted.get(LOST_KERNELS),
         "named": found.noted.get("no step"),
         "repeats": str(REPEATED),
         "process": waiting.process if waiting else None,
@@ -190,11 +200,10 @@ def _outside(found: Captured) -> Mapping[str, Cell]:
 
 def _unknown(found: Captured) -> Verdict | None:
     """The first of these that holds: why nothing is known of its steps."""
-    # Operators stand also where a GPU's calls were recorded without its kernels.
-    on_cpu = not found.diagnosed.known and NO_KERNELS not in found.noted
-    outside = found.work.outside if on_cpu else None
+    outside = None if found.diagnosed.known else found.work.outside
     verdicts = {
         Verdict.UNREADABLE: found.problem is not None,
+        Verdict.LOST: NO_KERNELS in found.noted,
         Verdict.NO_WORK: not found.work.total.number,
         Verdict.NO_RANGES: found.work.whole,
         Verdict.NOT_NAMED: "no step" in found.noted,
@@ -220,7 +229,7 @@ def _saved(found: Captured) -> Verdict | None:
 def _more(found: Captured, known: bool) -> list[More]:
     waiting, behind = found.waiting, found.diagnosed.behind
     said = {
-        More.NO_KERNELS: NO_KERNELS in found.noted,
+        More.LOST: LOST_KERNELS in found.noted,
         More.CUT: "cut off" in found.noted,
         More.BEHIND_HOST: known and behind is not None and behind.device,
         More.BEHIND_DEVICE: known and behind is not None and not behind.device,

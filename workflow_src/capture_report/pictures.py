@@ -30,7 +30,7 @@ def _chart(process: object, rows: pd.DataFrame) -> Chart:
     columns = sums["path"], sums["family"].astype(str), sums["busy_ns"].tolist()
     times: Times = {(path, family): ns for path, family, ns in zip(*columns, strict=True)}
     total = sum(times.values())
-    return Chart(f"process {process}: {milliseconds(total)} in ranges ({total:,} ns)", times)
+    return Chart(f"process {process}: {milliseconds(total)} ({total:,} ns)", times)
 
 
 def step_image(found: Captured, folder: Path, beside: Path) -> Markup:

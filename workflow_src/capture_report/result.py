@@ -18,7 +18,7 @@ from workflow_src.capture_report.work_result import (
     ms_of,
     unplaced_times,
 )
-from workflow_src.captures.capture import OPERATOR, UNREADABLE
+from workflow_src.captures.capture import NO_KERNELS, OPERATOR, UNREADABLE
 from workflow_src.common.errors import TraceError
 from workflow_src.common.read_table import read_table
 from workflow_src.common.table_schema import columns
@@ -34,7 +34,7 @@ OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
 READ = (
-    "paths", "kernels", "unplaced", "steps", "idle", "summary", "notes", "certificate",
+    "paths", "kernels", "steps", "idle", "summary", "notes", "certificate",
     "diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps",
     "step_differences", "idle_causes",
 )  # fmt: skip
@@ -113,15 +113,16 @@ def captured(name: str, tables: Tables) -> Captured:
     several = len(summary) > len(every) + 1
     steps, notes = int(every["steps"].iloc[0]), notes_of(tables)
     work = _work(tables, every)
+    total = None if NO_KERNELS in notes else work.total
     found = {
         "candidates": pd.DataFrame() if steps else _candidates(tables["paths"]),
-        "paths": _paths(most(tables["paths"], "busy_ms"), work.total, several, steps > 0),
+        "paths": _paths(most(tables["paths"], "busy_ms"), total, several, steps > 0),
         "ranks": rank_times(tables["paths"]),
         "steps": step_times(tables["steps"], several),
         "idle": idle_times(tables["idle"], several),
-        "kernels": kernel_times(tables["kernels"], work.total, several, steps > 0),
-        "families": family_times(tables["kernels"], work.total, steps),
-        "lost": unplaced_times(tables["unplaced"], work.total, steps),
+        "kernels": kernel_times(tables["kernels"], total, several, steps > 0),
+        "families": family_times(tables["kernels"], total, steps),
+        "lost": unplaced_times(tables["kernels"], total, steps),
         "processes": _processes(summary, every) if several else pd.DataFrame(),
     }
     read = {
@@ -148,8 +149,7 @@ def _work(tables: Tables, every: pd.DataFrame) -> Work:
 
 
 def _takes(tables: Tables) -> str:
-    kinds = {*tables["kernels"]["kind"], *tables["unplaced"]["kind"]}
-    return OPERATORS if kinds == {OPERATOR} else DEVICE
+    return OPERATORS if {*tables["kernels"]["kind"]} == {OPERATOR} else DEVICE
 
 
 def _leader(paths: pd.DataFrame, total: Value) -> Leader | None:
@@ -192,7 +192,7 @@ def _candidates(paths: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
-def _paths(paths: pd.DataFrame, total: Value, several: bool, stepped: bool) -> pd.DataFrame:
+def _paths(paths: pd.DataFrame, total: Value | None, several: bool, stepped: bool) -> pd.DataFrame:
     """A row per range path, in the order of the paths, the share of all device time with it."""
     times = ("host_ms", "busy_ms", "own_ms", "span_ms")
     of_a_step = {"instances": "", "busy_ms": "ms", "own_ms": "ms"} if stepped else {}

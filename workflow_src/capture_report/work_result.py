@@ -8,6 +8,7 @@ from workflow_src.capture_report.shown import PAGE, by_process
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.value import Cell, Rows, Value, ratio, rows_of
 from workflow_src.placing.per_step import PER_STEP
+from workflow_src.placing.placing import is_unplaced
 
 
 def ms_of(ns: "pd.Series[int]", source: Rows) -> Value:
@@ -20,7 +21,9 @@ def count_of(number: int, rows: pd.DataFrame, table: str = "summary") -> Value:
     return Value(number, "count", (rows_of(table, rows),), "count")
 
 
-def kernel_times(kernels: pd.DataFrame, total: Value, several: bool, stepped: bool) -> pd.DataFrame:
+def kernel_times(
+    kernels: pd.DataFrame, total: Value | None, several: bool, stepped: bool
+) -> pd.DataFrame:
     """What ran, by name over all paths (of a process, if there are several), most time first."""
     keys = ["process", "name"] if several else ["name"]
     sums = kernels.groupby(keys)["busy_ns"].transform("sum")
@@ -34,7 +37,7 @@ def kernel_times(kernels: pd.DataFrame, total: Value, several: bool, stepped: bo
     return by_process(lines, heads, several)
 
 
-def _sums(rows: pd.DataFrame, table: str, total: Value) -> list[Cell]:
+def _sums(rows: pd.DataFrame, table: str, total: Value | None) -> list[Cell]:
     """How many activities rows have, their time, and its share."""
     ms = ms_of(rows["busy_ns"], rows_of(table, rows))
     calls = count_of(int(rows["activities"].sum()), rows, table)
@@ -62,7 +65,7 @@ def _where(rows: pd.DataFrame) -> str:
     return str(rows["path"].iloc[int(rows["busy_ns"].argmax())])
 
 
-def family_times(kernels: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
+def family_times(kernels: pd.DataFrame, total: Value | None, steps: int) -> pd.DataFrame:
     """A row per family, over all processes, which have so many steps, most time first."""
     groups = sorted(kernels.groupby("family"), key=lambda each: -each[1]["busy_ns"].sum())
     lines = [
@@ -73,15 +76,16 @@ def family_times(kernels: pd.DataFrame, total: Value, steps: int) -> pd.DataFram
     return pd.DataFrame(lines, columns=heads, dtype="object")
 
 
-def unplaced_times(unplaced: pd.DataFrame, total: Value, steps: int) -> pd.DataFrame:
+def unplaced_times(kernels: pd.DataFrame, total: Value | None, steps: int) -> pd.DataFrame:
     """A row per reason for which work has no path, likewise."""
+    unplaced = kernels[is_unplaced(kernels["path"])]
     lines = [
         [
-            str(reason),
-            *_sums(rows, "unplaced", total)[:2],
-            *_per_step(rows, "unplaced", steps, steps > 0),
+            str(path).strip("()"),
+            *_sums(rows, "kernels", total)[:2],
+            *_per_step(rows, "kernels", steps, steps > 0),
         ]
-        for reason, rows in unplaced.groupby("reason")
+        for path, rows in unplaced.groupby("path")
     ]
     heads = ["why", "activities", "device, ms", *_heads(steps > 0)]
     return pd.DataFrame(lines, columns=heads, dtype="object")

@@ -1,6 +1,7 @@
 """What a call to the CUDA runtime or driver does, by its name."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 KINDS = {
-    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|GraphLaunch|^cuLaunch",
+    "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|(?:Graph|Kernel)Launch|^cuLaunch",
     "synchronize": r"Synchronize",
     "memcpy": r"Memcpy",
     "memset": r"Memset",
@@ -51,6 +52,11 @@ def matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
 
 def launches_work(names: "pd.Categorical[Any]") -> npt.NDArray[np.bool_]:
     """Which calls launch work of a device: kernels or graphs, not functions of the host."""
-    known = [kind_of(name) == "launch" and "HostFunc" not in name for name in names.categories]
+    return named(names, lambda name: kind_of(name) == "launch" and "HostFunc" not in name)
+
+
+def named(names: "pd.Categorical[Any]", is_one: Callable[[str], object]) -> npt.NDArray[np.bool_]:
+    """Which calls have a name that is one of some; each different name is looked at once."""
+    known = [bool(is_one(name)) for name in names.categories]
     # A name that isn't known has the last place.
     return np.asarray(np.append(np.array(known, dtype=bool), False)[names.codes])

@@ -66,8 +66,10 @@ UNREADABLE = "unreadable"
 """The note of a capture that can't be read, which is about why; nothing else is known of it."""
 
 IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
-NO_KERNELS = "no kernels"
-"""Notes of events that can't be so, and of a capture whose kernels the profiler didn't record."""
+"""Notes of events that can't be so."""
+
+NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
+"""Notes of launches without kernels: of a capture that has none, and of one that has others."""
 
 NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
@@ -123,7 +125,7 @@ class Capture:
     kind is one of CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
     copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
     PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
-    or UNKNOWN_TEXT; a set has no source); bytes, or UNKNOWN.
+    or UNKNOWN_TEXT; a set has no source); bytes, or NaN.
     """
 
     ranges: pd.DataFrame
@@ -191,10 +193,11 @@ def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.D
 
 
 def copies_frame(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    """A frame with COPIES, with categories for text."""
+    """A frame with COPIES, with categories for text; bytes that are UNKNOWN become NaN."""
     texts = {name: pd.Series(columns.get(name, []), dtype="category") for name in COPIES[1:4]}
-    numbers = {name: columns.get(name, []) for name in ("work", "bytes")}
-    return pd.DataFrame(texts | numbers).astype(dict.fromkeys(numbers, "int64"))[list(COPIES)]
+    work = pd.Series(columns.get("work", []), dtype="int64")
+    size = pd.Series(columns.get("bytes", []), dtype="float64")
+    return pd.DataFrame({"work": work, **texts, "bytes": size.mask(size == UNKNOWN)})
 
 
 def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:

@@ -1,11 +1,14 @@
 """Which call launched a device activity: by the number that the profiler gave to both."""
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import launches_work, named
 from workflow_src.captures.capture import UNKNOWN
 from workflow_src.common.intervals import Indices, Integers
 
@@ -69,11 +72,42 @@ def launches(
     thread = np.full(len(process), UNKNOWN, dtype=calls.thread.dtype)
     missing, unanswered = np.full(len(process), "", dtype=object), made.outermost.copy()
     missing[~found] = _why(known, process[~found], number[~found], calls, complete)
+    if len(unclaimed := number[~found & (number > 0)]):
+        unanswered &= ~np.isin(calls.number, unclaimed)
     missing[unclear] = REUSED
     call = call[found]
     start[found], end[found], thread[found] = calls.start[call], calls.end[call], calls.thread[call]
     unanswered[call] = False
     return Launches(start, end, thread, missing, int(again.sum()), made.outermost, unanswered)
+
+
+def counted(names: "pd.Categorical[Any]", calls: Calls, launched: Launches) -> tuple[int, int]:
+    """How many calls launch work of a device, and how many of these have no activity.
+
+    names: of `calls`. What a stream's capture records into a graph is launched with that.
+    """
+    launching = launches_work(names) & launched.outermost
+    lost = launching & launched.unanswered
+    if lost.any():
+        recorded = lost & _into_graphs(names, calls)
+        launching, lost = launching & ~recorded, lost & ~recorded
+    return int(launching.sum()), int(lost.sum())
+
+
+def _into_graphs(names: "pd.Categorical[Any]", calls: Calls) -> npt.NDArray[np.bool_]:
+    """Which calls begin while a stream of their process is captured, by whatever thread."""
+    begins, ends = (
+        named(names, re.compile(f"Stream{edge}Capture").search) for edge in ("Begin", "End")
+    )
+    inside = np.zeros(len(begins), dtype=bool)
+    for process in pd.unique(calls.process[begins]):
+        mine = calls.process == process
+        begun, ended = (
+            np.searchsorted(np.sort(calls.start[mine & edge]), calls.start, side="right")
+            for edge in (begins, ends)
+        )
+        inside |= mine & (begun > ended)
+    return inside
 
 
 def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:

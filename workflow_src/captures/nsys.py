@@ -11,7 +11,6 @@ import pandas as pd
 from workflow_src.captures.capture import (
     GRAPH,
     IMPOSSIBLE,
-    KERNEL,
     PAGEABLE,
     RANGES,
     THREADS,
@@ -37,9 +36,6 @@ from workflow_src.captures.plausible import Window, of_work, window
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.store import Store
 from workflow_src.common.intervals import Indices, Integers
-
-LAUNCHED = (KERNEL, GRAPH)
-"""Kinds of work that calls which launch work launch."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,7 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
 
 
 def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ...]:
-    parts, lost, made = launched.parts, launched.lost, launched.recording.launches
-    kernels = sum(len(part.names) + part.impossible for part in parts if part.kind in LAUNCHED)
+    parts, lost = launched.parts, launched.lost
     left_out = {
         "ranges": (ranges.twice, ranges.impossible),
         "API calls": (0, lost[IMPOSSIBLE]),
@@ -142,7 +137,6 @@ def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ..
         bad_work=sum(part.bad for part in parts),
         bad_calls=lost["bad"],
         endless_calls=lost["endless"],
-        no_kernels=0 if kernels else made,
         reused_numbers=launched.launches.reused,
         lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
     ) + left_out_notes(left_out)

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import printable
 from workflow_src.captures.exported import Exported
-from workflow_src.captures.launches import Launches
+from workflow_src.captures.launches import Launches, counted
 from workflow_src.captures.nsys_calls import NamedCalls
 from workflow_src.captures.recording import HARDWARE, SOFTWARE, Recording
 
@@ -31,15 +30,13 @@ HARDWARE_SINCE = (2025, 6)
 def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording:
     """How the export's capture was recorded, with its launches and those without an activity."""
     texts, about = messages(found), facts(found)
-    launching = launches_work(api.names)
     return Recording(
         "nsys",
         about.get(PRODUCT, "unknown"),
         about.get(SCHEMA, ""),
         tracing(texts, about.get(PRODUCT, "")),
         dropped(texts) if texts else None,
-        int((launching & launched.outermost).sum()),
-        int((launching & launched.unanswered).sum()),
+        *counted(api.names, api.calls, launched),
     )
 
 

@@ -43,7 +43,7 @@ def _read(path: Path) -> Capture:
         from workflow_src.captures import torch_profiler
 
         found = torch_profiler.read(path)
-    if not len(found.ranges) and not len(found.work):
+    if not len(found.ranges) and not len(found.work) and not found.recording.launches:
         raise TraceError(
             "it holds neither a range nor any work of a device; record some: "
             "nsys profile -t cuda,nvtx"

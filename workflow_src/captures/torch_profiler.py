@@ -1,7 +1,8 @@
 """Reads a trace of torch.profiler of any program.
 
-Where no device worked, operators take the place of its activities, each with the time that it
-didn't spend in operators that it called.
+Where nothing was launched, operators take the place of a device's activities, each with the time
+that it didn't spend in operators that it called. A trace with launches whose kernels were lost has
+no activities, nor has one that is cut off before any: kernels come last.
 """
 
 import re
@@ -39,7 +40,7 @@ from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_checks import checked
 from workflow_src.captures.event_columns import FIRST_TEXT, Columns
 from workflow_src.captures.event_parts import KINDS, read_parts
-from workflow_src.captures.launches import SHARED, Calls, launches
+from workflow_src.captures.launches import SHARED, Calls, counted, launches
 from workflow_src.captures.merged import told_apart
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
@@ -70,7 +71,8 @@ class _Done:
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
     found = read_parts(path, ("range", "call", "overhead", "work"))
-    on_device = found.columns["work"].count > 0
+    launching = launches_work(pd.Categorical(found.columns["call"].names)).any()
+    on_device = bool(found.columns["work"].count or launching or found.cut_off)
     if not on_device:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
     if not any(columns.count for columns in found.columns.values()):
@@ -185,13 +187,9 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
         "thread": launched.thread,
         "missing": np.where(shared, SHARED, launched.missing).astype(object),
     }
-    launching = launches_work(pd.Categorical(calls.names))
-    made = Recording(
-        "torch",
-        launches=int((launching & launched.outermost).sum()),
-        unanswered=int((launching & launched.unanswered).sum()),
-    )
-    return _Done(rows, int(shared.sum()), launched.reused, made)
+    made, lost = counted(pd.Categorical(calls.names), called, launched)
+    recording = Recording("torch", launches=made, unanswered=lost)
+    return _Done(rows, int(shared.sum()), launched.reused, recording)
 
 
 def _processes(

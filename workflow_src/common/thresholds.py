@@ -53,6 +53,9 @@ WORKING_FULLY = 0.9
 """A device that works for this share of a step or more sets the step's time: what is left is gaps
 between kernels that no host could close."""
 
+LOST_AT_MOST = 0.01
+"""The share up to which what a capture lost, or what doesn't come out whole, changes no answer."""
+
 OUTSIDE_LIMIT = 0.001
 """The share of a capture's device time that may lie outside all ranges: more could change a share
 in a table, which has two digits."""

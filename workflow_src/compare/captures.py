@@ -17,7 +17,7 @@ from workflow_src.placing.kernel_names import distinct_names, short_names
 
 READ = (
     "paths", "kernels", "steps", "summary", "notes",
-    "diagnoses", "findings", "gaps", "waits", "step_times",
+    "diagnoses", "findings", "smaller", "gaps", "waits", "step_times",
 )  # fmt: skip
 ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
 
@@ -198,7 +198,8 @@ def _device(a: pd.DataFrame, b: pd.DataFrame) -> Change:
 
 def _paths(of: Captured, steps: int) -> pd.DataFrame:
     """Times and ms a step of each path, over all processes."""
-    sums = of.tables["paths"].groupby("path")[["instances", "busy_ms", "own_ms"]].sum() / steps
+    by_path = of.tables["paths"].groupby("path")[["instances", "busy_ms", "own_ms"]]
+    sums = by_path.sum(min_count=1) / steps
     return sums.rename(columns={"instances": "times", "busy_ms": "ms"})
 
 

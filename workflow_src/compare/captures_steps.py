@@ -34,7 +34,8 @@ class StepsCompared:
 
     time: the change of the time from step to step, None if too few steps are known.
     parts: a row per one of PARTS; findings: per mechanism and path, with its name and `kind`, what
-    a step saves without it; host: per gap of the host or call that waits, and where.
+    a step saves without it, as far as that is known; host: per gap of the host or call that waits,
+    and where. What one capture doesn't tell is compared in neither.
     """
 
     time: Change | None
@@ -46,17 +47,19 @@ class StepsCompared:
 def compare_steps(a: Tables, b: Tables, fewest: int) -> StepsCompared:
     """All that differs between the steps of two captures; `fewest` steps each are compared."""
     both = (a, b)
-    parts, findings, host = (
-        by_change(beside(*map(read, both))) for read in (_parts, _findings, _host)
-    )
     time = _time(both, fewest)
+    parts = by_change(beside(*map(_parts, both)).dropna(subset=["a_ms", "b_ms"], how="all"))
+    findings = _findings_beside(both)
+    host = by_change(beside(*map(_host, both)))
+    if not all(len(each["step_times"]) for each in both):
+        host = host[:0]
     # On a CPU, which launches nothing, steps have no parts.
-    recorded = parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"]
+    recorded = parts.loc[parts["part"] == PARTS["recorded_ms"], "a_ms"].dropna()
     step_ms = float(recorded.sum()) if len(recorded) or time is None else time.a_ms
     return StepsCompared(
         time=time,
         parts=parts,
-        findings=findings.assign(kind=_kinds(findings)),
+        findings=findings,
         host=host[host["change_ms"].abs() > LEAST * step_ms].reset_index(drop=True),
     )
 
@@ -72,15 +75,24 @@ def _time(both: Sequence[Tables], fewest: int) -> Change | None:
 
 
 def _parts(tables: Tables) -> pd.DataFrame:
-    means = tables["diagnoses"][list(PARTS)].astype("float64").mean().dropna()
+    means = tables["diagnoses"][list(PARTS)].astype("float64").mean()
     return means.rename(PARTS).rename_axis("part").to_frame("ms")
 
 
+def _findings_beside(both: Sequence[Tables]) -> pd.DataFrame:
+    """What is a finding in one or both, with what it saves in each, if only as a smaller one."""
+    found = beside(*map(_findings, both))
+    told = found[["a_told", "b_told"]].eq(True).any(axis=1)
+    diagnosed = all(each["diagnoses"]["understood"].notna().any() for each in both)
+    found = by_change(found[told & diagnosed].assign(kind=_kinds))
+    return found[["name", "path", "a_ms", "b_ms", "kind", "change_ms"]]
+
+
 def _findings(tables: Tables) -> pd.DataFrame:
-    """What a step saves without each finding, of the process where it is most."""
-    found = tables["findings"].fillna({"path": ""})
-    most: pd.DataFrame = found.groupby(["name", "path"]).agg(ms=("saves_ms", "max"))
-    return most
+    """What a step saves without each, of the process where it is most; told: not as a smaller."""
+    both = [tables[name].assign(told=name == "findings") for name in ("findings", "smaller")]
+    found = pd.concat(both).fillna({"path": ""}).astype({"saves_ms": "float64"})
+    return found.groupby(["name", "path"]).agg(ms=("saves_ms", "max"), told=("told", "any"))
 
 
 def _host(tables: Tables) -> pd.DataFrame:
@@ -101,7 +113,11 @@ def _host(tables: Tables) -> pd.DataFrame:
 
 
 def _kinds(findings: pd.DataFrame) -> "pd.Series[str]":
-    """Whether a finding appeared, vanished, or costs something else."""
-    new, gone = findings["a_ms"].isna(), findings["b_ms"].isna()
-    kinds = np.select([new & ~gone, gone & ~new], [Kind.APPEARED, Kind.VANISHED], Kind.TIMED)
+    """Whether a finding appeared, vanished, or saves something else, as far as that is known."""
+    unknown = findings[["a_ms", "b_ms"]].isna().any(axis=1)
+    kinds = np.select(
+        [~findings["in_a"], ~findings["in_b"], unknown],
+        [Kind.APPEARED, Kind.VANISHED, Kind.UNKNOWN],
+        Kind.TIMED,
+    )
     return pd.Series(kinds, index=findings.index, dtype=object)

@@ -24,12 +24,13 @@ NUMBERS = ["a_calls", "b_calls", "a_ms", "b_ms"]
 
 
 class Kind(StrEnum):
-    """How a kernel changed."""
+    """How a kernel or a finding changed; of a finding that both have, a saving may be unknown."""
 
     APPEARED = "appeared"
     VANISHED = "vanished"
     CALLED = "calls changed"
     TIMED = "time changed"
+    UNKNOWN = "saving unknown"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def kernel_changes(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[KernelChan
             if len(ours) and len(theirs):
                 rows = kernels_beside(_by_name(ours), _by_name(theirs), "short_name")
                 changed = rows[rows["kind"].notna()].fillna(dict.fromkeys(NUMBERS, 0.0))
-                each = changed.itertuples(index=False, name=None)
+                columns = ["name", "short_name", "kind", *NUMBERS]
+                each = changed[columns].itertuples(index=False, name=None)
                 found += [KernelChange(case, phase, *row) for row in each]
     return tuple(sorted(found, key=lambda each: -abs(each.change_ms)))
 
@@ -91,14 +93,18 @@ def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one index side by side, as a_... and b_...; NaN where one table lacks a row."""
-    return a.add_prefix("a_").join(b.add_prefix("b_"), how="outer").reset_index()
+    """Rows of one index side by side, as a_... and b_...; NaN where one table lacks a row.
+
+    in_a, in_b: whether each has it, as a value may be missing where the row isn't.
+    """
+    both = a.add_prefix("a_").join(b.add_prefix("b_"), how="outer")
+    return both.assign(in_a=both.index.isin(a.index), in_b=both.index.isin(b.index)).reset_index()
 
 
 def kernels_beside(a: pd.DataFrame, b: pd.DataFrame, text: str) -> pd.DataFrame:
     """Kernels by name, each with calls, ms and a column of text: `kind` is None if unchanged."""
     both = beside(a, b)
-    here = both[["a_ms", "b_ms"]].notna().to_numpy().tolist()
+    here = both[["in_a", "in_b"]].to_numpy().tolist()
     numbers = both[NUMBERS].fillna(0.0).to_numpy().tolist()
     kinds = [
         _kind(there, each[:2], each[2:], float(a["ms"].sum()))
@@ -106,13 +112,17 @@ def kernels_beside(a: pd.DataFrame, b: pd.DataFrame, text: str) -> pd.DataFrame:
     ]
     texts = {text: both[f"a_{text}"].fillna(both[f"b_{text}"])}
     table = both[["name"]].assign(**texts, kind=pd.Series(kinds, dtype="object"))
-    return table.join(both[NUMBERS])
+    return table.join(both[[*NUMBERS, "in_a", "in_b"]])
 
 
 def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
-    """Tables side by side with how much more B has of something, as `name`; largest first."""
-    change = both[f"b_{of}"].fillna(0.0) - both[f"a_{of}"].fillna(0.0)
-    return both.assign(**{name: change}).sort_values(
+    """Tables side by side with how much more B has of something, as `name`; largest first.
+
+    What isn't known in one that has the row is no change that is known.
+    """
+    ours, theirs = (both[f"{each}_{of}"].where(both[f"in_{each}"], 0.0) for each in ("a", "b"))
+    changed = both.drop(columns=["in_a", "in_b"]).assign(**{name: theirs - ours})
+    return changed.sort_values(
         name, key=lambda change: -change.abs(), kind="stable", ignore_index=True
     )
 

@@ -30,7 +30,8 @@ def waits(subject: Subject) -> pd.DataFrame:
 def copies(subject: Subject) -> pd.DataFrame:
     """A row per direction, memories and path: copies, bytes, device_ms, gb_per_s, blocked_ms.
 
-    blocked_ms is how long the host waited in the calls that copied.
+    blocked_ms is how long the host waited in the calls that copied; bytes are unknown where those
+    of one copy are.
     """
     work, blocked = subject.work.loc[subject.copies.index], subject.calls["blocked_ns"]
     known = subject.copies.assign(
@@ -40,7 +41,7 @@ def copies(subject: Subject) -> pd.DataFrame:
     )
     places = ["direction", "source", "target", "path"]
     groups = known.groupby(places, observed=True, sort=False, dropna=False)
-    sums = groups[["bytes", "device_ms", "blocked_ms"]].sum()
+    sums = groups[["bytes", "device_ms", "blocked_ms"]].sum(skipna=False)
     table = sums.assign(copies=groups.size()) / subject.step_count
     table["gb_per_s"] = table["bytes"] / table["device_ms"].where(table["device_ms"] > 0) / 1e6
     columns = [*places, "copies", "bytes", "device_ms", "gb_per_s", "blocked_ms"]

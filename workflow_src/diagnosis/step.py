@@ -31,8 +31,10 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     """The steps of a process, found as in placing.steps.
 
     Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
-    no steps of the process, or no API calls in them.
+    no steps of the process, or no API calls in them, or lost its kernels.
     """
+    if attributed.kernels_lost:
+        raise TraceError("its kernels were lost")
     loop = _lately(loop_of(attributed, process), attributed.capture.calls)
     every = host_calls(attributed, loop)
     loop, skipped = _last_steps(loop, every["start_ns"].to_numpy())

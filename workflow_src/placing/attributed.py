@@ -9,6 +9,7 @@ from workflow_src.captures.capture import (
     GRAPH,
     IMPOSSIBLE,
     KERNEL,
+    LOST_KERNELS,
     NO_KERNELS,
     UNREADABLE,
     Capture,
@@ -20,6 +21,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.domains import Chosen, choose, is_library
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.thresholds import LOST_AT_MOST
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.kernel_words import changes_type
@@ -50,6 +52,9 @@ OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
 
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
+
+LAUNCHED = (KERNEL, GRAPH)
+"""Kinds of work of calls that launch work."""
 
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
@@ -90,6 +95,11 @@ class Attributed:
         """Its ranges, with busy_ns and span_ns, and work."""
         return self.ranged.placed
 
+    @property
+    def kernels_lost(self) -> bool:
+        """Whether calls launched kernels and there are none, so that device time is unknown."""
+        return _without_kernels(self.capture)
+
 
 def attributed(
     capture: Capture,
@@ -116,7 +126,7 @@ def attributed(
     waiting = waits(work)
     work["wait_ns"] = as_small(waiting.ns)
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
-    notes = capture.notes + counts + ranged.notes + paths.notes
+    notes = capture.notes + counts + _lost(capture) + ranged.notes + paths.notes
     if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
         notes += (Note("no work", 1),)
     if len(paths.text) > TOO_MANY:
@@ -124,6 +134,22 @@ def attributed(
     if step and ranged.steps.rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
     return Attributed(capture, ranged, waiting.known, paths, work, names, notes)
+
+
+def _lost(capture: Capture) -> tuple[Note, ...]:
+    """The note of launches without kernels, if more are than those whose kernels were left out."""
+    left_out = {("bad work", ""), ("bad events", ""), (IMPOSSIBLE, "device activities")}
+    told = sum(note.count for note in capture.notes if (note.code, note.about) in left_out)
+    lost, of = capture.recording.unanswered - told, capture.recording.launches
+    if lost <= LOST_AT_MOST * of:
+        return ()
+    code = NO_KERNELS if _without_kernels(capture) else LOST_KERNELS
+    return (Note(code, lost, f"{lost} of {of} launches"),)
+
+
+def _without_kernels(capture: Capture) -> bool:
+    made, kinds = capture.recording, capture.work["kind"]
+    return made.unanswered > LOST_AT_MOST * made.launches and not kinds.isin(LAUNCHED).any()
 
 
 def ranges_and_steps(

@@ -13,6 +13,14 @@ import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
 from workflow_src.captures.domains import DEFAULT
+from workflow_src.captures.launches import (
+    BEFORE,
+    NO_CALL,
+    NO_CALLS,
+    NO_NUMBER,
+    REUSED,
+    SHARED,
+)
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 from workflow_src.placing.thread_rows import NONE, rows_by
@@ -23,6 +31,9 @@ WHOLE = "(whole)"
 
 NO_RANGE = "no range was open at its launch"
 OWN_THREAD = "no range was open on the thread that launched it, which has ranges of its own"
+
+REASONS = (NO_RANGE, OWN_THREAD, NO_NUMBER, NO_CALLS, BEFORE, NO_CALL, SHARED, REUSED)
+"""Why work has no path."""
 
 IN_TREE = ("process", "thread", "tree")
 
@@ -119,6 +130,11 @@ def _lent(work: pd.DataFrame, owner: Indices, helpers: Helped) -> dict[str, int]
         launched = (work["thread"] == thread) & (work["process"] == process)
         counts[why] += int((launched.to_numpy() & (owner != NOWHERE)).sum())
     return counts
+
+
+def is_unplaced(paths: "pd.Series[str]") -> "pd.Series[bool]":
+    """Which of the paths that work has in tables are a reason why it has none, in brackets."""
+    return paths.isin([f"({reason})" for reason in REASONS])
 
 
 def _reasons(

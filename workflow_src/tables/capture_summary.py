@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from workflow_src.captures.capture import NOTES, Note
+from workflow_src.captures.capture import NOTES, OPERATOR, Note
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
@@ -14,7 +14,9 @@ from workflow_src.placing.placing import WHOLE
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
     work = found.work[["process", "path", "duration_ns"]]
-    streams = found.work[["process", "device", "stream"]].drop_duplicates()
+    # Operators of a CPU are on no device.
+    on_devices = found.work.loc[found.work["kind"] != OPERATOR, ["process", "device", "stream"]]
+    streams = on_devices.drop_duplicates()
     ranges = found.placed.ranges
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     rows: list[dict[str, object]] = []

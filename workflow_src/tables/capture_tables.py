@@ -2,7 +2,7 @@
 
 Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not, or a folder of Arrow
 or Parquet files that nsys exported. A column's name ends with its unit. All device time of the
-capture is in kernels.csv or in unplaced.csv, which is checked before anything is written.
+capture is in kernels.csv, which is checked before anything is written.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
+from workflow_src.placing.placing import is_unplaced
 from workflow_src.placing.steps import steps, thread_steps
 from workflow_src.tables.capture_summary import notes_table, sentences, summary
 from workflow_src.tables.certificate import certificate
@@ -35,6 +36,9 @@ BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")
 IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
 SUMS = BUSY | IN_STEPS
 """What work comes to, and as far as it belongs to steps."""
+
+KERNELS = ["process", "path", "kind", "family", "name", "short_name", *SUMS]
+"""What a row of kernels tells; of work without a path, `path` is the reason in brackets."""
 
 
 def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.DataFrame]:
@@ -52,22 +56,15 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     """
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
     launched = _launched(found, in_steps)
-    kernels, families, unplaced = (
-        _per_step(table, in_steps)
-        for table in (
-            _kernels(found, launched),
-            _families(found, launched),
-            _unplaced(found, in_steps),
-        )
-    )
+    kernels = pd.concat([_kernels(found, launched), _unplaced(found, in_steps)], ignore_index=True)
+    families = _families(found, launched)
     totals = path_totals(found.placed.ranges, found.work, found.paths)
-    _account(found.capture.total_ns, kernels, unplaced, totals)
+    _account(found.capture.total_ns, kernels, totals)
     idle, ledgers = _stepwise(found)
     return {
         "paths": _paths_table(found, totals, in_steps),
-        "kernels": kernels,
-        "families": families,
-        "unplaced": unplaced,
+        "kernels": _per_step(kernels, in_steps),
+        "families": _per_step(families, in_steps),
         "steps": ledgers,
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
         "domains": found.ranged.domains,
@@ -79,15 +76,16 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
 
 def _stepwise(found: Attributed) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Where devices were idle in steps, and the ledger of each step."""
-    threads = thread_steps(source_of(found))
+    threads = [] if found.kernels_lost else thread_steps(source_of(found))
     return idle_by_path(threads, found.work, found.paths), steps(threads)
 
 
-def _account(
-    total_ns: int, kernels: pd.DataFrame, unplaced: pd.DataFrame, totals: pd.DataFrame
-) -> None:
+def _account(total_ns: int, kernels: pd.DataFrame, totals: pd.DataFrame) -> None:
     """Raise TraceError unless all device time is placed or unplaced, once."""
-    placed_ns, unplaced_ns = int(kernels["busy_ns"].sum()), int(unplaced["busy_ns"].sum())
+    nowhere = is_unplaced(kernels["path"])
+    placed_ns, unplaced_ns = (
+        int(kernels.loc[some, "busy_ns"].sum()) for some in (~nowhere, nowhere)
+    )
     if placed_ns + unplaced_ns != total_ns or int(totals["own_ns"].sum()) != placed_ns:
         raise TraceError(
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
@@ -109,13 +107,13 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
         ranges = found.placed.ranges[in_steps.ranges]
         work = found.work.loc[in_steps.work, [*OF_WORK]]
         inside = path_totals(ranges, work, counted)
-    table, per_step = (_in_ms(each, found.waits_known) for each in (totals, inside))
+    table, per_step = (_in_ms(each, found) for each in (totals, inside))
     table = pd.concat([totals[["process", "path"]], table], axis=1)
     table = in_steps.added(table, per_step)
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
-def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
+def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
     times = {
         "host_ms": "host_ns",
         "busy_ms": "busy_ns",
@@ -126,7 +124,8 @@ def _in_ms(totals: pd.DataFrame, waits_known: bool) -> pd.DataFrame:
     }
     in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
     table = totals[["instances"]].assign(**in_ms, activities=totals["activities"])
-    return table if waits_known else table.assign(wait_ms=np.nan)
+    unknown = list(times)[1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
+    return table.assign(**dict.fromkeys(unknown, np.nan))
 
 
 def _launched(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
@@ -150,12 +149,11 @@ def _launched(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
 
 
 def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
-    """The same with the text of each path and its process."""
+    """The same with the text of each path and its process, with KERNELS."""
     number = launched["path"].to_numpy()
     rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
     order = ["process", "path", "busy_ns", "kind", "family", "name"]
-    columns = ["process", "path", "kind", "family", "name", "short_name", *SUMS]
-    return rows[columns].sort_values(order, ascending=[name != "busy_ns" for name in order])
+    return rows[KERNELS].sort_values(order, ascending=[name != "busy_ns" for name in order])
 
 
 def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
@@ -173,12 +171,14 @@ def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unplaced(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
-    """A row per process, reason, kind and name of what has no path."""
-    keys = ["process", "reason", "kind", "family", "name"]
+    """A row per process, reason, kind and name of what has no path, with KERNELS."""
+    keys = ["process", "reason", "named"]
     outside = (found.work["path"] == NOWHERE).to_numpy()
     in_step, work = in_steps.work[outside], found.work.loc[outside, [*keys, "duration_ns"]]
     work = work.assign(in_step=in_step, in_step_ns=work["duration_ns"].where(in_step, 0))
-    return work.groupby(keys, as_index=False, observed=True).agg(**SUMS)
+    sums = work.groupby(keys, as_index=False, observed=True).agg(**SUMS)
+    rows = sums.join(found.names, on="named")
+    return rows.assign(path=rows["reason"].map("({})".format))[KERNELS]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,12 +16,9 @@ from workflow_src.captures.recording import Recording
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.common.thresholds import OUTSIDE_LIMIT
+from workflow_src.common.thresholds import LOST_AT_MOST, OUTSIDE_LIMIT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.per_step import InSteps
-
-FEW = 0.01
-"""The share up to which what is lost, or doesn't come out whole, changes no answer."""
 
 TRIED = ("3",)
 """Major versions of nsys's tables that this reader was tried with, up to 3.27."""
@@ -160,8 +157,8 @@ def _count(check: Check, number: int | None) -> Line:
 
 
 def _share(check: Check, count: _Count) -> Line:
-    """A share that should be at most FEW."""
-    return _told(check, count, doubted=count.share is not None and count.share > FEW)
+    """A share that should be at most LOST_AT_MOST."""
+    return _told(check, count, doubted=count.share is not None and count.share > LOST_AT_MOST)
 
 
 def _told(check: Check, count: _Count, doubted: bool = False) -> Line:
@@ -192,7 +189,7 @@ def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[Line]:
     """How much of the file, of its ranges, steps and processes has device work."""
-    work, total = found.work, found.capture.total_ns
+    work, total = found.work, 0 if found.kernels_lost else found.capture.total_ns
     placed = int(work.loc[work["path"] != NOWHERE, "duration_ns"].sum())
     in_them = int(work.loc[in_steps.work, "duration_ns"].sum()) if len(steps) else None
     empty = int((steps["busy_ns"] == 0).sum()) if len(steps) else None
@@ -213,7 +210,7 @@ def _span(found: Attributed) -> _Count:
     ends = [
         (int(table["start_ns"].min()), int(table["end_ns"].max())) for table in tables if len(table)
     ]
-    if not len(found.work):
+    if not len(found.work) or found.kernels_lost:
         return _Count(None)
     first, last = np.array(ends).T
     return _Count(ends[0][1] - ends[0][0], int(last.max() - first.min()))
