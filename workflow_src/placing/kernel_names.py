@@ -25,6 +25,8 @@ import re
 
 import pandas as pd
 
+from workflow_src.placing.own_names import RETURN_TYPE, UNNAMED, own_name
+
 MAX_LENGTH = 64
 
 NO_KERNEL = ("Memcpy ", "Memset ")
@@ -58,8 +60,6 @@ _XMMA = re.compile(
 )
 """Parts of cuBLAS's sm*_xmma_gemm_* names besides types, layouts, tile and split."""
 
-_UNNAMED = re.compile(r"<unnamed>::|\(anonymous namespace\)::")
-_RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<.*?>::type) +")
 _CUTLASS = re.compile(r"^(?:\w+::Kernel2?<(?:\w+::)*|_ZN7cutlass\d+Kernel2?I\d+)(\w+?)(?:>|EEv)")
 _HOST = re.compile(r"elementwise|^reduce_kernel$|^multi_tensor_apply_kernel$")
 _WRAPPER = re.compile(r"^([ab]?unary|unaryop|binary|gpu|\w*elementwise)$")
@@ -115,7 +115,7 @@ def _told_apart(short: str, names: list[str]) -> list[str]:
 
 def _words(name: str) -> list[str]:
     """The different words in a C++ name, without namespaces, and then its numbers."""
-    found = _WORDS.findall(_CAST.sub("", _UNNAMED.sub("", name)))
+    found = _WORDS.findall(_CAST.sub("", UNNAMED.sub("", name)))
     words, numbers = zip(*found, strict=True) if found else ((), ())
     return list(filter(None, dict.fromkeys([*words, *numbers])))
 
@@ -123,7 +123,7 @@ def _words(name: str) -> list[str]:
 def _short(name: str) -> str:
     if name.startswith(NO_KERNEL):
         return name
-    plain = _library(_RETURN_TYPE.sub("", _UNNAMED.sub("", name)))
+    plain = _library(RETURN_TYPE.sub("", UNNAMED.sub("", name)))
     wrapped = _CUTLASS.match(plain)
     if wrapped:
         return wrapped[1]
@@ -178,4 +178,5 @@ def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
 
 
 def _precision(name: str) -> str:
-    return next((precision for pattern, precision in PRECISIONS if pattern.search(name)), "")
+    own = own_name(name)
+    return next((precision for pattern, precision in PRECISIONS if pattern.search(own)), "")
