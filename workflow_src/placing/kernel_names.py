@@ -23,7 +23,8 @@ How kernel names encode types, as far as is known:
 - `bmm_[output]_[A][B]_[accumulator]_...` and `fmhaSm100...Qkv[input]O[output]` (TensorRT-LLM).
 
 Only a name itself and the arguments of its template tell (own_names.py). Names that don't:
-split-K reductions and cuBLASLt epilogues (they hold the types of partial sums), Triton's, and cuDNN's `..._f16_knob_...`, used for BF16 as well as for FP16.
+split-K reductions and cuBLASLt epilogues (they hold the types of partial sums), Triton's, and
+cuDNN's `..._f16_knob_...`, used for BF16 as well as for FP16.
 `fmha_cutlassF_f32` counts as fp32: on compute capability 8.0 and later CUTLASS multiplies its FP32
 data in three TF32 products (OpMultiplyAddFastF32), close to FP32's accuracy.
 """
