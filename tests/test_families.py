@@ -27,7 +27,7 @@ def precision(name: str, family: str = "gemm") -> str:
 
 
 def test_the_corpus_is_large_and_says_where_each_name_was_seen() -> None:
-    assert len(CORPUS) >= 100
+    assert len(CORPUS) >= 600 and CORPUS["seen"].nunique() >= 100
     assert CORPUS["name"].is_unique
     assert (CORPUS["seen"] != "").all()
 
@@ -42,6 +42,25 @@ def test_every_real_name_has_the_expected_precision() -> None:
     table = CORPUS.assign(found=precision_ran(CORPUS["name"], CORPUS["family"]))
     wrong = table[table["found"] != table["precision_ran"]]
     assert wrong.empty, wrong[["name", "precision_ran", "found"]].to_string()
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "ran"),
+    [
+        # Neither a project's name nor a parameter's type says what a kernel does.
+        ("void fbgemm_gpu::zorp<c10::Half>(fbgemm_gpu::Gemm<float>, double)", UNKNOWN, "fp16"),
+        ("void zorp(flash::Params, __nv_bfloat16 const*, cutlass::Array<float, 4>)", UNKNOWN, ""),
+        ("_ZN10fbgemm_gpu4zorpI6__halfEEvPT_N5flash6ParamsE.kd", UNKNOWN, "fp16"),
+        ("std::enable_if<((8)>(0))&&gemm::on<float>, void>::type zorp<1>(int)", UNKNOWN, ""),
+        # What a general kernel is made for does, and a namespace that a rule asks for.
+        ("void ck_tile::kentry<2, ck_tile::GroupedGemmKernel<ck_tile::Tile>>(int)", "gemm", ""),
+        ("_ZN7ck_tile6kentryILi2ENS_14FmhaFwdKernel_INS_4TileEEEEEvT_", "attention", ""),
+        ("void deep_ep::intranode::combine<__nv_bfloat16, 8>(int)", "communication", "bf16"),
+        ("triton_poi_fused_add_fmha_fwd_marlin_gemm_3", "elementwise", ""),
+    ],
+)
+def test_a_rule_reads_a_kernel_s_own_name(name: str, family: str, ran: str) -> None:
+    assert (one(name), precision(name)) == (family, ran)
 
 
 REVERSED = load_rules().iloc[::-1]

@@ -67,6 +67,11 @@ def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
             {Check.UNLAUNCHED: ("0.166667", "doubt"), Check.RANGES: ("0.833333", "doubt")},
         ),
         (
+            "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = "
+            "(SELECT id FROM StringIds WHERE value LIKE 'cudaLaunch%') WHERE start = 55",
+            {Check.KNOWN: ("0.833333", "doubt")},
+        ),
+        (
             "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = 9 WHERE start = 15",
             {Check.EARLY: ("0.166667", "doubt")},
         ),

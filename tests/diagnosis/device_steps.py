@@ -25,8 +25,17 @@ Kernel = tuple[str, str, float]
 """The path of a kernel below its step, "" for none, its name, and its length (us)."""
 
 
+HOPPER = ("NVIDIA H200", 9, 0)
+
+
 class DeviceSteps(Export):
     """Launches that follow each other by 2 us, kernels without a gap, a wait at each step's end."""
+
+    def __init__(self, folder: Path, card: tuple[str, int, int] | None = HOPPER) -> None:
+        super().__init__(folder)
+        self.sql("CREATE TABLE TARGET_INFO_GPU (name TEXT, computeMajor INT, computeMinor INT)")
+        if card:
+            self.sql("INSERT INTO TARGET_INFO_GPU VALUES (?, ?, ?)", *card)
 
     def steps(self, kernels: Sequence[Kernel], in_one_call: bool = False) -> "DeviceSteps":
         """Fill the export; in_one_call: as graphs do, a call launches all kernels of a path."""

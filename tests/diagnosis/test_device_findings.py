@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.device_steps import DeviceSteps, Kernel, savings, subject
+from tests.diagnosis.device_steps import DeviceSteps, Kernel, savings, savings_of, subject
 from workflow_src.diagnosis.cost import with_cost
 from workflow_src.diagnosis.finding import MECHANISMS
 
@@ -191,6 +191,34 @@ FOUND: list[tuple[str, list[Kernel], dict[str, float]]] = [
     ),
     ("weights_cast_again", each("forward", (CAST, 7), (CAST, 20), (GEMM, 50)), {}),
 ]  # fmt: skip
+
+
+VOLTA = "volta_sgemm_128x64_nn"
+
+
+@pytest.mark.parametrize(
+    ("card", "key", "left_us"),
+    [
+        (("Tesla V100-SXM2-32GB", 7, 0), "float32_products_fp16", 20),
+        (("NVIDIA A100-SXM4-80GB", 8, 0), "float32_products", 20),
+        (("NVIDIA H200", 9, 0), "float32_products", 160 * 2 / 15),
+        # TF32 gains nothing there.
+        (("NVIDIA GeForce RTX 4090", 8, 9), "float32_products_16_bits", 80),
+        (("AMD Instinct MI250X", 9, 0), "float32_products_16_bits", 40),
+        (("NVIDIA GeForce GTX 1080", 6, 1), "", 160),
+        # No more is claimed than holds of all cards that have such units.
+        (None, "float32_products", 80),
+    ],
+)
+def test_float32_products_are_as_fast_as_the_card_can(
+    tmp_path: Path, card: tuple[str, int, int] | None, key: str, left_us: float
+) -> None:
+    of = subject(DeviceSteps(tmp_path, card).steps(each("body", (VOLTA, 160))))
+    found = {name: savings_of(name, of) for name in MECHANISMS if name.startswith("float32")}
+    expected = {"step/body": pytest.approx(160 - left_us, abs=0.01)}
+    assert {name: saved for name, saved in found.items() if saved} == (
+        {key: expected} if key else {}
+    )
 
 
 @pytest.mark.parametrize(

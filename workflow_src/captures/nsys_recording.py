@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 
 from workflow_src.captures.capture import printable
+from workflow_src.captures.cards import PROPERTY, Card, one_card
 from workflow_src.captures.exported import Exported
 from workflow_src.captures.launches import Launches, counted
 from workflow_src.captures.nsys_calls import NamedCalls
 from workflow_src.captures.recording import HARDWARE, SOFTWARE, Recording
 
-MESSAGES, ABOUT = "DIAGNOSTIC_EVENT", "META_DATA_EXPORT"
+MESSAGES, ABOUT, GPUS = "DIAGNOSTIC_EVENT", "META_DATA_EXPORT", "TARGET_INFO_GPU"
 PRODUCT, SCHEMA = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
 
 LOSS = re.compile(
@@ -37,7 +38,15 @@ def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording
         tracing(texts, about.get(PRODUCT, "")),
         dropped(texts) if texts else None,
         *counted(api.names, api.calls, launched),
+        card_of_export(found),
     )
+
+
+def card_of_export(found: Exported) -> Card | None:
+    """The card that the export names."""
+    if not found.has_columns(GPUS, *PROPERTY):
+        return None
+    return one_card(zip(*(found.values(GPUS, name) for name in PROPERTY), strict=True))
 
 
 def messages(found: Exported) -> list[str]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from workflow_src.captures import nsys, sqlite_store
 from workflow_src.captures.capture import Capture
+from workflow_src.captures.cards import card_of_trace
 from workflow_src.captures.exported import NotExportedError
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.store import Store
@@ -43,6 +45,7 @@ def _read(path: Path) -> Capture:
         from workflow_src.captures import torch_profiler
 
         found = torch_profiler.read(path)
+        found = replace(found, recording=replace(found.recording, card=card_of_trace(path)))
     if not len(found.ranges) and not len(found.work) and not found.recording.launches:
         raise TraceError(
             "it holds neither a range nor any work of a device; record some: "

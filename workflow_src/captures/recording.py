@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workflow_src.captures.cards import Card
+
 HARDWARE, SOFTWARE = "hardware", "software"
 """How kernels' times are taken: by the device itself, or by instructions that the profiler adds."""
 
@@ -13,7 +15,8 @@ class Recording:
 
     profiler: "nsys" or "torch", and its version; schema: the version of the export's tables;
     tracing: HARDWARE or SOFTWARE; dropped: events that the profiler says it lost; launches: calls
-    that launch work; unanswered: those of them without an activity of their number.
+    that launch work; unanswered: those of them without an activity of their number; card: the one
+    that worked, None if it isn't known or there are several kinds.
     """
 
     profiler: str = ""
@@ -23,11 +26,13 @@ class Recording:
     dropped: int | None = None
     launches: int = 0
     unanswered: int = 0
+    card: Card | None = None
 
 
 def together(parts: Sequence[Recording]) -> Recording:
     """That of several captures as one: what all say, and the sums of what all count."""
     schemas, tracings = ({each.schema for each in parts}, {each.tracing for each in parts})
+    cards = {each.card for each in parts}
     counts = [each.dropped for each in parts if each.dropped is not None]
     return Recording(
         parts[0].profiler,
@@ -37,4 +42,5 @@ def together(parts: Sequence[Recording]) -> Recording:
         sum(counts) if len(counts) == len(parts) else None,
         sum(each.launches for each in parts),
         sum(each.unanswered for each in parts),
+        cards.pop() if len(cards) == 1 else None,
     )

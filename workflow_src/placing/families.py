@@ -1,7 +1,8 @@
 """The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-Only the name decides, by the ordered table `families.csv`: the first pattern found in the name
-wins; `why` says what the rule is for and what it must come before. One table serves nsys
+Only the name decides, by the ordered table `families.csv`: the first pattern found in its own name
+(own_names.py) wins, or with `::` in the pattern in the one with namespaces; `why` says what the
+rule is for and what it must come before. One table serves nsys
 (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
 operators (`aten::_softmax`); an operator and the kernel that it launches share a family. A gradient
 (`aten::max_pool2d_with_indices_backward`) that no rule matches has the family of its forward
@@ -20,6 +21,7 @@ import pandas as pd
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
 from workflow_src.placing.kernel_names import precision_ran, short_names
+from workflow_src.placing.own_names import own_name, qualified_name
 
 UNKNOWN = "unknown"
 
@@ -58,15 +60,20 @@ def family_of(name: str) -> str:
     return _first_match(name, _compiled(load_rules()))
 
 
-def _compiled(rules: pd.DataFrame) -> list[tuple[re.Pattern[str], str]]:
-    patterns = map(re.compile, map(str, rules["pattern"]))
-    return list(zip(patterns, map(str, rules["family"]), strict=True))
+Rules = list[tuple[re.Pattern[str], bool, str]]
+"""Pattern, whether it asks for namespaces, and family."""
 
 
-def _first_match(name: str, compiled: list[tuple[re.Pattern[str], str]]) -> str:
+def _compiled(rules: pd.DataFrame) -> Rules:
+    rows = zip(map(str, rules["pattern"]), map(str, rules["family"]), strict=True)
+    return [(re.compile(pattern), "::" in pattern, family) for pattern, family in rows]
+
+
+def _first_match(name: str, compiled: Rules) -> str:
     for each in filter(None, (name, _forward_of(name))):
-        for pattern, family in compiled:
-            if pattern.search(each):
+        own, qualified = own_name(each), qualified_name(each)
+        for pattern, asks, family in compiled:
+            if pattern.search(qualified if asks else own):
                 return family
     return UNKNOWN
 

@@ -13,10 +13,18 @@ How kernel names encode types, as far as is known:
 - `s1688`, `s16816`: tensor-core instruction shapes with FP32 sums. With `bf16` or `f16` in the name
   that is the precision; `s1688` with no type takes FP32 data and multiplies in TF32 (CUTLASS's
   names).
-- `sgemm` without these (`ampere_sgemm`, `simt_sgemm`): FP32 on the ordinary cores; `d884`: FP64.
+- `s884`, `h884`, `hmma`: Volta's tensor cores, which take FP16 alone; `hcudnn` is FP16, too.
+- `sgemm` without these (`ampere_sgemm`, `simt_sgemm`) and `scudnn`: FP32 on the ordinary cores;
+  `d884`: FP64.
+- `Cijk_Ailk_Bljk_BBS_BH_...` (Tensile, of rocBLAS and hipBLASLt): letters for the type of A and B
+  (F8B8 if they differ), of the result and of the compute: B bf16, H fp16, S fp32, D fp64, F8 and B8
+  fp8, I8 int8, C and Z complex; `S_MX` multiplies fp32 in xf32, AMD's TF32. `PostGSU`: a split-K
+  reduction.
+- `bmm_[output]_[A][B]_[accumulator]_...` and `fmhaSm100...Qkv[input]O[output]` (TensorRT-LLM).
 
-Names that don't reveal the precision: split-K reductions and cuBLASLt epilogues (they hold the
-types of partial sums), Triton's, and cuDNN's `..._f16_knob_...`, used for BF16 as well as for FP16.
+Only a name itself and the arguments of its template tell (own_names.py). Names that don't:
+split-K reductions and cuBLASLt epilogues (they hold the types of partial sums), Triton's, and
+cuDNN's `..._f16_knob_...`, used for BF16 as well as for FP16.
 `fmha_cutlassF_f32` counts as fp32: on compute capability 8.0 and later CUTLASS multiplies its FP32
 data in three TF32 products (OpMultiplyAddFastF32), close to FP32's accuracy.
 """
@@ -25,13 +33,25 @@ import re
 
 import pandas as pd
 
+from workflow_src.placing.own_names import RETURN_TYPE, UNNAMED, own_name
+
 MAX_LENGTH = 64
 
 NO_KERNEL = ("Memcpy ", "Memset ")
 """Prefixes of the names of copies and sets in torch.profiler's traces."""
 
+TENSILE = r"^(?:Custom_)?Cijk_\w{4}_\w{4}_"
+
 _PRECISIONS = [
-    (r"(?i)splitkreduce|split_k_reduce|cublasLt::epilogue|^triton_", ""),
+    (r"(?i)splitkreduce|split_k_reduce|ReduceSplitK|reduce_wgrad|PostGSU|globalKernel", ""),
+    (r"^triton_|^fft2d|^_finalize_", ""),
+    (TENSILE + "S_MX", "tf32"),
+    (TENSILE + "[FB]8", "fp8"),
+    (TENSILE + "B", "bf16"),
+    (TENSILE + "H", "fp16"),
+    (TENSILE + "D", "fp64"),
+    (TENSILE + "S", "fp32"),
+    ("Cijk_", ""),
     (r"nvjet_(sm\d+_)?[a-z]+_tf32", "tf32"),
     (r"nvjet_(sm\d+_)?t", "bf16"),
     (r"nvjet_(sm\d+_)?h", "fp16"),
@@ -39,14 +59,14 @@ _PRECISIONS = [
     (r"nvjet_(sm\d+_)?ddd", "fp64"),
     (r"nvjet", ""),
     (r"(?i)xf4|e2m1|fp4", ""),
-    (r"(?i)e4m3|e5m2|fp8|_f8_", "fp8"),
+    (r"(?i)e4m3|e5m2|fp8(?!KVCache)|_f8_", "fp8"),
     (r"(?i)tf32", "tf32"),
     (r"(?i)bf16|bfloat16", "bf16"),
     (r"cudnn_generated", ""),
-    (r"(?i)(?<![a-z])f16|fp16|half|(?<![a-z])h\d*gemm|_f16f", "fp16"),
+    (r"(?i)(?<![a-z])f16|fp16|half|(?<![a-z])h\d*(gemm|cudnn)|_f16f|[sh]884(?!\d)|hmma", "fp16"),
     (r"dgemm|d\d{3,5}gemm|f64|\bdouble\b", "fp64"),
     (r"s1688(?!\d)", "tf32"),
-    (r"sgemm|(?<![a-z])f32|\bfloat\b", "fp32"),
+    (r"sgemm|scudnn|(?<![a-z])f32|_fp32_|\bfloat\b", "fp32"),
 ]
 PRECISIONS = [(re.compile(pattern), precision) for pattern, precision in _PRECISIONS]
 """Ordered: the first pattern found in a name decides the precision ("" if unknown)."""
@@ -58,8 +78,6 @@ _XMMA = re.compile(
 )
 """Parts of cuBLAS's sm*_xmma_gemm_* names besides types, layouts, tile and split."""
 
-_UNNAMED = re.compile(r"<unnamed>::|\(anonymous namespace\)::")
-_RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<.*?>::type) +")
 _CUTLASS = re.compile(r"^(?:\w+::Kernel2?<(?:\w+::)*|_ZN7cutlass\d+Kernel2?I\d+)(\w+?)(?:>|EEv)")
 _HOST = re.compile(r"elementwise|^reduce_kernel$|^multi_tensor_apply_kernel$")
 _WRAPPER = re.compile(r"^([ab]?unary|unaryop|binary|gpu|\w*elementwise)$")
@@ -115,7 +133,7 @@ def _told_apart(short: str, names: list[str]) -> list[str]:
 
 def _words(name: str) -> list[str]:
     """The different words in a C++ name, without namespaces, and then its numbers."""
-    found = _WORDS.findall(_CAST.sub("", _UNNAMED.sub("", name)))
+    found = _WORDS.findall(_CAST.sub("", UNNAMED.sub("", name)))
     words, numbers = zip(*found, strict=True) if found else ((), ())
     return list(filter(None, dict.fromkeys([*words, *numbers])))
 
@@ -123,7 +141,7 @@ def _words(name: str) -> list[str]:
 def _short(name: str) -> str:
     if name.startswith(NO_KERNEL):
         return name
-    plain = _library(_RETURN_TYPE.sub("", _UNNAMED.sub("", name)))
+    plain = _library(RETURN_TYPE.sub("", UNNAMED.sub("", name)))
     wrapped = _CUTLASS.match(plain)
     if wrapped:
         return wrapped[1]
@@ -178,4 +196,5 @@ def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
 
 
 def _precision(name: str) -> str:
-    return next((precision for pattern, precision in PRECISIONS if pattern.search(name)), "")
+    own = own_name(name)
+    return next((precision for pattern, precision in PRECISIONS if pattern.search(own)), "")

@@ -18,7 +18,11 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import LOST_AT_MOST, OUTSIDE_LIMIT
 from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.families import UNKNOWN
 from workflow_src.placing.per_step import InSteps
+
+KNOWN_AT_LEAST = 0.85
+"""Below this share of known kind, shares by kind may miss what a step mostly does."""
 
 TRIED = ("3",)
 """Major versions of nsys's tables that this reader was tried with, up to 3.27."""
@@ -55,6 +59,7 @@ class Check(StrEnum):
     SPAN = "time of the file from the first to the last activity"
     RANGES = "device time in ranges"
     STEPS = "device time in steps"
+    KNOWN = "device time of known kind"
     IDLE_STEPS = "steps without device work"
     PROCESSES = "processes without device work"
     WHOLE = "device time of kernels whose calls a step don't come out whole"
@@ -195,10 +200,13 @@ def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> list[
     empty = int((steps["busy_ns"] == 0).sum()) if len(steps) else None
     without = set(found.capture.processes) - set(work["process"].unique().tolist())
     outside = _Count(total - placed, total).share
+    known = int(work.loc[work["family"] != UNKNOWN, "duration_ns"].sum())
+    kind = _Count(known, int(work["duration_ns"].sum()))
     return [
         _told(Check.SPAN, _span(found)),
         _told(Check.RANGES, _Count(placed, total), outside is not None and outside > OUTSIDE_LIMIT),
         _told(Check.STEPS, _Count(in_them, total)),
+        _told(Check.KNOWN, kind, kind.share is not None and kind.share < KNOWN_AT_LEAST),
         _count(Check.IDLE_STEPS, empty),
         _count(Check.PROCESSES, len(without)),
     ]

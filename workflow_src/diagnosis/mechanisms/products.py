@@ -7,15 +7,11 @@ import pandas as pd
 
 from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.attention_chains import attention_chains
+from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
 from workflow_src.diagnosis.changes import DropCall, DropGap, ScaleWork
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.sequences import main_place, of_work
 from workflow_src.placing.kernel_names import precision_ran
-
-TIMES = {"bf16": 1.0, "fp16": 1.0, "fp8": 0.5, "tf32": 2.0, "fp32": 15.0, "fp64": 13.0}
-"""How long a large product takes, in bf16's time. fp32: the median of 768 products of an H100
-(examples/h100, products.csv). Three products each on an H200 (benchmarks/product_kinds.py) took
-tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64 12.3 to 13.0; fp8 is by the datasheet."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
 """How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
@@ -57,10 +53,15 @@ def _products(subject: Subject, families: tuple[str, ...] = ("gemm",)) -> pd.Dat
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
-def _usual_precision(products: pd.DataFrame) -> str:
-    """The precision of most products that are faster than fp32; tf32 if there are none."""
+def _usual_precision(products: pd.DataFrame, times: Times) -> str:
+    """The precision of most products that are faster than fp32; if there are none, tf32.
+
+    Where that gains nothing, 16 bits.
+    """
     faster = products.loc[products["precision"].isin(["tf32", "bf16", "fp16", "fp8"]), "precision"]
-    return str(faster.value_counts().index[0]) if len(faster) else "tf32"
+    if len(faster):
+        return str(faster.value_counts().index[0])
+    return "tf32" if times.get("tf32", times["fp32"]) < times["fp32"] else "fp16"
 
 
 def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> list[Found]:
@@ -71,20 +72,45 @@ def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> 
 
 @mechanism("float32_products")
 def find_float32_products(subject: Subject) -> list[Found]:
+    """Products of float32 numbers on a card that gains by TF32, or isn't known."""
+    return _float32_products(subject) if _first_faster(subject) == "tf32" else []
+
+
+@mechanism("float32_products_16_bits")
+def find_float32_products_16_bits(subject: Subject) -> list[Found]:
+    """The same on a card that gains by 16 bits alone."""
+    return _float32_products(subject) if _first_faster(subject) == "bf16" else []
+
+
+@mechanism("float32_products_fp16")
+def find_float32_products_fp16(subject: Subject) -> list[Found]:
+    """The same on a card that gains by fp16 alone."""
+    return _float32_products(subject) if _first_faster(subject) == "fp16" else []
+
+
+def _first_faster(subject: Subject) -> str:
+    """The widest precision by which a product may gain on the capture's card; "" for none."""
+    card = card_of(subject)
+    faster = (each for each in ("tf32", "bf16", "fp16") if multiplies_in(card, each) is not False)
+    return next(faster, "")
+
+
+def _float32_products(subject: Subject) -> list[Found]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
     What torch's math backend of attention computes beside such is a finding of its own.
     """
     products = _products(subject, ("gemm", "convolution"))
-    precision = _usual_precision(products)
+    times = times_on(card_of(subject))
+    precision = _usual_precision(products, times)
     if precision in NARROW:
         chains = subject.cached(attention_chains)
         products = products[~products.index.isin(chains.index[chains["by_math"]])]
-    usual = TIMES[precision]
+    usual = times.get(precision, 1.0)
     ordinary = products.index[products["precision"] == "fp32"]
-    plain = pd.Series(usual / TIMES["fp32"], index=ordinary)
-    factor = pd.concat([plain, _beside_narrow(subject, products)]).sort_index()
+    plain = pd.Series(usual / times["fp32"], index=ordinary)
+    factor = pd.concat([plain, _beside_narrow(subject, products, times)]).sort_index()
     slow = products.loc[factor.index]
     # Forward's ranges name layers, where there are any; backward's often don't.
     layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
@@ -97,13 +123,14 @@ def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
 
     1 of all other products, and where most are wider.
     """
-    usual = _usual_precision(_products(subject))
+    times = times_on(card_of(subject))
+    usual = _usual_precision(_products(subject), times)
     ordinary = precision_ran(products["name"], products["family"]) == "fp32"
-    factor = TIMES[usual] / TIMES["fp32"] if usual in NARROW else 1.0
+    factor = times.get(usual, 1.0) / times["fp32"] if usual in NARROW else 1.0
     return ordinary.map({True: factor, False: 1.0}).astype(float)
 
 
-def _beside_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
+def _beside_narrow(subject: Subject, products: pd.DataFrame, times: Times) -> "pd.Series[float]":
     """By row of products in TF32 beside others of their kind in 16 bits, what they take as these.
 
     As the others do, where layers alike have both and each are of one size; else half.
@@ -120,7 +147,7 @@ def _beside_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float
     sisters = any("*" in name for name in both)
     ratio = (_one_size_ns(narrow) / _one_size_ns(wide)).clip(upper=1.0)
     own = wide[KIND].merge(ratio.rename("own").reset_index(), how="left")["own"].to_numpy()
-    usual = TIMES["bf16"] / TIMES["tf32"]
+    usual = times["fp16"] / times.get("tf32", times["fp32"])
     return pd.Series(np.where(sisters & ~np.isnan(own), own, usual), index=wide.index)
 
 
@@ -168,9 +195,12 @@ def find_float64(subject: Subject) -> list[Found]:
     slow = pd.concat([wide, wide_products, _casts_after(subject, wide, wide_products)])
     if not len(slow) or len(slow) > MEANT * (len(work) + len(products)):
         return []
-    usual = _usual_precision(products)
-    factors = slow["family"].map({"cast": 0.0, "gemm": TIMES[usual] / TIMES["fp64"]})
-    found = _faster(subject, slow, factors.astype(float).fillna(0.5 if usual == "tf32" else 0.25))
+    times = times_on(card_of(subject))
+    usual = _usual_precision(products, times)
+    narrow = usual in set(products["precision"]) and usual != "tf32"
+    product = times.get(usual if narrow else "tf32", times["fp32"]) / times["fp64"]
+    factors = slow["family"].map({"cast": 0.0, "gemm": product})
+    found = _faster(subject, slow, factors.astype(float).fillna(0.25 if narrow else 0.5))
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     alone = ~subject.work["call"].duplicated(keep=False)[slow.index]
     calls = slow.loc[alone & (slow["family"] == "cast"), "call"].to_numpy()
