@@ -6,7 +6,7 @@ didn't spend in operators that it called.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from workflow_src.captures.event_parts import KINDS, read_parts
 from workflow_src.captures.launches import SHARED, Calls, launches
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
+from workflow_src.captures.stream_waits import stream_waits
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -99,7 +100,7 @@ def read(path: Path) -> Capture:
         total,
         every,
         copies,
-        found.ties.threads,
+        replace(found.ties.threads, waits=_waits(found.ties.waits, calls, ranges)),
         notes,
         done.recording,
     )
@@ -177,8 +178,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
     number, of_call = work.numbers["correlation"], calls.numbers["correlation"]
     callers = calls.numbers["process"]
     process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
-    called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
-    launched = launches(process, number, work.start, called, complete=not calls.bad)
+    launched = launches(process, number, work.start, _called(calls), complete=not calls.bad)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
     device, stream = work.numbers["device"], work.numbers["stream"]
     rows: dict[str, object] = _rows(work, kinds, process) | {
@@ -196,6 +196,23 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
         unanswered=int((launching & launched.unanswered).sum()),
     )
     return _Done(rows, int(shared.sum()), launched.reused, made)
+
+
+def _called(calls: Columns) -> Calls:
+    numbers = (calls.numbers[name] for name in ("process", "thread", "correlation"))
+    return Calls(calls.start, calls.end, *numbers)
+
+
+def _waits(waits: pd.DataFrame, calls: Columns, ranges: Columns) -> pd.DataFrame:
+    """Which streams waited for which record; the process is that of the call that made them."""
+    numbers = calls.numbers
+    process, _ = _processes(
+        waits["number"].to_numpy(),
+        numbers["correlation"],
+        numbers["process"],
+        ranges.numbers["process"],
+    )
+    return stream_waits(waits.assign(process=process), _called(calls))
 
 
 def _processes(
