@@ -114,7 +114,8 @@ class Threads:
     flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
     the forward operator that it differentiates.
     waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
-    after wait_ns starts after what was launched on record_stream before record_ns.
+    after wait_ns starts after what was launched on record_stream before record_ns. These are
+    UNKNOWN where the profiler doesn't tell which record it was.
     """
 
     names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))

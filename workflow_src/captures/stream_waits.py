@@ -1,10 +1,15 @@
-"""Which record of an event each stream waited for, as both profilers tell."""
+"""Which stream waited for which record of an event, as far as both profilers tell.
 
+nsys tells both if it recorded events; Kineto of CUDA 13 tells the stream alone.
+"""
+
+import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import STREAM_WAITS, UNKNOWN, empty, frame
 from workflow_src.captures.exported import Exported
 from workflow_src.captures.launches import Calls, launches
+from workflow_src.common.intervals import Indices
 
 SYNCHRONIZATIONS, RECORDS, CONTEXTS = (
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
@@ -17,28 +22,26 @@ STREAM_WAITS_FOR_EVENT = 2
 EVENT = ("globalPid", "eventId", "eventSyncId")
 """What a wait and the record that it waits for have in common."""
 
-COLUMNS = {
-    SYNCHRONIZATIONS: (*EVENT, "contextId", "streamId", "correlationId", "start", "syncType"),
-    RECORDS: (*EVENT, "contextId", "streamId", "correlationId"),
-    CONTEXTS: ("processId", "contextId", "deviceId"),
-}
+AT = ("contextId", "streamId", "correlationId")
+CONTEXT = ("processId", "contextId")
 
 
 def stream_waits(waits: pd.DataFrame, calls: Calls) -> pd.DataFrame:
-    """A row per wait whose record is known, with STREAM_WAITS, in order of time.
+    """A row per wait whose call is known, with STREAM_WAITS, in order of time.
 
     waits: process, device and stream; `number`: of the call that makes the stream wait, begun by
-    `seen_ns`; the record's device, stream and number as record_device and so on.
+    `seen_ns`; the record's device, stream and number as record_device and so on, or UNKNOWN.
     """
     process, seen = (waits[name].to_numpy() for name in ("process", "seen_ns"))
-    found = waits.assign(
-        **{
-            moment: launches(process, waits[number].to_numpy(), seen, calls).start
-            for moment, number in (("wait_ns", "number"), ("record_ns", "record_number"))
-        }
+    wait, record = (
+        launches(process, waits[name].to_numpy(), seen, calls).start
+        for name in ("number", "record_number")
     )
-    known = (found["record_ns"] != UNKNOWN) & (found["record_ns"] < found["wait_ns"])
-    return frame(STREAM_WAITS, found[known].sort_values("wait_ns", ignore_index=True))
+    found = waits.assign(wait_ns=wait, record_ns=record)
+    of_record = [name for name in STREAM_WAITS if name.startswith("record")]
+    found.loc[(record == UNKNOWN) | (record >= wait), of_record] = UNKNOWN
+    found = found[wait != UNKNOWN].sort_values("wait_ns", ignore_index=True)
+    return frame(STREAM_WAITS, found)
 
 
 def nsys_waits(found: Exported, calls: Calls) -> pd.DataFrame:
@@ -46,22 +49,22 @@ def nsys_waits(found: Exported, calls: Calls) -> pd.DataFrame:
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """
-    if not all(found.has_columns(table, *names) for table, names in COLUMNS.items()):
+    needed = {SYNCHRONIZATIONS: (*AT, "syncType"), CONTEXTS: (*CONTEXT, "deviceId")}
+    if not all(found.has_columns(table, *names) for table, names in needed.items()):
         return empty(STREAM_WAITS)
-    waits, records, contexts = (
-        pd.DataFrame(found.integers(table, names)) for table, names in COLUMNS.items()
-    )
+    waits = pd.DataFrame(found.integers(SYNCHRONIZATIONS, (*EVENT, *AT, "start", "syncType")))
     waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
-    both = waits.merge(records.drop_duplicates(EVENT), on=list(EVENT), suffixes=("", "_of"))
-    both = both.assign(process=both["globalPid"].to_numpy() >> 24)
-    device = contexts.drop_duplicates(["processId", "contextId"], keep=False)
-    device = device.set_index(["processId", "contextId"])["deviceId"]
-    places = {
-        name: device.reindex([both["process"] & 0xFFFFFF, both[context]]).fillna(UNKNOWN)
-        for name, context in (("device", "contextId"), ("record_device", "contextId_of"))
-    }
-    names = {"streamId": "stream", "streamId_of": "record_stream", "start": "seen_ns"}
-    numbers = {"correlationId": "number", "correlationId_of": "record_number"}
-    both = both.rename(columns=names | numbers)
-    both = both.assign(**{name: column.to_numpy("int64") for name, column in places.items()})
-    return stream_waits(both, calls)
+    records = pd.DataFrame(columns=[*EVENT, *AT], dtype="int64")
+    if found.has_columns(RECORDS, *EVENT, *AT):
+        records = pd.DataFrame(found.integers(RECORDS, (*EVENT, *AT))).drop_duplicates(EVENT)
+    contexts = pd.DataFrame(found.integers(CONTEXTS, (*CONTEXT, "deviceId")))
+    device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
+    both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
+    process = both["globalPid"].to_numpy() >> 24
+    columns: dict[str, Indices] = {"process": process, "seen_ns": both["start"].to_numpy()}
+    for prefix, suffix in (("", ""), ("record_", "_of")):
+        context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in AT)
+        places = device.reindex([process & 0xFFFFFF, context]).fillna(UNKNOWN)
+        columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
+        columns |= {f"{prefix}number": number}
+    return stream_waits(pd.DataFrame(columns), calls)

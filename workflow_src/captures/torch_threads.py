@@ -51,10 +51,9 @@ class Ties:
 
     @property
     def waits(self) -> pd.DataFrame:
-        """The waits for a known record, as captures.stream_waits takes them, but `process`."""
+        """The waits of streams, as captures.stream_waits takes them, but `process`."""
         waits = pd.concat([_waits([]), *self.synced], ignore_index=True)
-        known = (waits["seen_ns"] != NOT_A_TIME) & (waits["record_number"] != UNKNOWN)
-        return waits[known].reset_index(drop=True)
+        return waits[waits["seen_ns"] != NOT_A_TIME].reset_index(drop=True)
 
     @property
     def threads(self) -> Threads:

@@ -1,9 +1,12 @@
 """Which activities start only after one of another stream, as their streams waited for events."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.common.intervals import BEFORE_ALL
 from workflow_src.common.nesting import NOWHERE
 
@@ -17,9 +20,11 @@ def event_ties(
 ) -> pd.DataFrame:
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
-    places: the device and stream of each activity; waits: Capture.threads.waits of the process.
-    Where the capture has none, it is guessed.
+    places: the device and stream of each activity; waits: Capture.threads.waits of the process. A
+    wait whose record isn't among others that are is for one of before the capture.
     """
+    recorded = waits[waits["record_ns"] != UNKNOWN]
+    waits = recorded if len(recorded) else waits
     pairs = _recorded(work, places, calls, waits) if len(waits) else _guessed(work, calls)
     # What had started before can't have waited.
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
@@ -33,31 +38,38 @@ def _recorded(
     """Pairs by which record each wait was for, also through streams that did nothing between.
 
     A wait holds up what is launched on its stream after it. The record stands for what was launched
-    on its own stream before it, and for all that this stream had waited for by then.
+    on its own stream before it, and for all that this stream had waited for by then. If it isn't
+    known, it is taken to stand for all that was launched before the wait.
     """
     launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
     waits = waits[waits["wait_ns"] >= calls["start_ns"].iloc[0]]
-    of_record = waits[["record_device", "record_stream"]].set_axis(["device", "stream"], axis=1)
-    streams = pd.concat([places, waits[["device", "stream"]], of_record], ignore_index=True)
-    lane = streams.groupby(["device", "stream"]).ngroup().to_numpy()
+    of_record = waits[["record_device", "record_stream"]].set_axis(places.columns, axis=1)
+    streams = pd.concat([places, waits[places.columns], of_record], ignore_index=True)
+    lane = streams.groupby(list(places.columns)).ngroup().to_numpy()
     rows = {number: np.flatnonzero(lane[: len(work)] == number) for number in np.unique(lane)}
+    launches = {number: launched[rows[number]] for number in rows}
     at = np.concatenate([waits["wait_ns"], waits["record_ns"]])
+    untold = waits["record_ns"].to_numpy() == UNKNOWN
     # Of each lane, the last activity of every other one that it has waited for, also by record.
     known: dict[int, dict[int, int]] = {number: {} for number in rows}
     records: dict[int, dict[int, int]] = {}
     found: list[tuple[int, int, int]] = []
+
+    def launched_by(moment: int, lanes: Iterable[int]) -> dict[int, int]:
+        places = {of: int(np.searchsorted(launches[of], at[moment])) for of in lanes}
+        return {of: int(rows[of][place - 1]) for of, place in places.items() if place}
+
     for moment in np.argsort(at, kind="stable").tolist():
         number, wait = int(lane[len(work) + moment]), moment % len(waits)
-        own, mine = rows[number], known[number]
-        place = int(np.searchsorted(launched[own], at[moment]))
         if moment >= len(waits):
-            records[wait] = mine | ({number: int(own[place - 1])} if place else {})
+            records[wait] = known[number] | launched_by(moment, [number])
             continue
-        news = {of: row for of, row in records[wait].items() if row > mine.get(of, NOWHERE)}
+        awaited, mine = launched_by(moment, rows) if untold[wait] else records[wait], known[number]
+        news = {of: row for of, row in awaited.items() if row > mine.get(of, NOWHERE)}
         news.pop(number, None)
         mine |= news
-        if place < len(own):
-            found += [(int(own[place]), row, of) for of, row in news.items()]
+        following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
+        found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
     pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
     return pairs.groupby(["work", "lane"], as_index=False)["after"].max()
 

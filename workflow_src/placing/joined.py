@@ -82,6 +82,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
     """A capture whose process is its rank, by a clock that isn't ahead."""
     flows, waits = capture.threads.flows, capture.threads.waits
+    recorded = waits["record_ns"]
     own = [process for process in capture.processes if process != UNKNOWN]
     if len(own) > 1:
         raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
@@ -97,7 +98,7 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
                 device=_device(waits["device"], rank),
                 record_device=_device(waits["record_device"], rank),
                 wait_ns=waits["wait_ns"] - ahead_ns,
-                record_ns=waits["record_ns"] - ahead_ns,
+                record_ns=recorded.where(recorded == UNKNOWN, recorded - ahead_ns),
             ),
         ),
     )
