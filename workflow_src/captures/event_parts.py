@@ -49,9 +49,9 @@ LASTING = "X"
 class Parts:
     """The columns of each part.
 
-    ties: what is said of threads and streams; bad: objects that are no events; stray: ends of events that never
-    began; unread: how many lasting events there are of categories ("" for none) that are no part
-    and may be work; cut_off: whether more is missing.
+    ties: what is said of threads and streams; bad: objects that are no events; stray: ends of
+    events that never began; unread: how many lasting events there are of categories ("" for none)
+    that are no part and may be work; cut_off: whether more is missing.
     """
 
     columns: Mapping[str, Columns]
