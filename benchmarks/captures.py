@@ -121,6 +121,7 @@ WRITERS: dict[str, Callable[[Path, int], None]] = {
     "c_pqtdir": partial(write_folder, suffix=".parquet"),
     "c.json": write_trace,
 }
+MANY_RANGES: dict[str, Callable[[Path, int], None]] = {"paths": write_paths, "ticks": write_ticks}
 
 
 def tables_command(capture: Path, output: Path) -> list[str]:
@@ -172,12 +173,11 @@ def main() -> None:
     parser.add_argument("--paths", type=int, nargs="*", default=[], help="instead of kernels")
     parser.add_argument("--ticks", type=int, nargs="*", default=[], help="instead of kernels")
     arguments = parser.parse_args()
-    ranges = [(write_paths, n, "paths") for n in arguments.paths]
-    ranges += [(write_ticks, n, "ticks") for n in arguments.ticks]
-    for write, count, what in ranges:
-        with tempfile.TemporaryDirectory() as folder:
-            show(write, count, what, Path(folder))
-    for kernels in [] if ranges else arguments.kernels:
+    for what, write in MANY_RANGES.items():
+        for count in getattr(arguments, what):
+            with tempfile.TemporaryDirectory() as folder:
+                show(write, count, what, Path(folder))
+    for kernels in [] if arguments.paths or arguments.ticks else arguments.kernels:
         for name, write in WRITERS.items():
             if name.endswith("dir") and not find_spec("pyarrow"):
                 continue

@@ -71,7 +71,8 @@ def _recorded(
         following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
         found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
     pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
-    return pairs.groupby(["work", "lane"], as_index=False)["after"].max()
+    latest: pd.DataFrame = pairs.groupby(["work", "lane"])["after"].max().reset_index()
+    return latest
 
 
 def _guessed(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
