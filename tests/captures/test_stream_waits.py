@@ -46,6 +46,8 @@ def test_waits_of_nsys_are_of_their_context_s_device(tmp_path: Path, has_records
                 times = dict(start=at + device + 1, end=at + device + 2, syncType=2)
                 export.insert("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", streamId=9, **times, **about)
         export.insert("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", syncType=3, streamId=7, **place)
+        unknown = about | dict(contextId=2, streamId=9, start=55, syncType=2)
+        export.insert("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", **unknown)
     if not has_records:
         export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT")
     untold = [UNKNOWN] * 3

@@ -27,7 +27,7 @@ CONTEXT = ("processId", "contextId")
 
 
 def stream_waits(waits: pd.DataFrame, calls: Calls) -> pd.DataFrame:
-    """A row per wait whose call is known, with STREAM_WAITS, in order of time.
+    """A row per wait whose call and device are known, with STREAM_WAITS, in order of time.
 
     waits: process, device and stream; `number`: of the call that makes the stream wait, begun by
     `seen_ns`; the record's device, stream and number as record_device and so on, or UNKNOWN.
@@ -40,8 +40,8 @@ def stream_waits(waits: pd.DataFrame, calls: Calls) -> pd.DataFrame:
     found = waits.assign(wait_ns=wait, record_ns=record)
     of_record = [name for name in STREAM_WAITS if name.startswith("record")]
     found.loc[(record == UNKNOWN) | (record >= wait), of_record] = UNKNOWN
-    found = found[wait != UNKNOWN].sort_values("wait_ns", ignore_index=True)
-    return frame(STREAM_WAITS, found)
+    found = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
+    return frame(STREAM_WAITS, found.sort_values("wait_ns", ignore_index=True))
 
 
 def nsys_waits(found: Exported, calls: Calls) -> pd.DataFrame:
