@@ -1,7 +1,8 @@
 """How long the tables of other programs' captures take, and how much memory: N kernels, made up,
 as an SQLite export of nsys, as folders of Arrow and Parquet files where pyarrow is installed, and
-as a trace of torch.profiler, which has an operator each as well. With --paths, how long tables and
-report take for N range paths, in an SQLite export."""
+as a trace of torch.profiler, which has an operator each as well. With --paths or --ticks, how long
+tables and report take for N range paths, or for N outermost ranges of one name, in an SQLite
+export."""
 
 import argparse
 import math
@@ -10,10 +11,11 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from multiprocessing import Process
 from pathlib import Path
 from statistics import median
@@ -26,6 +28,7 @@ from workflow_src.common.summary import summarize
 PERIOD_US, STEPS = 15, 30
 PASSES = 3
 """Steps of captures of many paths."""
+TICK_KERNELS = 1000
 KERNEL_NAME = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
@@ -89,8 +92,19 @@ def write_paths(path: Path, paths: int) -> None:
         begin, end = step * paths, (step + 1) * paths
         spans += [(_word(n - begin), n, min(n + outer, end)) for n in range(begin, end, outer)]
         spans += [(_word(n - begin), n, n + 1) for n in range(begin, end)]
-    rows = [(a * PERIOD_NS, b * PERIOD_NS, 59, name, MAIN, None, 0) for name, a, b in spans]
     write_export(path, paths * PASSES)
+    _replace_ranges(path, [(name, a * PERIOD_NS, b * PERIOD_NS) for name, a, b in spans])
+
+
+def write_ticks(path: Path, ticks: int) -> None:
+    """An export of TICK_KERNELS kernels in ranges of one name, one after the other."""
+    write_export(path, TICK_KERNELS)
+    ends = [TICK_KERNELS * PERIOD_NS * n // ticks for n in range(ticks + 1)]
+    _replace_ranges(path, [("tick", *times) for times in pairwise(ends)])
+
+
+def _replace_ranges(path: Path, spans: Sequence[tuple[str, int, int]]) -> None:
+    rows = [(start, end, 59, name, MAIN, None, 0) for name, start, end in spans]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM NVTX_EVENTS")
         connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
@@ -107,6 +121,7 @@ WRITERS: dict[str, Callable[[Path, int], None]] = {
     "c_pqtdir": partial(write_folder, suffix=".parquet"),
     "c.json": write_trace,
 }
+MANY_RANGES: dict[str, Callable[[Path, int], None]] = {"paths": write_paths, "ticks": write_ticks}
 
 
 def tables_command(capture: Path, output: Path) -> list[str]:
@@ -133,14 +148,14 @@ def measured(command: list[str]) -> tuple[float, float, float]:
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
 
 
-def show_paths(paths: int, folder: Path) -> None:
-    """Print the time and memory of the tables and of the report of many range paths."""
+def show(write: Callable[[Path, int], None], count: int, what: str, folder: Path) -> None:
+    """Print the time and memory of the tables and of the report of many ranges."""
     capture, tables = folder / "c.sqlite", folder / "tables"
-    _made(write_paths, capture, paths)
+    _made(write, capture, count)
     for command in (tables_command(capture, tables), report_command(tables, folder)):
         seconds, cpu, memory = measured(command)
-        what = f"{paths:,} paths, {command[2].rpartition('.')[2]}"
-        print(f"{what}: {seconds:.1f} s, {cpu:.1f} s of CPUs, {memory:.2f} GB")
+        stage = command[2].rpartition(".")[2]
+        print(f"{count:,} {what}, {stage}: {seconds:.1f} s, {cpu:.1f} s of CPUs, {memory:.2f} GB")
 
 
 def _made(write: Callable[[Path, int], None], path: Path, count: int) -> None:
@@ -156,11 +171,13 @@ def main() -> None:
     parser.add_argument("--kernels", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--paths", type=int, nargs="*", default=[], help="instead of kernels")
+    parser.add_argument("--ticks", type=int, nargs="*", default=[], help="instead of kernels")
     arguments = parser.parse_args()
-    for paths in arguments.paths:
-        with tempfile.TemporaryDirectory() as folder:
-            show_paths(paths, Path(folder))
-    for kernels in [] if arguments.paths else arguments.kernels:
+    for what, write in MANY_RANGES.items():
+        for count in getattr(arguments, what):
+            with tempfile.TemporaryDirectory() as folder:
+                show(write, count, what, Path(folder))
+    for kernels in [] if arguments.paths or arguments.ticks else arguments.kernels:
         for name, write in WRITERS.items():
             if name.endswith("dir") and not find_spec("pyarrow"):
                 continue

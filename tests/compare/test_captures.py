@@ -169,7 +169,7 @@ def test_what_one_capture_does_not_tell_is_no_change(tmp_path: Path) -> None:
     """The second one has no steps, so neither findings nor gaps of the host."""
     a = tables_of(loop(tmp_path / "a", 580), tmp_path / "with")
     single = Export(tmp_path)
-    single.range("step", 0, 100)
+    single.range("setup", 0, 100)
     single.work(10)
     b = tables_of(single.write(), tmp_path / "without")
     for first, second in ((a, b), (b, a)):

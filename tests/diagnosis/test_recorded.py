@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
+from workflow_src.diagnosis.event_ties import event_ties
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import recorded
@@ -110,6 +112,49 @@ def test_a_stream_that_waits_for_an_event_starts_after_the_other(tmp_path: Path)
     recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
     assert recording.ties["work"].tolist() == [1, 3, 5]
     assert recording.ties["after"].tolist() == [0, 2, 4]
+
+
+WAITING, OTHER, SILENT = 9, 7, 5
+"""Streams; the last has no work."""
+
+
+@pytest.mark.parametrize(
+    ("waits", "after"),
+    [
+        pytest.param([(35, WAITING, 15, OTHER)], {3: 0}, id="the recorded one, not the latest"),
+        pytest.param([(15, WAITING, 5, OTHER)], {}, id="nothing yet"),
+        pytest.param([(35, WAITING, UNKNOWN, UNKNOWN)], {3: 1}, id="the waiting stream alone"),
+        pytest.param(
+            [(35, WAITING, 15, OTHER), (36, WAITING, UNKNOWN, UNKNOWN)],
+            {3: 0},
+            id="another one of before the capture",
+        ),
+        pytest.param(
+            [(16, SILENT, 15, OTHER), (35, WAITING, 17, SILENT)],
+            {3: 0},
+            id="through a stream without work",
+        ),
+        pytest.param(
+            [(35, WAITING, 15, OTHER), (36, WAITING, 25, OTHER)], {3: 1}, id="the later of two"
+        ),
+        pytest.param([(5, WAITING, 2, OTHER), (37, WAITING, 36, WAITING)], {}, id="its own stream"),
+        pytest.param([(45, WAITING, 15, OTHER)], {4: 0}, id="not what was launched before it"),
+        pytest.param([(35, WAITING, 32, 8)], {}, id="what contradicts the times"),
+    ],
+)
+def test_activities_wait_for_the_record_that_their_stream_waited_for(
+    waits: list[tuple[int, int, int, int]], after: dict[int, int]
+) -> None:
+    # Launched at 10, 20, 30 and so on: two kernels of stream 7, a longer one of 8, two of 9.
+    calls = pd.DataFrame({"start_ns": [0, 10, 20, 30, 40, 50], "name": "cudaLaunchKernel"})
+    starts, lengths = np.array([11, 21, 31, 200, 210]), np.array([5, 5, 900, 5, 5])
+    times = {"start_ns": starts, "end_ns": starts + lengths}
+    work = pd.DataFrame({"call": [1, 2, 3, 4, 5], "lane": [0, 0, 1, 2, 2], **times})
+    places = pd.DataFrame({"device": 0, "stream": [OTHER, OTHER, 8, WAITING, WAITING]})
+    columns = ["wait_ns", "stream", "record_ns", "record_stream"]
+    table = pd.DataFrame(waits, columns=columns).assign(device=0, record_device=0)
+    pairs = event_ties(work, places, calls, table)
+    assert dict(zip(pairs["work"], pairs["after"], strict=True)) == after
 
 
 @pytest.mark.parametrize(

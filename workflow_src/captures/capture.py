@@ -49,6 +49,15 @@ WORK = (
 )
 THREADS = ("process", "thread", "name")
 FLOWS = ("process", "thread", "start_ns", "forward_thread")
+STREAM_WAITS = (
+    "process",
+    "device",
+    "stream",
+    "wait_ns",
+    "record_device",
+    "record_stream",
+    "record_ns",
+)
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
@@ -101,15 +110,19 @@ def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
 
 @dataclass(frozen=True)
 class Threads:
-    """What is said of threads.
+    """What is said of threads, and of streams that wait for each other.
 
     names: a row per name of a thread, with THREADS; a profiler may give several.
     flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
     the forward operator that it differentiates.
+    waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
+    after wait_ns starts after what was launched on record_stream before record_ns. These are
+    UNKNOWN where the profiler doesn't tell which record it was.
     """
 
     names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
     flows: pd.DataFrame = field(default_factory=lambda: empty(FLOWS))
+    waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from workflow_src.captures.event_columns import Columns, Known
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
 from workflow_src.captures.paired_events import BEGIN, END, paired
-from workflow_src.captures.torch_threads import TYING, Ties
+from workflow_src.captures.torch_threads import SYNCHRONIZATION, TYING, Ties
 
 KINDS = {
     "kernel": KERNEL,
@@ -49,10 +49,10 @@ LASTING = "X"
 class Parts:
     """The columns of each part.
 
-    ties: what is said of threads; bad: objects that are no events; stray: ends of events that never
-    began; unread: how many lasting events there are of categories ("" for none) that are no part
-    and may be work; cut_off: whether more is missing; texts: the numbers of processes and threads
-    that the file names by text.
+    ties: what is said of threads and streams; bad: objects that are no events; stray: ends of
+    events that never began; unread: how many lasting events there are of categories ("" for none)
+    that are no part and may be work; cut_off: whether more is missing; texts: the numbers of
+    processes and threads that the file names by text.
     """
 
     columns: Mapping[str, Columns]
@@ -96,7 +96,9 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
         ties.add(tying)
         for category, some in by_category.items():
             part = part_of(category)
-            if part in columns:
+            if category == SYNCHRONIZATION:
+                ties.add_waits(some)
+            elif part in columns:
                 columns[part].append(Columns.of(some, known, endless=part == "call"))
             elif part is None and (count := _maybe_work(category, some)):
                 unread[category or ""] += count

@@ -35,12 +35,13 @@ from workflow_src.captures.nsys_work import Worked, column, read_work
 from workflow_src.captures.plausible import Window, of_work, window
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.store import Store
+from workflow_src.captures.stream_waits import nsys_waits
 from workflow_src.common.intervals import Indices, Integers
 
 
 @dataclass(frozen=True)
 class _Launched:
-    """All device work with its launches, and all calls.
+    """All device work with its launches, all calls, and which streams waited for which record.
 
     last: the latest end of a call (ns); lost: how many calls were left out or have no end, by the
     notes that say so; possible: when calls and work can have been.
@@ -49,6 +50,7 @@ class _Launched:
     parts: list[Worked]
     launches: Launches
     calls: pd.DataFrame
+    waits: pd.DataFrame
     last: int
     lost: Mapping[str, int]
     recording: Recording
@@ -78,7 +80,8 @@ def _launched(found: Exported) -> _Launched:
     table = calls_table(api, _pageable(parts, api), overheads)
     last, made = int(calls.end.max(initial=-NEVER)), recording(found, api, launched)
     lost = {"bad": api.bad, "endless": api.endless, IMPOSSIBLE: api.impossible}
-    return _Launched(parts, launched, table, last, lost, made, possible)
+    waits = nsys_waits(found, calls)
+    return _Launched(parts, launched, table, waits, last, lost, made, possible)
 
 
 def _calls_apart(found: Exported) -> NamedCalls:
@@ -107,13 +110,17 @@ def _capture(found: Exported, launched: _Launched) -> Capture:
     last = int(column(parts, "end").max(initial=launched.last))
     ranges = ranges.closed(max(last, _last(ranges)))
     shown = _shown([ranges.thread >> 24, column(parts, "globalPid") >> 24])
+    calls, waits = (
+        rows.assign(process=_as_shown(rows["process"].to_numpy(), shown))
+        for rows in (launched.calls, launched.waits)
+    )
     return Capture(
         frame(RANGES, _range_rows(ranges, shown)),
         frame(WORK, _work_rows(parts, launched.launches, shown)),
         sum(part.total_ns for part in parts),
-        launched.calls.assign(process=_as_shown(launched.calls["process"].to_numpy(), shown)),
+        calls,
         joined_copies([(part.copies, len(part.names)) for part in parts]),
-        threads=Threads(_thread_names(found, shown)),
+        threads=Threads(_thread_names(found, shown), waits=waits),
         notes=_notes(ranges, unclosed, launched) + table_notes(found),
         recording=launched.recording,
     )

@@ -7,7 +7,7 @@ no activities, nor has one that is cut off before any: kernels come last.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from workflow_src.captures.launches import SHARED, Calls, counted, launches
 from workflow_src.captures.merged import told_apart
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.self_times import operator_calls
+from workflow_src.captures.stream_waits import stream_waits
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -97,7 +98,7 @@ def read(path: Path) -> Capture:
     copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
     every = _calls(calls, _pageable(copies, work), overheads)
     total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
-    threads = found.ties.threads
+    threads = replace(found.ties.threads, waits=_waits(found.ties.waits, calls, ranges))
     return named.of(Capture(spans, table, total, every, copies, threads, notes, done.recording))
 
 
@@ -175,7 +176,7 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
     process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
     # Where ranks were merged, a device is one's.
     process = np.where(work.numbers["process"] < FIRST_TEXT, process, work.numbers["process"])
-    called = Calls(calls.start, calls.end, callers, calls.numbers["thread"], of_call)
+    called = _called(calls)
     launched = launches(process, number, work.start, called, complete=not calls.bad)
     kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
     device, stream = work.numbers["device"], work.numbers["stream"]
@@ -190,6 +191,23 @@ def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
     made, lost = counted(pd.Categorical(calls.names), called, launched)
     recording = Recording("torch", launches=made, unanswered=lost)
     return _Done(rows, int(shared.sum()), launched.reused, recording)
+
+
+def _called(calls: Columns) -> Calls:
+    numbers = (calls.numbers[name] for name in ("process", "thread", "correlation"))
+    return Calls(calls.start, calls.end, *numbers)
+
+
+def _waits(waits: pd.DataFrame, calls: Columns, ranges: Columns) -> pd.DataFrame:
+    """Which streams waited for which record; the process is that of the call that made them."""
+    numbers = calls.numbers
+    process, _ = _processes(
+        waits["number"].to_numpy(),
+        numbers["correlation"],
+        numbers["process"],
+        ranges.numbers["process"],
+    )
+    return stream_waits(waits.assign(process=process), _called(calls))
 
 
 def _processes(

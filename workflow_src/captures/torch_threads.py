@@ -1,4 +1,5 @@
-"""What torch.profiler says of threads: how they are called, and which forward a backward is of."""
+"""What torch.profiler says of threads and streams: how threads are called, which forward a backward
+is of, and which record of an event a stream waited for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,10 @@ NAME, FLOW = "thread_name", "fwdbwd"
 """The name of events that name a thread; the category of flows from an operator of forward to the
 operator of backward that differentiates it."""
 
+SYNCHRONIZATION, WAIT = "cuda_sync", "Stream Wait Event"
+"""The category and name of a stream's waits, which Kineto writes if torch.profiler is told to
+(enable_cuda_sync_events)."""
+
 METADATA, BEGIN, END = "M", "s", "f"
 """Phases: of what is said of a thread, and where a flow begins and ends."""
 
@@ -28,6 +33,7 @@ class Ties:
     known: Known = field(default_factory=Known)
     names: list[pd.DataFrame] = field(default_factory=list)
     ends: list[pd.DataFrame] = field(default_factory=list)
+    synced: list[pd.DataFrame] = field(default_factory=list)
 
     def add(self, events: Sequence[Event]) -> None:
         """Keep what is of use; nothing is kept that holds on to the text of the file."""
@@ -39,9 +45,21 @@ class Ties:
         if flows:
             self.ends.append(self._ends(flows))
 
+    def add_waits(self, events: Sequence[Event]) -> None:
+        """Keep the waits of streams among a device's synchronizations."""
+        waits = [event for event in events if event.name == WAIT]
+        if waits:
+            self.synced.append(_waits(waits))
+
+    @property
+    def waits(self) -> pd.DataFrame:
+        """The waits of streams, as captures.stream_waits takes them, but `process`."""
+        waits = pd.concat([_waits([]), *self.synced], ignore_index=True)
+        return waits[waits["seen_ns"] != NOT_A_TIME].reset_index(drop=True)
+
     @property
     def threads(self) -> Threads:
-        """What they tell."""
+        """What they tell of threads."""
         names = pd.concat([empty(THREADS), *self.names], ignore_index=True)
         return Threads(names, self._flows())
 
@@ -73,3 +91,19 @@ class Ties:
                 "start_ns": times([event.ts for event in flows]),
             }
         )
+
+
+def _waits(events: Sequence[Event]) -> pd.DataFrame:
+    """A row per wait of a stream. Its event is of the same device, as Kineto looks no further."""
+    device = integers([event.args.device for event in events])
+    return pd.DataFrame(
+        {
+            "device": device,
+            "stream": integers([event.args.stream for event in events]),
+            "number": integers([event.args.correlation for event in events]),
+            "seen_ns": times([event.ts for event in events]),
+            "record_device": device,
+            "record_stream": integers([event.args.waits_on for event in events]),
+            "record_number": integers([event.args.recorded_by for event in events]),
+        }
+    )

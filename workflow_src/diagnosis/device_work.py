@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
@@ -17,8 +16,6 @@ lane, waited for something else; nearly all start within 5 us."""
 USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture has none that tells:
 as seen in captures of an H100 and of H200s."""
-
-WAIT_EVENT = r"StreamWaitEvent"
 
 NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
 
@@ -105,11 +102,12 @@ def lane_before(work: pd.DataFrame) -> Indices:
 
 
 def timed(
-    work: pd.DataFrame, calls: pd.DataFrame, launched_ns: Indices
+    work: pd.DataFrame, launched_ns: Indices, awaited: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The work with latency_ns and gap_ns, and the ties.
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
+    awaited: pairs of activities as of event_ties.
     Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
     longer must be in the model, or its replay shows that it isn't. But a kernel that waited for the
     device while one of another lane ran that was launched later starts as long as recorded after
@@ -124,9 +122,11 @@ def timed(
     prompt = work.assign(
         latency_ns=np.minimum(delay, longest_delay), gap_ns=np.minimum(gap, longest_gap)
     )
-    ordered = _after_events(work, calls, longest_gap)
+    held, after = (awaited[name].to_numpy() for name in ("work", "after"))
+    since = start[held] - end[after]
+    ordered = pd.DataFrame({"work": held, "after": after, "gap_ns": np.minimum(since, longest_gap)})
     late = np.minimum(delay, gap)
-    late[ordered["work"]] = 0
+    np.minimum.at(late, held, since)
     observed = _observed(work, late)
     later = observed["after"] > observed["work"]
     contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
@@ -149,29 +149,6 @@ def _after_earlier(work: pd.DataFrame, rows: Indices) -> pd.DataFrame:
 def _usual(values: Indices, otherwise: int) -> int:
     """What nine of ten values don't exceed."""
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
-
-
-def _after_events(work: pd.DataFrame, calls: pd.DataFrame, longest: int) -> pd.DataFrame:
-    """Ties by calls that let a stream wait for an event, of which no profiler says which.
-
-    It is taken to be the stream of the next activity, and to wait for the latest ones of all other
-    lanes, unless it started before they had ended.
-    """
-    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
-    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    following = np.unique(np.searchsorted(of_call, waiting))
-    parts = []
-    for number in np.unique(lane):
-        rows = np.flatnonzero(lane == number)
-        later = following[(following > rows[0]) & (following < len(work))]
-        later = later[lane[later] != number]
-        after = rows[np.searchsorted(rows, later) - 1]
-        held = end[after] <= start[later]
-        gap = np.minimum(start[later] - end[after], longest)
-        parts.append(pd.DataFrame({"work": later, "after": after, "gap_ns": gap})[held])
-    ties: pd.DataFrame = pd.concat([NO_TIES, *parts], ignore_index=True)
-    return ties
 
 
 def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:

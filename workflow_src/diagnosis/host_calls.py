@@ -11,7 +11,7 @@ from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.recording import OTHER
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking

@@ -15,6 +15,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
 from workflow_src.diagnosis.device_work import device_work, timed
+from workflow_src.diagnosis.event_ties import event_ties
 from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
 from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
 from workflow_src.placing.attributed import Attributed, source_of
@@ -49,7 +50,11 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     calls["cost_ns"] = own_costs(calls, work, waiting, held)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
     returned[held] = calls["end_ns"].to_numpy()[held]
-    work, ties = timed(work, calls, np.append(returned, 0)[work["call"]])
+    event_waits = attributed.capture.threads.waits
+    event_waits = event_waits[event_waits["process"] == process]
+    places = attributed.work.loc[work["activity"], ["device", "stream"]]
+    awaited = event_ties(work, places, calls, event_waits)
+    work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
     waiting = waiting.assign(return_ns=returns(calls, work, waiting))
     tables = calls[list(CALLS)], work[list(WORK)], waiting[list(WAITS)], ties
     return Recording(process, *tables, steps, queue)

@@ -39,11 +39,10 @@ def _add(own: Indices, thread: ThreadSteps, launched_in: Indices, paths: Paths) 
     """Add the idle time of a thread's steps to `own`: a row per path, a column per cause."""
     path_of, device = np.append(launched_in, NOWHERE), thread.device
     place, after = (np.append(each, NOWHERE) for each in subtrees(paths))
-    columns = thread.steps[["start_ns", "end_ns", "number"]].to_numpy()
-    for start, end, step in columns.tolist():
-        gaps, parts = idle_parts(device.gaps, device.host, start, end)
-        path = path_of[gaps.following]
-        inside = (place[path] >= place[step]) & (place[path] < after[step])
-        path[(gaps.ready >= end) | ~inside] = step
-        for column, part in zip(own.T, parts.values(), strict=True):
-            np.add.at(column, path, part)
+    starts, ends, number = (thread.steps[n].to_numpy() for n in ("start_ns", "end_ns", "number"))
+    idle = idle_parts(device.gaps, device.host, starts, ends)
+    step, path = number[idle.step], path_of[idle.gaps.following]
+    inside = (place[path] >= place[step]) & (place[path] < after[step])
+    path = np.where(idle.later | ~inside, step, path)
+    for column, part in zip(own.T, idle.parts.values(), strict=True):
+        np.add.at(column, path, part)

@@ -6,7 +6,7 @@ first rank. Where ranks have different numbers of them, times stay as they are.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +60,10 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
         for name in ("ranges", "work", "calls")
     }
     threads = Threads(
-        pd.concat([part.threads.names for part in parts], ignore_index=True),
-        pd.concat([part.threads.flows for part in parts], ignore_index=True),
+        *(
+            pd.concat([getattr(part.threads, field.name) for part in parts], ignore_index=True)
+            for field in fields(Threads)
+        )
     )
     notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
     total = sum(part.total_ns for part in parts)
@@ -82,6 +84,8 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
     """A capture whose process is its rank, by a clock that isn't ahead."""
     names, flows = capture.threads.names, capture.threads.flows
+    waits = capture.threads.waits
+    recorded = waits["record_ns"]
     own = [process for process in capture.processes if process != UNKNOWN]
     if len(own) > 1:
         raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
@@ -95,6 +99,12 @@ def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
             numbered(flows, rank, flows["process"].to_numpy()).assign(
                 start_ns=flows["start_ns"] - ahead_ns
             ),
+            numbered(waits, rank, waits["process"].to_numpy()).assign(
+                device=_device(waits["device"], rank),
+                record_device=_device(waits["record_device"], rank),
+                wait_ns=waits["wait_ns"] - ahead_ns,
+                record_ns=recorded.where(recorded == UNKNOWN, recorded - ahead_ns),
+            ),
         ),
     )
 
@@ -105,11 +115,16 @@ def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
         end_ns=rows["end_ns"] - ahead_ns,
     )
     if "device" in rows:
-        device, launched = rows["device"].astype("int64"), rows["missing"] == ""
-        found["device"] = (device + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
+        launched = rows["missing"] == ""
+        found["device"] = _device(rows["device"], rank)
         for name in ("launch_ns", "launch_end_ns"):
             found[name] = (rows[name] - ahead_ns).where(launched, rows[name])
     return found
+
+
+def _device(device: pd.Series, rank: int) -> pd.Series:
+    """The number of a rank's device, which no other rank's has."""
+    return (device.astype("int64") + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
 
 
 def _notes(parts: Sequence[Capture]) -> list[Note]:

@@ -34,6 +34,7 @@ from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.intervals import Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.placing.paths import added_up
 from workflow_src.placing.range_times import whole_steps
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
@@ -96,13 +97,19 @@ class Gaps:
             np.append(activities.index.take(active.first), NOWHERE),
         )
 
-    def within(self, start: int, end: int) -> "Gaps":
-        """The parts of the gaps that are in [start, end)."""
+    def within(self, start: Indices, end: Indices) -> tuple["Gaps", Indices]:
+        """The parts of the gaps that are in each of the steps [start, end), and in which of them.
+
+        Of a gap that is in several steps, there are several parts.
+        """
         first = np.searchsorted(self.ends, start, side="right")
-        some = slice(first, np.searchsorted(self.starts, end, side="left"))
+        count = np.maximum(np.searchsorted(self.starts, end, side="left") - first, 0)
+        step = np.repeat(np.arange(len(start)), count)
+        some = np.arange(len(step)) + (first - np.cumsum(count) + count)[step]
+        start, end = start[step], end[step]
         starts, ends = np.maximum(self.starts[some], start), np.minimum(self.ends[some], end)
         known = self.known[some] | (self.ends[some] > end)
-        return Gaps(starts, ends, self.ready[some], known, self.following[some])
+        return Gaps(starts, ends, self.ready[some], known, self.following[some]), step
 
 
 @dataclass(frozen=True)
@@ -143,12 +150,11 @@ class Host:
         held = self.held.until(ends) - self.held.until(starts)
         return held - (ends - starts - self.own(starts, ends))
 
-    def last_wait(self, start: int, end: int) -> int:
-        """Start of the last blocking call of a step if it launched nothing after it, or `end`."""
-        calls = self.waits[: np.searchsorted(self.waits, end)]
+    def last_waits(self, start: Indices, end: Indices) -> Indices:
+        """Start of each step's last blocking call if it launched nothing after it, or `end`."""
+        wait = np.append(self.waits, BEGINNING)[np.searchsorted(self.waits, end) - 1]
         launch = self.launches[np.searchsorted(self.launches, end) - 1]
-        latest = max(start - 1, int(launch))
-        return int(calls[-1]) if len(calls) and calls[-1] > latest else end
+        return np.where(wait > np.maximum(start - 1, launch), wait, end)
 
 
 NEVER_ELSEWHERE = Union.of(*[np.array([], dtype=np.int64)] * 2)
@@ -181,11 +187,27 @@ def _union(rows: pd.DataFrame) -> Union:
     return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
 
 
-def idle_parts(gaps: Gaps, host: Host, start: int, end: int) -> tuple[Gaps, dict[str, Indices]]:
-    """The gaps in the step [start, end), and how much of each (ns) each of ALL_CAUSES explains."""
-    found = gaps.within(start, end)
-    is_tail = (found.ends == end) & (found.ready >= end)
-    ready = np.where(is_tail, host.last_wait(start, end), found.ready)
+@dataclass(frozen=True)
+class Idle:
+    """The gaps in steps.
+
+    step: the number of the step that each is in; later: whether what ended it was launched after
+    that; parts: how much of each (ns) each of ALL_CAUSES explains.
+    """
+
+    gaps: Gaps
+    step: Indices
+    later: npt.NDArray[np.bool_]
+    parts: dict[str, Indices]
+
+
+def idle_parts(gaps: Gaps, host: Host, starts: Indices, ends: Indices) -> Idle:
+    """The gaps in the steps [starts, ends), all at once, as there may be a million."""
+    found, step = gaps.within(starts, ends)
+    start, end, last_wait = (each[step] for each in (starts, ends, host.last_waits(starts, ends)))
+    later = found.ready >= end
+    is_tail = (found.ends == end) & later
+    ready = np.where(is_tail, last_wait, found.ready)
     turn = np.clip(ready, found.starts, found.ends)
     # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
     before = np.searchsorted(host.launches, ready, side="right") - np.where(is_tail, 1, 2)
@@ -207,13 +229,7 @@ def idle_parts(gaps: Gaps, host: Host, start: int, end: int) -> tuple[Gaps, dict
         found.ends - found.starts - entire,
         np.where(found.known, 0, rest),
     )
-    return found, dict(zip(ALL_CAUSES, parts, strict=True))
-
-
-def idle_by_cause(gaps: Gaps, host: Host, start: int, end: int) -> dict[str, int]:
-    """Idle time (ns) of the step [start, end) by cause, in the order of ALL_CAUSES."""
-    _, parts = idle_parts(gaps, host, start, end)
-    return {f"idle_{cause}_ns": int(part.sum()) for cause, part in parts.items()}
+    return Idle(found, step, later, dict(zip(ALL_CAUSES, parts, strict=True)))
 
 
 def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
@@ -230,12 +246,14 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
 
 def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """As `ledger`, of ranges that are all steps, with a column for each of ALL_CAUSES."""
-    rows = []
-    for step in steps.sort_values(["start_ns", "step"]).to_dict("records"):
-        start, end = step["start_ns"], step["end_ns"]
-        worked = int(np.diff(device.active.until(np.array([start, end])))[0])
-        row = {"wall_ns": end - start, "device_active_ns": worked, "idle_ns": end - start - worked}
-        row |= {name: step[name] for name in ("phase", "step", "busy_ns")}
-        causes = idle_by_cause(device.gaps, device.host, start, end) if has_calls else {}
-        rows.append(row | causes)
-    return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
+    table = steps[["phase", "step", "busy_ns", "start_ns", "end_ns"]]
+    table = table.sort_values(["start_ns", "step"], ignore_index=True)
+    start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+    table["wall_ns"] = end - start
+    table["device_active_ns"] = device.active.until(end) - device.active.until(start)
+    table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
+    idle = idle_parts(device.gaps, device.host, start, end) if has_calls else None
+    for cause in ALL_CAUSES:
+        part = added_up(idle.step, idle.parts[cause], len(table)) if idle else np.nan
+        table[f"idle_{cause}_ns"] = part
+    return table[list(STEP_COLUMNS)]

@@ -102,16 +102,16 @@ def _placed(
 
 def idle_gaps(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """A row per idle gap and cause in some steps, with IDLE_COLUMNS; arguments as of the ledger."""
-    rows = []
-    for phase, step, start, end in steps[["phase", "step", "start_ns", "end_ns"]].to_numpy():
-        found, parts = idle_parts(device.gaps, device.host, start, end)
-        if not has_calls:
-            parts = {UNKNOWN_CAUSE: found.ends - found.starts}
-        at = found.starts.copy()
-        for cause in IN_GAP if has_calls else (UNKNOWN_CAUSE,):
-            piece = {"start_ns": at, "end_ns": at + parts[cause]}
-            rows.append(pd.DataFrame({"phase": phase, "step": step, "cause": cause, **piece}))
-            at = piece["end_ns"]
-    table = pd.concat(rows) if rows else pd.DataFrame(columns=list(IDLE_COLUMNS))
+    start, end = (steps[name].to_numpy() for name in ("start_ns", "end_ns"))
+    idle = idle_parts(device.gaps, device.host, start, end)
+    found, at = idle.gaps, idle.gaps.starts
+    parts = idle.parts if has_calls else {UNKNOWN_CAUSE: found.ends - found.starts}
+    of_step = {name: steps[name].to_numpy()[idle.step] for name in ("phase", "step")}
+    pieces = []
+    for cause in IN_GAP if has_calls else (UNKNOWN_CAUSE,):
+        until = at + parts[cause]
+        pieces.append(pd.DataFrame({**of_step, "cause": cause, "start_ns": at, "end_ns": until}))
+        at = until
+    table = pd.concat(pieces)
     lasting = table[table["end_ns"] > table["start_ns"]]
     return lasting.sort_values("start_ns", ignore_index=True)

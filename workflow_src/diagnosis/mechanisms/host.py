@@ -233,6 +233,5 @@ def find_launch_bound(subject: Subject) -> list[Found]:
     if kernel_ns >= LAUNCH_BOUND_BELOW_NS or alone.host_ns <= alone.device_ns:
         return []
     launches = subject.own[subject.own.index.isin(work["call"])]
-    changes = tuple(DropLaunches(rows_of(some)) for _, some in launches.groupby("step"))
     times = (launches["gap_ns"] + launches["cost_ns"]).sum(), work["device_ns"].sum()
-    return [subject.found_in(launches, changes, *times)]
+    return [subject.found_in(launches, (DropLaunches(rows_of(launches)),), *times)]

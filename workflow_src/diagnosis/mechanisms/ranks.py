@@ -11,7 +11,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.changes import Change, DropGap, DropSynchronization, Factors, ScaleWork
 from workflow_src.diagnosis.communication import communication, room_ns
-from workflow_src.diagnosis.device_work import WAIT_EVENT
+from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
