@@ -31,9 +31,9 @@ def read_table(
     table: its name in the schema; columns that it doesn't describe are as pandas infers them.
     case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
     `error`, with `expected` and `advice`, if the file is missing or damaged, if it lacks a column
-    that is required or in the key, of a table without rows all columns, or has a row twice.
+    that is required, of a table without rows all columns, or has a row twice.
     """
-    described, identifying = columns(table), key(table)
+    described = columns(table)
     texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
     with reading(path, expected, advice or remake(path), error):
         frame = pd.read_csv(
@@ -47,23 +47,25 @@ def read_table(
             frame = frame.assign(**case)
         # Axes that this run is too old to have.
         later = {n: LATER[n] for n in LATER if n in described and n not in frame}
-        required = [n for n, each in described.items() if each.is_required or n in identifying]
+        required = [name for name, each in described.items() if each.is_required]
         absent = [name for name in required if name not in frame and name not in later]
         if absent and (len(frame) or described.keys().isdisjoint(frame)):
             raise ValueError(f"no column {', '.join(absent)}")
         frame = lines_numbered(frame.assign(**later))
-        _require_different_rows(frame, identifying)
+        _require_different_rows(frame, key(table))
     return frame
 
 
 def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
-    """Raise ValueError if two rows agree in the columns `by`, or, without any, in all of them."""
-    cells = frame[[*by]] if by else frame
+    """Raise ValueError if two rows agree in the columns `by`; without these, in all columns."""
+    told = bool(by) and {*by} <= {*frame}
+    cells = frame[[*by]] if told else frame
     again = cells.index[cells.duplicated()]
     if len(again):
         texts = cells.astype("str")
         first = (texts == texts.loc[again[0]]).all(axis=1).idxmax()
-        raise ValueError(f"line {again[0]} has the same {', '.join(by) or 'cells'} as line {first}")
+        same = ", ".join(by) if told else "cells"
+        raise ValueError(f"line {again[0]} has the same {same} as line {first}")
 
 
 def read_study(path: Path) -> pd.DataFrame:
