@@ -16,6 +16,7 @@ from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+PLAN = (ROOT / "examples" / "own_model" / "compiled" / "plan.csv").read_bytes()
 
 
 def changed(**changes: Any) -> dict[str, Any]:
@@ -123,8 +124,17 @@ def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"\xff\x00", "can't decode byte"),
-        (b"device,cpu_threads\ngpu,2\n", "device: 'gpu'"),
-        (b"device,cpu_threads\ncpu,many\n", "cpu_threads: 'many'"),
+        (PLAN.replace(b",cuda,", b",gpu,"), "device: 'gpu'"),
+        (PLAN.replace(b"device", b"cpu_threads"), "device: ''"),
+        (b"case,device,profiler,cpu_threads\na,cpu,torch,many\n", "cpu_threads: 'many'"),
+        (b"", "it has no case"),
+        (PLAN.splitlines(keepends=True)[0], "it has no case"),
+        (bytes(99), "a row is cut off"),
+        (PLAN[:-1], "a row is cut off"),
+        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is cut off"),
+        (PLAN.replace(b"cuda", b"cuda,x"), "a row is cut off"),
+        (PLAN.replace(b",", b";"), "device: ''"),
+        (PLAN + PLAN.splitlines(keepends=True)[1], "a case is there twice"),
     ],
 )
 def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(

@@ -15,8 +15,8 @@ reports take headings from it.
 
 An empty cell is a value that wasn't measured, or isn't known. A table of a run lies in \
 `results/{tag}/tables/`, that of a study in its folder `studies`, and a capture's in \
-`results/captures/{name}/`. A table may lack columns of which no row has a value. No two rows have the same key, or are the same: \
-readers refuse such a table.
+`results/captures/{name}/`. A table may lack columns of which no row has a value. Readers refuse a \
+table in which two rows have the same key or, where none is named, all cells in common.
 """
 
 PLACES = {

@@ -53,7 +53,7 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in `folder`. Raises StageError if it holds no tables, or one is damaged or in part."""
+    """The run in `folder`. Raises StageError if it holds no tables, or one is damaged or cut."""
     tables = folder / "tables"
     if not (tables / "timings.csv").exists():
         raise StageError(
