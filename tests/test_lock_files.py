@@ -59,7 +59,8 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
         "a file with another name elsewhere",
     ),
     "pipe": (lambda lock, victim: os.mkfifo(lock), "not a regular file"),
-    "folder": (lambda lock, victim: lock.mkdir(), "Is a directory"),
+    "folder": (lambda lock, victim: lock.mkdir(), "not a regular file"),
+    "socket": (lambda lock, victim: os.mknod(lock, stat.S_IFSOCK | 0o666), "not a regular file"),
 }
 
 
@@ -131,6 +132,15 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
         "there, end that process, which lslocks names, or set STEP_TIME_LOCKS to another folder"
     )
     assert capfd.readouterr().err == "Waiting: cpu is held by another process\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 4000, "1" * 4000, '"x"', "{}", '{"holder": 1, "about": [', ""]
+)
+def test_a_holder_that_says_nothing_of_itself_is_another_process(folder: Path, text: str) -> None:
+    folder.mkdir()
+    (folder / "cpu.lock").write_text(text)
+    assert holder_in(folder / "cpu.lock") == ""
 
 
 def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder: Path) -> None:

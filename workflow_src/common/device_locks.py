@@ -38,7 +38,7 @@ FOLDER = "transformer-step-time-locks"
 
 REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there, or "),
-    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK, errno.EISDIR), "remove it, or "),
+    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK), "remove it, or "),
 }
 """What helps beside another folder, by error; common/lock_files.py raises those of the second."""
 
@@ -172,7 +172,7 @@ def _holder(name: str) -> str:
 
 def holder_in(path: Path) -> str:
     """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         written = json.loads(text_in(path))
         about = f", for {written['about']}" if written["about"] else ""
         return printable(f"{written['holder']}{about}")

@@ -33,7 +33,7 @@ SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float
 WORDS = ("range_path", "operator_name", "forward_operator", "shapes", "dtypes")
 REST = "the rest"
 DETAILED_SHARE = 0.995
-"""Operators that take this share of a phase's time have rows of their own; what is left doesn't, but for what answers look up by name."""
+"""Operators that take this share of a phase's time have rows of their own, and so do SEARCHED."""
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
 
