@@ -252,7 +252,8 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
         planned = stage("captures.export_case", "--capture", capture_file, "--output", full / "e")
-        assert "free some space and run again" in sentence(planned)
+        said = sentence(planned)
+        assert said.startswith(f"{full}/") and "free some space and run again" in said
         assert list(full.iterdir()) == []
         (full / "rest").write_bytes(b"0" * 4096)
         point = tmp_path / "p.json"
