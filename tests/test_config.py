@@ -85,6 +85,9 @@ def test_every_key_has_a_description() -> None:
         (changed(tag="x\n"), "tag: 'x\\n' must be made of letters"),
         (changed(sizes={"<b>": {}}), "sizes: '<b>' must be made of letters, digits and dots"),
         (changed(sizes={2.7: {}}), "sizes: the key 2.7 must be text (put it in quotes)"),
+        (changed(capture_fold="("), "capture_fold: '(' is no regular expression: missing ), unter"),
+        (changed(module_fold="a{99999999999}"), "module_fold: 'a{99999999999}' is no regular expr"),
+        (changed(capture_fold="(a" * 3000), "is no regular expression: "),
         (suite(contexts=[0]), "suites.s.contexts: 0 must be 1 or more"),
         (suite(contexts=[]), "suites.s.contexts: [] must not be empty"),
         (suite(contexts=[16, 16]), "suites.s.contexts: [16, 16] must not repeat a value"),
@@ -105,6 +108,20 @@ def test_bad_input_gets_one_sentence_with_key_value_and_what_is_allowed(
 def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> None:
     size = {"d_model": 6, "d_ff": 8, "layers": 1, "heads": heads}
     assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
+
+
+BOMB = "a: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 30))
+MERGED = "a: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 10}]}}\n" for n in range(1, 30)
+)
+
+
+@pytest.mark.parametrize("text", [BOMB, MERGED])
+def test_a_file_whose_aliases_stand_for_too_much_is_refused(tmp_path: Path, text: str) -> None:
+    """Nobody would see its check end."""
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"its aliases stand for more than 100,000 values\)$"):
+        load(tmp_path / "config.yaml")
 
 
 @pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
