@@ -230,7 +230,16 @@ OF_TYPES = {
 }
 """What is wrong with functions whatever the device, and whatever their tensors hold."""
 
-FINE = ("mlp", "two_inputs", "noisy", "experts", "tagger", "not_finite", "evaluating", "adagrad")
+FINE: tuple[str, ...] = (
+    "mlp",
+    "two_inputs",
+    "noisy",
+    "experts",
+    "tagger",
+    "not_finite",
+    "evaluating",
+    "adagrad",
+)
 FINE += ("twins", "frozen", "compiled", "with_nvtx", "annotated")
 UNSURE = ("refusing", "raising", "elsewhere", "too_large")
 
