@@ -16,6 +16,7 @@ from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+PLAN = (ROOT / "examples" / "own_model" / "compiled" / "plan.csv").read_bytes()
 
 
 def changed(**changes: Any) -> dict[str, Any]:
@@ -84,6 +85,9 @@ def test_every_key_has_a_description() -> None:
         (changed(tag="x\n"), "tag: 'x\\n' must be made of letters"),
         (changed(sizes={"<b>": {}}), "sizes: '<b>' must be made of letters, digits and dots"),
         (changed(sizes={2.7: {}}), "sizes: the key 2.7 must be text (put it in quotes)"),
+        (changed(capture_fold="("), "capture_fold: '(' is no regular expression: missing ), unter"),
+        (changed(module_fold="a{99999999999}"), "module_fold: 'a{99999999999}' is no regular expr"),
+        (changed(capture_fold="(a" * 3000), "is no regular expression: "),
         (suite(contexts=[0]), "suites.s.contexts: 0 must be 1 or more"),
         (suite(contexts=[]), "suites.s.contexts: [] must not be empty"),
         (suite(contexts=[16, 16]), "suites.s.contexts: [16, 16] must not repeat a value"),
@@ -106,6 +110,20 @@ def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> 
     assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
 
 
+BOMB = "a: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 30))
+MERGED = "a: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 10}]}}\n" for n in range(1, 30)
+)
+
+
+@pytest.mark.parametrize("text", [BOMB, MERGED])
+def test_a_file_whose_aliases_stand_for_too_much_is_refused(tmp_path: Path, text: str) -> None:
+    """Nobody would see its check end."""
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"its aliases stand for more than 100,000 values\)$"):
+        load(tmp_path / "config.yaml")
+
+
 @pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
 def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
@@ -123,8 +141,17 @@ def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"\xff\x00", "can't decode byte"),
-        (b"device,cpu_threads\ngpu,2\n", "device: 'gpu'"),
-        (b"device,cpu_threads\ncpu,many\n", "cpu_threads: 'many'"),
+        (PLAN.replace(b",cuda,", b",gpu,"), "device: 'gpu'"),
+        (PLAN.replace(b"device", b"cpu_threads"), "device: ''"),
+        (b"case,device,profiler,cpu_threads\na,cpu,torch,many\n", "cpu_threads: 'many'"),
+        (b"", "it has no case"),
+        (PLAN.splitlines(keepends=True)[0], "it has no case"),
+        (bytes(99), "a row is cut off"),
+        (PLAN[:-1], "a row is cut off"),
+        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is cut off"),
+        (PLAN.replace(b"cuda", b"cuda,x"), "a row is cut off"),
+        (PLAN.replace(b",", b";"), "device: ''"),
+        (PLAN + PLAN.splitlines(keepends=True)[1], "a case is there twice"),
     ],
 )
 def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(

@@ -27,9 +27,10 @@ from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project, served_stage
 from workflow_src.common import nsys_cli
 from workflow_src.common.devices import hold
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import StageError, TraceError
 from workflow_src.measure import capture as capture_stage
 from workflow_src.measure.capture import capture
+from workflow_src.measure.processes import in_fresh_processes
 from workflow_src.measure.timing import time_steps
 from workflow_src.placing.families import RULES
 
@@ -202,6 +203,41 @@ def test_a_capture_whose_program_is_killed_says_that_memory_ran_out(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+GIVES_NOTHING = "ended without a result, and without an error"
+
+
+def test_a_program_that_ends_itself_without_a_result_gives_a_one_sentence_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As a function of a model does that calls os._exit(0)."""
+    monkeypatch.setattr(capture_stage, "recorder", lambda row: [sys.executable, "-c", "0"])
+    with pytest.raises(TraceError, match=f"the program under torch.profiler {GIVES_NOTHING}"):
+        capture(ROW | {"profiler": "torch"}, tmp_path / "c")
+    with pytest.raises(StageError, match=f"process 1 of 2 {GIVES_NOTHING}"):
+        in_fresh_processes("this", {}, 2)
+
+
+LEAVES_A_THREAD = """
+import sys, threading, time
+from workflow_src.measure import ending
+ending.GRACE_S = 0.1
+with ending.ended_without_threads("a case"):
+    threading.Thread(target=time.sleep, args=(999,), name="loader").start()
+    sys.exit(" ".join(sys.argv[1:]) or 0)
+"""
+
+
+@pytest.mark.parametrize("error", ["", "no such model"])
+def test_a_thread_that_is_left_running_keeps_no_process(error: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LEAVES_A_THREAD, *filter(None, [error])],
+        cwd=ROOT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    said = "a case: ended, though its code left running: loader"
+    assert ended.returncode == bool(error)
+    assert ended.stderr.splitlines() == [*filter(None, [error]), said]
+
+
 def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
     row = json.dumps(ROW | {"steps": 100_000})
     command = [sys.executable, "-m", "workflow_src.measure.benchmark", "--case", row]
@@ -216,8 +252,8 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
         measuring.kill()
     _, said = measuring.communicate()
     assert said == (
-        "tiny-ctx16-fp32 was killed; if nobody killed it, memory ran out, most likely: set "
-        "memory_limit_gib, or measure less\n"
+        "tiny-ctx16-fp32 was killed; if nobody killed it, and its code doesn't call os._exit, "
+        "memory ran out, most likely: set memory_limit_gib, or measure less\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -252,7 +288,8 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
     capture_file = kineto_file(tmp_path)
     with mounted(tmp_path / "full") as full:
         planned = stage("captures.export_case", "--capture", capture_file, "--output", full / "e")
-        assert "free some space and run again" in sentence(planned)
+        said = sentence(planned)
+        assert said.startswith(f"{full}/") and "free some space and run again" in said
         assert list(full.iterdir()) == []
         (full / "rest").write_bytes(b"0" * 4096)
         point = tmp_path / "p.json"
@@ -298,6 +335,20 @@ def test_read_only_results_stop_the_workflow_before_anything_is_measured(project
         subprocess.run(["mount", "-o", "remount,ro", str(results)], check=True)
         assert "Read-only file system" in project.run(BENCHMARK, check=False)
     assert project.stages() == []
+
+
+@needs_root
+@pytest.mark.workflow
+def test_a_read_only_project_gives_one_sentence(project: Project) -> None:
+    """As another user's project is, and one in an image."""
+    subprocess.run(["mount", "--bind", project.folder, project.folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", project.folder], check=True)
+        said = project.run(BENCHMARK, check=False).strip().splitlines()
+    finally:
+        subprocess.run(["umount", project.folder], check=True)
+    assert said[-1].startswith(f"{project.folder}/.snakemake: Read-only file system; Snakemake ")
+    assert "Traceback" not in "".join(said)
 
 
 def test_a_lost_gpu_gives_a_one_sentence_error(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
         "a file with another name elsewhere",
     ),
     "pipe": (lambda lock, victim: os.mkfifo(lock), "not a regular file"),
-    "folder": (lambda lock, victim: lock.mkdir(), "Is a directory"),
+    "folder": (lambda lock, victim: lock.mkdir(), "not a regular file"),
+    "socket": (lambda lock, victim: os.mknod(lock, stat.S_IFSOCK | 0o666), "not a regular file"),
 }
 
 
@@ -122,6 +123,16 @@ def held_for_ever(folder: Path) -> Iterator[Path]:
         yield lock
 
 
+def test_what_needs_no_device_is_checked_once_where_there_is_a_wait(
+    held_for_ever: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    with pytest.raises(DeviceError), one_locked(["cpu"], "", 0.5, lambda: calls.append(1)):
+        pass
+    with one_locked(["other"], "", 0, lambda: calls.append(1)):
+        assert calls == [1]
+
+
 def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
     held_for_ever: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +142,15 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
         "there, end that process, which lslocks names, or set STEP_TIME_LOCKS to another folder"
     )
     assert capfd.readouterr().err == "Waiting: cpu is held by another process\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 4000, "1" * 4000, '"x"', "{}", '{"holder": 1, "about": [', ""]
+)
+def test_a_holder_that_says_nothing_of_itself_is_another_process(folder: Path, text: str) -> None:
+    folder.mkdir()
+    (folder / "cpu.lock").write_text(text)
+    assert holder_in(folder / "cpu.lock") == ""
 
 
 def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder: Path) -> None:

@@ -143,3 +143,6 @@ def test_a_note_is_told_from_the_text_and_taken_off_again(tmp_path: Path) -> Non
     for text in ("", "# Title\n", "<!-- asked: 0123456789ab -->\n\nmore\n"):
         path.write_text(text)
         assert asked_of(path) == "" and without_note(text) == text
+    path.unlink()
+    os.mkfifo(path)
+    assert asked_of(path) == "", "without waiting for somebody to write to it"

@@ -166,14 +166,15 @@ def test_an_export_by_nsys_holds_what_nsys_stats_printed(
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        ("OSError: [Errno 30] Read-only file system", "read-only file system"),
-        ("PermissionError: [Errno 13] Permission denied", "permission denied"),
+        ("OSError: [Errno 30] Read-only file system: '{}'", "read-only file system"),
+        ("PermissionError: [Errno 13] Permission denied: '{}'", "permission denied"),
+        ("{}: Permission denied; Snakemake keeps its records there: ...", "permission denied"),
     ],
 )
 def test_where_snakemake_cannot_write_the_files_that_are_there_are_told(
     project: Project, monkeypatch: pytest.MonkeyPatch, error: str, reason: str
 ) -> None:
-    says = f"Traceback:\n  File ...\n{error}: '/a/.snakemake/locks'\n"
+    says = f"Traceback:\n  File ...\n{error.format('/a/.snakemake/locks')}\n"
     command = [sys.executable, "-c", f"import sys; sys.exit({says!r})"]
     pipe = subprocess.PIPE
     monkeypatch.setattr(

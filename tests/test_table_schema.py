@@ -4,10 +4,14 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.captures.building import event, launched, tables_in, trace_file
 from workflow_src.cli.describe_tables import description
 from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.common.table_schema import FILE, columns, tables
+from workflow_src.common.errors import StageError
+from workflow_src.common.read_table import read_table
+from workflow_src.common.table_schema import FILE, columns, key, tables
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -26,6 +30,10 @@ def published() -> list[tuple[str, Path]]:
     named += [("predictions", path) for path in EXAMPLES.rglob("predictions/*/*.csv")]
     captures = (EXAMPLES / "own_model" / "ddp").glob("*/*.csv")
     return named + [(f"capture/{path.stem}", path) for path in captures]
+
+
+def rows_in(path: Path) -> int:
+    return path.read_bytes().count(b"\n") - 1
 
 
 def test_every_column_of_a_published_table_is_described():
@@ -54,6 +62,30 @@ def test_each_column_is_described_once_and_in_words():
     assert all(row["meaning"] for row in rows)
     assert {row["type"] for row in rows} == {"", "text", "number", "whole", "id", "flag"}
     assert tuple(columns("case")) == CASE_COLUMNS
+
+
+def test_keys_are_of_described_columns():
+    assert {table: key(table) for table in tables() if set(key(table)) - set(columns(table))} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), sorted({name: at for name, at in published() if rows_in(at)}.items())
+)
+def test_a_row_that_is_there_twice_is_refused_with_its_line(name, path, tmp_path):
+    """Once with another amount, where a key tells that it is the same row."""
+    with path.open(encoding="utf-8", newline="") as file:
+        heads, *rows = csv.reader(file)
+    amounts = [c for c in heads if c in columns(name) and columns(name)[c].is_number]
+    changed = [c for c in amounts if c not in key(name)][-1:] if key(name) else []
+    again = [
+        cell if head not in changed else "7" for head, cell in zip(heads, rows[0], strict=True)
+    ]
+    with (tmp_path / path.name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([heads, *rows, again])
+    by = ", ".join(key(name)) or "cells"
+    with pytest.raises(StageError) as caught:
+        read_table(tmp_path / path.name, name)
+    assert f"(line {len(rows) + 2} has the same {by} as line 2); " in str(caught.value)
 
 
 def test_the_page_on_tables_is_made_from_the_schema():

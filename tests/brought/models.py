@@ -1,5 +1,6 @@
 """Functions as users bring them; what is imported where it is used need not be installed."""
 
+import os
 import threading
 from collections import OrderedDict
 from types import SimpleNamespace
@@ -280,6 +281,33 @@ def too_large(device):
 
 def leaving(device):
     raise SystemExit("usage: train.py --data FOLDER")
+
+
+def cancelled(device):
+    raise GeneratorExit
+
+
+def stopped(device):
+    def loss(model, x):
+        raise BaseException("no Exception")
+
+    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss)
+
+
+def tuple_as_output(device):
+    x = torch.ones(2, 3, 4, device=device)
+    return Workload(nn.LSTM(4, 4).to(device), (x,), lambda model, x: model(x).sum())
+
+
+def moving(device):
+    """Changes the folder, as hydra does, while it is called and in each step."""
+
+    def loss(model, x):
+        os.chdir("/")
+        return model(x).sum()
+
+    os.chdir("/")
+    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss)
 
 
 def of_another_model(device):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.table_schema import SHARED_BY, Column, columns, tables
+from workflow_src.common.table_schema import SHARED_BY, Column, columns, key, tables
 
 INTRODUCTION = """\
 # Tables
@@ -15,7 +15,8 @@ reports take headings from it.
 
 An empty cell is a value that wasn't measured, or isn't known. A table of a run lies in \
 `results/{tag}/tables/`, that of a study in its folder `studies`, and a capture's in \
-`results/captures/{name}/`. A table may lack columns of which no row has a value.
+`results/captures/{name}/`. A table may lack columns of which no row has a value. Readers refuse a \
+table in which two rows have the same key or, where none is named, all cells in common.
 """
 
 PLACES = {
@@ -41,7 +42,8 @@ def description() -> str:
 def _section(table: str) -> str:
     lines = [f"## {_heading(table)}", ""]
     if table not in SHARED_BY.values() and table != "case":
-        lines += [f"{tables()[table][:1].upper()}{tables()[table][1:]}.", ""]
+        what, by = tables()[table], ", ".join(f"`{name}`" for name in key(table))
+        lines += [f"{what[:1].upper()}{what[1:]}.{f' Its key: {by}.' if by else ''}", ""]
     own = [each for each in columns(table).values() if each.table == table]
     lines += [*_rows(own), ""]
     return "\n".join([*lines, PER_STEP] if table == "capture" else lines)

@@ -20,10 +20,12 @@ FINGERPRINT = re.compile("[0-9a-f]{12}")
 
 UNWRITABLE = re.compile(
     r"^(?:OSError|PermissionError): \[Errno \d+\] "
-    r"(Read-only file system|Permission denied|Operation not permitted): '?(.*?)'?$",
+    r"(Read-only file system|Permission denied|Operation not permitted): '?(.*?)'?$"
+    r"|^(.*): (.*); Snakemake keeps its records there",
     re.MULTILINE,
 )
-"""How Snakemake ends where it can't write, with the reason and the path."""
+"""How Snakemake ends where it can't write, with the reason and the path, or how dag/start.py does,
+with the path and the reason."""
 
 REASONS = {
     "Missing output files": "",
@@ -66,7 +68,8 @@ def finish(process: subprocess.Popen[str]) -> DryRun:
     """What a dry run found. Raises StageError, with what Snakemake says last, if it failed."""
     printed, errors = process.communicate()
     if process.returncode and (refused := UNWRITABLE.search(errors + printed)):
-        return DryRun({}, {}, f"{refused[2]}: {refused[1].lower()}")
+        path, reason = refused[2] or refused[3], refused[1] or refused[4]
+        return DryRun({}, {}, f"{path}: {reason.lower()}")
     if process.returncode:
         lines = [line.strip() for line in (errors + printed).splitlines() if line.strip()]
         told = [line for line in lines if line.startswith("config: ")] or lines[-1:]

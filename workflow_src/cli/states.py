@@ -141,7 +141,7 @@ def _complete(output: Output, word: str = "done") -> State:
         phases = result["phases"] if output.stage == "benchmark" else {}
         out = [name for name, row in phases.items() if row["status"] == "oom"]
         return State(output, f"OOM ({', '.join(out)})" if out else word)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return State(output, "damaged", remake(output.path))
 
 

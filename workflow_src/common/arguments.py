@@ -7,14 +7,13 @@ import argparse
 import json
 import math
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.printable import printable
-from workflow_src.common.schema import Schema, sentence, violation
+from workflow_src.common.schema import Schema, pattern_problem, sentence, violation
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,12 +50,8 @@ def existing_folder(text: str) -> Path:
 
 def pattern(text: str) -> str:
     """A regular expression. Raises ArgumentTypeError for another text."""
-    try:
-        re.compile(text)
-    except (re.error, RecursionError) as error:
-        raise argparse.ArgumentTypeError(
-            f"{text[:50]!r} is no regular expression: {error}"
-        ) from None
+    if problem := pattern_problem(text):
+        raise argparse.ArgumentTypeError(f"{text[:50]!r} {problem}")
     return text
 
 

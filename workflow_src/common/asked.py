@@ -22,7 +22,9 @@ def without_note(text: str) -> str:
 
 
 def asked_of(path: Path) -> str:
-    """What a file says it was made for; "" if it doesn't say or can't be read."""
+    """What a file says it was made for; "" if it doesn't say, can't be read, or is a pipe."""
+    if not path.is_file():
+        return ""
     with suppress(OSError), path.open("rb") as file:
         file.seek(-min(LENGTH, path.stat().st_size), os.SEEK_END)
         found = NOTE.search(file.read().decode(errors="replace"))

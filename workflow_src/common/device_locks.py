@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ FOLDER = "transformer-step-time-locks"
 
 REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there, or "),
-    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK, errno.EISDIR), "remove it, or "),
+    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK), "remove it, or "),
 }
 """What helps beside another folder, by error; common/lock_files.py raises those of the second."""
 
@@ -103,11 +103,17 @@ def _unusable(path: Path, error: OSError) -> DeviceError:
 
 
 @contextmanager
-def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]:
+def one_locked(
+    names: Sequence[str],
+    about: str,
+    wait_s: float,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Iterator[str]:
     """Lock the first free device of `names`, and yield its name; `about` says what for.
 
-    While all are locked, prints who holds them and waits, at most `wait_s` seconds (negative: as
-    long as holders change). Raises DeviceError if the wait times out.
+    While all are locked, prints who holds them, calls `meanwhile`, once, and waits, at most
+    `wait_s` seconds (negative: as long as holders change). Raises DeviceError if the wait times
+    out, and what `meanwhile` raises.
     """
     began = changed = time.monotonic()
     said = ""
@@ -124,6 +130,8 @@ def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]
         holders = "; ".join(f"{name} is held by {_holder(name)}" for name in names)
         if holders != said:
             print(f"Waiting: {holders}", file=sys.stderr, flush=True)
+            if not said:
+                meanwhile()
             said, changed = holders, now
         if now - changed >= LONGEST_HOLD_S:
             raise DeviceError(
@@ -172,7 +180,7 @@ def _holder(name: str) -> str:
 
 def holder_in(path: Path) -> str:
     """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         written = json.loads(text_in(path))
         about = f", for {written['about']}" if written["about"] else ""
         return printable(f"{written['holder']}{about}")

@@ -69,7 +69,9 @@ def one_sentence(about: str = "") -> Iterator[None]:
     except OSError as error:
         if error.errno not in ADVICE:
             raise
-        where = f"{printable(error.filename)}: " if error.filename else ""
+        # Of a copy, the second file is the one that couldn't be written.
+        path = error.filename2 or error.filename
+        where = f"{printable(path)}: " if path else ""
         sys.exit(
             f"{where}{os.strerror(error.errno)}; {ADVICE[error.errno]} and run again, "
             "finished files are kept"

@@ -66,7 +66,7 @@ def text_in(path: Path) -> str:
     with suppress(OSError), _opened_folder(path.parent) as folder:
         descriptor = os.open(path.name, os.O_RDONLY | GUARDED, dir_fd=folder)
         try:
-            _require_lock_file(descriptor)
+            _require_lock_file(os.fstat(descriptor))
             return os.read(descriptor, LONGEST_TEXT).decode("utf-8", "replace")
         finally:
             os.close(descriptor)
@@ -91,10 +91,11 @@ def _opened(name: str, folder: int) -> Iterator[int]:
     try:
         descriptor = _descriptor(name, folder)
     except OSError:
-        _refuse_link(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        # A socket can't be opened; "no such device or address" helps nobody.
+        _require_lock_file(os.stat(name, dir_fd=folder, follow_symlinks=False))
         raise
     try:
-        _require_lock_file(descriptor)
+        _require_lock_file(os.fstat(descriptor))
         yield descriptor
     finally:
         os.close(descriptor)
@@ -128,8 +129,8 @@ def _refuse_link(status: os.stat_result) -> None:
         raise OSError(errno.ELOOP, "a link, which is not followed")
 
 
-def _require_lock_file(descriptor: int) -> None:
-    status = os.fstat(descriptor)
+def _require_lock_file(status: os.stat_result) -> None:
+    _refuse_link(status)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     if status.st_nlink > 1:

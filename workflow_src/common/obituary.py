@@ -14,7 +14,8 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if not sys.stdin.read():
-        print(f"{sys.argv[1]} was killed; if nobody killed it, {RAN_OUT}", file=sys.stderr)
+        why = f"if nobody killed it, and its code doesn't call os._exit, {RAN_OUT}"
+        print(f"{sys.argv[1]} was killed; {why}", file=sys.stderr)
 
 
 if __name__ == "__main__":

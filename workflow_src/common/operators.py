@@ -8,6 +8,14 @@ GROUPED = frozenset(("aten::_grouped_mm", "aten::_scaled_grouped_mm"))
 
 MULTIPLYING = PRODUCTS | GROUPED
 
+SOFTMAX, CALLING_SOFTMAX = "aten::_softmax", "aten::softmax"
+"""The operator, and what calls it, which is an activity of its own on a CPU."""
+
+COPY = "aten::copy_"
+
+SEARCHED = MULTIPLYING | {SOFTMAX, CALLING_SOFTMAX, COPY}
+"""What answers look up by name in operators.csv, so that each has a row however little it takes."""
+
 LAYERS = frozenset(
     f"aten::{name}" for name in ("_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 )

@@ -58,7 +58,7 @@ OF_BROUGHT = COLUMNS | {
     "axes": TEXT,
     "code": TEXT,
     "module_depth": NOT_NEGATIVE,
-    "module_fold": {"type": "string"},
+    "module_fold": {"type": "string", "format": "regex"},
 }
 """The same for a row of a brought model."""
 

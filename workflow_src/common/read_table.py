@@ -1,6 +1,6 @@
 """Reading a table: the one way from a CSV to a data frame, by the table's schema."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_src.common.case import COUNTS, LATER
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
-from workflow_src.common.table_schema import columns
+from workflow_src.common.table_schema import columns, key
 
 FIRST_LINE = 2
 """The line of a CSV's first row, after its headings."""
@@ -30,8 +30,8 @@ def read_table(
 
     table: its name in the schema; columns that it doesn't describe are as pandas infers them.
     case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
-    `error`, with `expected` and `advice`, if the file is missing or damaged, or if it lacks a
-    column that is required, of a table without rows all columns.
+    `error`, with `expected` and `advice`, if the file is missing or damaged, if it lacks a column
+    that is required, of a table without rows all columns, or has a row twice.
     """
     described = columns(table)
     texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
@@ -51,8 +51,21 @@ def read_table(
         absent = [name for name in required if name not in frame and name not in later]
         if absent and (len(frame) or described.keys().isdisjoint(frame)):
             raise ValueError(f"no column {', '.join(absent)}")
-        frame = frame.assign(**later)
-    return lines_numbered(frame)
+        frame = lines_numbered(frame.assign(**later))
+        _require_different_rows(frame, key(table))
+    return frame
+
+
+def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
+    """Raise ValueError if two rows agree in the columns `by`; without these, in all columns."""
+    told = bool(by) and {*by} <= {*frame}
+    cells = frame[[*by]] if told else frame
+    again = cells.index[cells.duplicated()]
+    if len(again):
+        texts = cells.astype("str")
+        first = (texts == texts.loc[again[0]]).all(axis=1).idxmax()
+        same = ", ".join(by) if told else "cells"
+        raise ValueError(f"line {again[0]} has the same {same} as line {first}")
 
 
 def read_study(path: Path) -> pd.DataFrame:

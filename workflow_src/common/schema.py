@@ -1,7 +1,8 @@
 """Checks values against a JSON schema; a violation is one sentence: key, value, what is allowed."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -41,16 +42,33 @@ def mapping_by(key: str, kinds: Mapping[str, Schema]) -> Schema:
     return mapping({key: choice(kinds)}) | {"allOf": conditions}
 
 
+def pattern_problem(text: str) -> str:
+    """Why a text is no regular expression; "" if it is one."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"is no regular expression: {error}"
+    return ""
+
+
 @cache
 def _validator() -> Any:
-    """The class of validators by which 2.0, unlike in JSON schema, is no integer."""
+    """The class of validators by which 2.0, unlike in JSON schema, is no integer.
+
+    Of its formats, they know `regex` alone: what Python's re takes.
+    """
     # Importing it takes a tenth of a second, which commands without a file to check save.
-    from jsonschema import Draft202012Validator, validators
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def is_of(_: Any, form: str, value: Any, __: Any) -> Iterator[ValidationError]:
+        problem = pattern_problem(value) if form == "regex" and isinstance(value, str) else ""
+        if problem:
+            yield ValidationError(problem)
 
     types = Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     )
-    return validators.extend(Draft202012Validator, type_checker=types)
+    return validators.extend(Draft202012Validator, {"format": is_of}, type_checker=types)
 
 
 TYPES = {

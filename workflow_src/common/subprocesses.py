@@ -14,6 +14,9 @@ PR_SET_PDEATHSIG = 1
 RAN_OUT = "memory ran out, most likely: set memory_limit_gib, or measure less"
 
 
+GAVE_NOTHING = "ended without a result, and without an error: what it ran called os._exit, perhaps"
+
+
 def end_with_parent(parent: int, number: int) -> None:
     """Have this process get signal `number` when `parent`, which started it, dies."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)

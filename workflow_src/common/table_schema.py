@@ -1,7 +1,8 @@
 """What each column of each table is: its type, its unit, its heading in reports, and its meaning.
 
-tables.csv has a row per table, which says what a row of it is, and below it a row per column. The
-columns that several tables share are those of a table without a file: `case`, `study`, `capture`.
+tables.csv has a row per table, which says what a row of it is and, under `check`, its key; below it
+a row per column. The columns that several tables share are those of a table without a file: `case`,
+`study`, `capture`.
 """
 
 from collections.abc import Mapping
@@ -67,6 +68,13 @@ def tables() -> Mapping[str, str]:
 def tables_in(folder: str) -> tuple[str, ...]:
     """The names of the tables in a folder."""
     return tuple(name.rpartition("/")[2] for name in tables() if name.startswith(f"{folder}/"))
+
+
+@cache
+def key(table: str) -> tuple[str, ...]:
+    """The columns that no two rows of a table share; none where only whole rows differ."""
+    found = (row.check.split() for row in _rows() if row.table == table and not row.column)
+    return tuple(next(found, ()))
 
 
 @cache

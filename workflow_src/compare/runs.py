@@ -15,7 +15,7 @@ from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 
 NEEDED = ("timings", "ranges", "kernels")
-OPTIONAL = ("environments", "ledger")
+OPTIONAL = ("environments", "ledger", "captures")
 
 
 @dataclass(frozen=True)
@@ -53,21 +53,33 @@ class Run:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in `folder`. Raises StageError if it holds no tables or one is damaged."""
+    """The run in `folder`. Raises StageError if it holds no tables, or one is damaged or cut."""
     tables = folder / "tables"
     if not (tables / "timings.csv").exists():
         raise StageError(
             f"{folder} has no tables/timings.csv; give a run's folder, such as results/quickstart"
         )
-    plan = folder / "plan.csv"
+    plan, found = folder / "plan.csv", Tables.read(tables, NEEDED, OPTIONAL)
+    _require_all_time(found, tables / "kernels.csv")
     read = {path.stem: read_samples(path) for path in sorted(folder.glob("benchmark/*.json"))}
     return Run(
         str(folder),
-        Tables.read(tables, NEEDED, OPTIONAL),
+        found,
         read_table(plan, "plan") if plan.exists() else None,
         {case: plain for case, (plain, _) in read.items()},
         {case: replays for case, (_, replays) in read.items()},
     )
+
+
+def _require_all_time(tables: Tables, path: Path) -> None:
+    """Raise StageError if the kernels in `path` don't add up to the device time of captures.csv."""
+    ours = tables["kernels"].groupby("case")["busy_ns"].sum()
+    for case, ns in tables["captures"].set_index("case")["total_ns"].items():
+        if ours.get(case, 0) != ns:
+            raise StageError(
+                f"{path}: kernels of {case} take {ours.get(case, 0):.0f} ns, and its capture in "
+                f"captures.csv {ns:.0f}; {remake(path)}"
+            )
 
 
 def read_samples(path: Path) -> tuple[Phases, Phases]:

@@ -1,6 +1,7 @@
 """Captures of other programs: which files they are, and the report of them all."""
 
 import csv
+import errno
 import glob
 import hashlib
 import json
@@ -162,15 +163,12 @@ def captures_of(
 
     A file that isn't there or can't be read is one whose reader will say so, beside others that are
     there. `limits`: those of reading one (GiB), by argument. Raises ConfigError if there are no
-    files, for a pattern without a file, two files whose whole paths give one name, a bad
-    `capture_fold`, or a name in step_ms that no capture has.
+    files, for a pattern without a file, or one too long to be a file's name, two files whose whole
+    paths give one name, or a name in step_ms that no capture has.
     """
-    try:
-        re.compile(fold or "")
-    except re.error as error:
-        raise ConfigError(f"capture_fold: {fold!r} is no regular expression: {error}") from None
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
+        _require_possible(pattern)
         if glob.has_magic(pattern) or not any(found.values()):
             inside = f"; for the files in it: {pattern.rstrip('/')}/*" * Path(pattern).is_dir()
             raise ConfigError(
@@ -186,6 +184,16 @@ def captures_of(
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
     return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
+
+
+def _require_possible(path: str) -> None:
+    try:
+        os.lstat(path)
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            raise ConfigError(
+                f"captures: {path[:50]!r}...: a longer name than files have"
+            ) from None
 
 
 def _no_option(path: str) -> str:

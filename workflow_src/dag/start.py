@@ -28,6 +28,7 @@ def require_place(workflow: Any) -> None:
     _require_no_module(workflow.modifier_stack, workflow.current_basedir)
     _require_project_folder(workflow.basedir)
     _require_room()
+    _require_records()
 
 
 def _require_no_module(snakefiles: Sequence[object], folder: object) -> None:
@@ -67,6 +68,19 @@ def _require_room() -> None:
             raise SystemExit(
                 f"{folder}: {error.strerror}; free some space, or set TMPDIR to a folder with more"
             ) from None
+
+
+def _require_records() -> None:
+    """Exit with a sentence if Snakemake can't write its records, where it ends in a traceback."""
+    records = Path.cwd() / ".snakemake"
+    try:
+        records.mkdir(exist_ok=True)
+        TemporaryFile(dir=records).close()
+    except OSError as error:
+        raise SystemExit(
+            f"{records}: {error.strerror}; Snakemake keeps its records there: run in a copy of the "
+            "project that you can write to; `make status` says what is in this one"
+        ) from None
 
 
 def readable(path: str) -> str:

@@ -15,6 +15,7 @@ from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.clock_readings import add_readings, timed, watched
 from workflow_src.measure.compiling import first_call
+from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
@@ -23,6 +24,7 @@ from workflow_src.measure.phases import Built, build, run_built
 from workflow_src.measure.progress import said
 from workflow_src.measure.replay import replays
 from workflow_src.measure.timing import Call, sample_steps
+from workflow_src.measure.trial import try_without_device
 from workflow_src.measure.workload import Workload
 
 
@@ -87,7 +89,8 @@ def benchmark(
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     run = partial(measure_all, case, warmup_steps, steps)
     finish = partial(completed, launched=launched)
-    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish)
+    check = partial(try_without_device, case)
+    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish, check)
 
 
 @one_sentence()
@@ -102,8 +105,9 @@ def main() -> None:
         parser.error("argument --case: several processes are what benchmark_processes runs")
     use_threads(row)
     settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
-    result = benchmark(case_of(row), *settings)
-    write_json(arguments.output, result)
+    case = case_of(row)
+    with ended_without_threads(case.case):
+        write_json(arguments.output, benchmark(case, *settings))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +42,38 @@ HINTS = {
 """What to do about an attribute of a type that is often tried."""
 
 
-@contextmanager
-def blamed(case: AnyCase, what: str) -> Iterator[None]:
-    """Turn an exception of brought code into one sentence, unless memory has run out.
+def blamed(case: AnyCase, what: str) -> AbstractContextManager[None]:
+    """Turn whatever brought code raises into one sentence, unless memory has run out.
 
     Exceptions of this project's own model propagate, unless a brought attention of it is among
     what raised them. Raises StageError.
     """
+    where = case.brought_code
+    return _blamed(where, what, isinstance(case, Brought)) if where else nullcontext()
+
+
+@contextmanager
+def _blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
     try:
-        yield
-    except StageError:
+        with _staying_here():
+            yield
+    except (StageError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
-        where = case.brought_code
-        if not where or out_of_memory(error):
-            raise
+    except BaseException as error:
         place = place_of(where, error)
-        if not place and not isinstance(case, Brought):
+        if out_of_memory(error) or not (place or is_all_theirs):
             raise
         raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
+
+
+@contextmanager
+def _staying_here() -> Iterator[None]:
+    """Come back to this folder: code that changes it, as hydra does, moved the result elsewhere."""
+    folder = os.getcwd()
+    try:
+        yield
+    finally:
+        os.chdir(folder)
 
 
 def in_words(error: BaseException) -> str:
@@ -101,13 +115,8 @@ def function_of(where: str) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     sys.path.insert(0, str(file.resolve().parent))
-    try:
+    with _blamed(where, "importing the file"):
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        if out_of_memory(error):
-            raise
-        said = f"importing the file raised {in_words(error)}{place_of(where, error)}"
-        raise wrong(where, said) from error
     found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
         raise wrong(where, f"the file has no function {name!r}")

@@ -11,7 +11,7 @@ from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.plan_row import add_plan_row
-from workflow_src.common.subprocesses import how_it_ended, run_tied
+from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -33,6 +33,8 @@ def capture(row: dict[str, Any], output: Path) -> None:
             nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
         else:
             _run([*recorder(row), "--output", str(partial)])
+            if not partial.exists():
+                raise TraceError(f"the program under torch.profiler {GAVE_NOTHING}")
         partial.replace(output)
 
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workflow_src.common.errors import StageError
-from workflow_src.common.subprocesses import how_it_ended, run_tied
+from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 
 Row = dict[str, Any]
 
@@ -39,6 +39,8 @@ def in_fresh_processes(
             if ended.returncode:
                 how = how_it_ended(ended.returncode)
                 raise StageError(f"process {number + 1} of {count} {how}")
+            if not output.exists():
+                raise StageError(f"process {number + 1} of {count} {GAVE_NOTHING}")
             results.append(json.loads(output.read_text(encoding="utf-8")))
     return results
 

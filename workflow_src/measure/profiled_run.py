@@ -19,12 +19,14 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
+from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.host import host_speed
 from workflow_src.measure.machine import host_id, use_threads
 from workflow_src.measure.memory_limit import limited_memory
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
 from workflow_src.measure.progress import said, say
+from workflow_src.measure.trial import try_without_device
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
@@ -140,7 +142,12 @@ def main() -> None:
     row = arguments.case
     use_threads(row)
     case = case_of(row)
-    with one_sentence(case.case), hold(case.device, case.case):
+    check = partial(try_without_device, case)
+    with (
+        ended_without_threads(case.case),
+        one_sentence(case.case),
+        hold(case.device, case.case, meanwhile=check),
+    ):
         profiled_run(case, row["warmup_steps"], row["capture_steps"], arguments.output)
 
 

@@ -69,7 +69,7 @@ def recorded(measured: Path) -> dict[str, str]:
             with table.open(encoding="utf-8", newline="") as file:
                 version = next(csv.DictReader(file))["profiler_version"]
             return {"nsys": ".".join(version.split(".")[:2])}
-    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, StopIteration):
         pass  # The stage that reads the file says what is wrong with it.
     return {}
 

@@ -46,7 +46,7 @@ def kept_fingerprint(module: str, kept: Path = KEPT, root: Path = ROOT) -> str:
 
 
 def _read(kept: Path, key: str) -> dict[str, str]:
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         held = json.loads(kept.read_text(encoding="utf-8"))
         found = dict(held["fingerprints"])
         if held["contents"] == key and all(map(FINGERPRINT.fullmatch, found.values())):

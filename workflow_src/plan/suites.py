@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
 
 
-RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "[0-9]{1,9}"}
+RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "([0-9]{1,9})?"}
 """Settings that are chosen once per tag where the configuration leaves them open, as patterns."""
 
 MOST_BLOCKS_IN_CAPTURE = 128
@@ -145,18 +146,26 @@ def recorded(path: Path) -> dict[str, str]:
 
     Raises ConfigError for a file that isn't a plan.
     """
-    if not path.is_file():
+    if not os.path.lexists(path):
         return {}
+    if not path.is_file():
+        raise _not_a_plan(path, "not a file")
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            row: dict[str, str] = next(csv.DictReader(file), {})
-    except (UnicodeDecodeError, csv.Error) as error:
+        text = path.read_text(encoding="utf-8")
+        rows: list[dict[str, str]] = list(csv.DictReader(StringIO(text, newline="")))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _not_a_plan(path, str(error)) from error
-    found = {key: row[key] for key in RESOLVED if row.get(key)}
+    # DictReader puts None for a cell too few, and under None what is too many.
+    cut = not text.endswith("\n") or any(None in row or None in row.values() for row in rows)
+    if not rows or cut:
+        raise _not_a_plan(path, "a row is cut off" if cut and text else "it has no case")
+    found = {key: rows[0].get(key, "") for key in RESOLVED}
     for key, value in found.items():
         if not re.fullmatch(RESOLVED[key], value):
             raise _not_a_plan(path, f"{key}: {value!r}")
-    return found
+    if len({row.get("case") for row in rows}) < len(rows):
+        raise _not_a_plan(path, "a case is there twice")
+    return {key: value for key, value in found.items() if value}
 
 
 def _not_a_plan(path: Path, reason: str) -> ConfigError:

@@ -39,7 +39,7 @@ def records(folder: Path = METADATA) -> dict[str, Record]:
     """
     found = {}
     for path in (path for path in folder.rglob("*") if path.is_file()):
-        with suppress(OSError, ValueError, LookupError, TypeError):
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             kept = json.loads(path.read_text(encoding="utf-8"))
             seconds = float(kept["endtime"]) - float(kept["starttime"])
             if Path(output := output_of(path, folder)).exists():

@@ -10,6 +10,7 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.schema import TEXT, Schema, choice, mapping
 from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.processes import in_fresh_processes, merged_point
 from workflow_src.studies.study import Point, Row
@@ -66,8 +67,9 @@ def main(
         return
     use_threads(point)
     run = partial(measure, point, *([given.output] if beside else []))
-    result = measured_alone(point["point"], point, "rows", run)
-    write_json(given.output, {"point": point} | result)
+    with ended_without_threads(point["point"]):
+        result = measured_alone(point["point"], point, "rows", run)
+        write_json(given.output, {"point": point} | result)
 
 
 def _one_after_another(module: str, point: Point) -> list[dict[str, Any]]:

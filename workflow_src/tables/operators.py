@@ -13,6 +13,7 @@ import pandas as pd
 
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.components import told_apart
+from workflow_src.common.operators import SEARCHED
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.placing.families import families
@@ -32,7 +33,7 @@ SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float
 WORDS = ("range_path", "operator_name", "forward_operator", "shapes", "dtypes")
 REST = "the rest"
 DETAILED_SHARE = 0.995
-"""Operators that take this share of a phase's time have rows of their own; what is left doesn't."""
+"""Operators that take this share of a phase's time have rows of their own, and so do SEARCHED."""
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
 
@@ -121,12 +122,13 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
 def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
     """`table` with the smallest groups told apart by paths and family only, as REST.
 
-    An operator's kernels stay together: the bytes of a call lie with one of them.
+    An operator's kernels stay together: the bytes of a call lie with one of them. Work without an
+    operator stays as it is, and so does what is SEARCHED.
     """
-    keys = list(CALL_KEYS)
+    keys, kept = list(CALL_KEYS), [*SEARCHED, ""]
     total = table.groupby(keys)["duration_ns"].sum().sort_values(ascending=False, kind="stable")
     small = total.index[total.cumsum() - total > DETAILED_SHARE * total.sum()]
-    rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & (table["operator"] != "")
+    rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & ~table["operator"].isin(kept)
     about = dict.fromkeys(("forward_operator", "shapes", "dtypes", "short_name"), "")
     return table.assign(**{
         name: table[name].mask(rest, value) for name, value in ({"operator": REST} | about).items()

@@ -54,7 +54,7 @@ def predictions(sample: Sample, *rows: tuple[str, float, float, float]) -> pd.Da
     about = sample.front | {"phase": "train_step", "reason": "", "plain_ms": 50.0}
     columns = ["remedies", "predicted_ms", "low_ms", "high_ms"]
     found = [about | {"status": "ok"} | dict(zip(columns, row, strict=True)) for row in rows]
-    unknown = {"remedies": "compile", "status": "not_known", "reason": "no operators"}
+    unknown = {"remedies": "tf32+compile", "status": "not_known", "reason": "no operators"}
     return pd.DataFrame([*found, about | unknown])
 
 
@@ -77,7 +77,7 @@ def test_a_replay_and_other_cases_of_the_run_measure_remedies_alone_and_with_a_g
 
 
 def test_a_case_that_differs_in_more_than_remedies_measures_nothing(read) -> None:
-    tables = read(Sample(), Sample(precision="bf16", context=256), Sample(device="cpu"))
+    tables = read(Sample(), Sample(precision="bf16", context=256), Sample(size="mini"))
     assert known(of(tables, "train_step")) == {}
 
 
@@ -276,9 +276,8 @@ def test_on_a_busy_cpu_nothing_is_compared(read) -> None:
 
 def test_a_compiled_case_beside_an_eager_one_measures_the_remedy_that_was_predicted(read) -> None:
     eager, compiled = train(50.0), train(40.0, execution="compiled")
-    guess = predictions(eager, ("compile+graph", 21.0, 20.0, 22.0)).fillna({"status": "ok"})
-    guess.loc[guess["remedies"] == "compile", ["status", "predicted_ms"]] = ["ok", 42.0]
-    guess.loc[guess["remedies"] == "compile", ["low_ms", "high_ms"]] = [38.0, 46.0]
+    rows = (("compile+graph", 21.0, 20.0, 22.0), ("compile", 42.0, 38.0, 46.0))
+    guess = predictions(eager, *rows)
     tables = read(eager, compiled, remedies=guess)
     found = {"+".join(each.remedies): each for each in of(tables, "train_step").savings}
     assert found["compile"].measured and found["compile"].time.middle.number == 40.0

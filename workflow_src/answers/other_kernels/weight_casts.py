@@ -3,10 +3,9 @@
 from workflow_src.answers.other_kernels.passes import PHASE, Pass
 from workflow_src.answers.tables import Tables
 from workflow_src.common import words
+from workflow_src.common.operators import COPY
 from workflow_src.paper.value import Cell, Joined, ratio, rows_of, value
 from workflow_src.placing.kernel_words import changes_type
-
-COPY = "aten::copy_"
 
 
 def weight_casts(tables: Tables, found: Pass) -> Cell:

@@ -8,11 +8,8 @@ from math import prod
 
 import pandas as pd
 
-from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
+from workflow_src.common.operators import CALLING_SOFTMAX, PRODUCTS, SOFTMAX, SOFTMAX_FLOPS
 from workflow_src.paper.value import Value, rows_of, value
-
-SOFTMAX, CALLER = "aten::_softmax", "aten::softmax"
-"""The operator, and what calls it, which is an activity of its own on a CPU."""
 
 BATCHED = frozenset({"aten::bmm", "aten::baddbmm"})
 
@@ -60,7 +57,7 @@ def _around_softmax(operators: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame
 
     QK^T ("qk") has a softmax's input as output, and AV ("av") its output as first factor.
     """
-    softmax = operators[operators["operator"].isin([SOFTMAX, CALLER])]
+    softmax = operators[operators["operator"].isin([SOFTMAX, CALLING_SOFTMAX])]
     softmax = softmax[softmax["shapes"] != ""]
     squares = {tuple(_shapes(each)[0][-2:]) for each in softmax["shapes"]}
     inside = operators["path"].isin(softmax["path"]) & operators["operator"].isin(BATCHED)
