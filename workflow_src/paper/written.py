@@ -1,0 +1,160 @@
+"""A chapter: facts out of a run's tables, and templates whose blocks are printed in two forms.
+
+`facts(run)` gives what the templates name: Numbers, texts and frames of both, the name of the
+`verdict`, and a `figure` (a figures.Plot), if there is one. Templates have blocks and nothing else:
+title, question and headline, of one line, and section, tables and appendix. What a second template
+has of a block follows that of the first. A chapter that fails by a defect says so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.errors import StageError, attempt, one_sentence
+from workflow_src.common.reading import reading
+from workflow_src.paper.drawing import drawn
+from workflow_src.paper.form import Form
+from workflow_src.paper.html import inlined
+from workflow_src.paper.run import Run
+
+Facts = dict[str, Any]
+LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
+"""The blocks of one line, and those of paragraphs, tables and figures."""
+
+FILTERS = ("bar", "table", "matrix", "link", "figure")
+"""How a template has a value printed that isn't a cell; see Form."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
+
+    level: of its heading, "##". log: what tells why it could not be written; "" if it was.
+    """
+
+    name: str
+    markdown: Mapping[str, str]
+    html: Mapping[str, str]
+    evidence: Mapping[str, Any]
+    verdict: str
+    level: str = "##"
+    log: str = ""
+
+    def write(self, folder: Path, templates: Path) -> None:
+        """Write {name}.md, its long tables {name}.appendix.md, and .json; see `as_json`.
+
+        The page's HTML is {name}.page.md until all chapters are written by this module.
+        """
+        texts = {"md": "chapter.md.j2", "appendix.md": "chapter.appendix.md.j2"}
+        texts |= {"page.md": "chapter.html.j2"}
+        for end, template in texts.items():
+            frame = _environment(templates).get_template(template)
+            write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
+        write_text(folder / f"{self.name}.appendix.page.md", "")
+        write_json(folder / f"{self.name}.json", self.as_json())
+
+    def as_json(self) -> dict[str, Any]:
+        """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
+        lines = {name: self.markdown[name] for name in LINES}
+        said = {"name": self.name, "verdict": self.verdict, **lines}
+        return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
+
+
+def render(templates: Path, names: Sequence[str], facts: Facts, form: Form) -> dict[str, str]:
+    """Each block of some templates, in a form. Raises StageError for an invalid template."""
+    made = _environment(templates, form)
+    texts: dict[str, str] = {}
+    for name in names:
+        with reading(templates / name, "a template", "mend it", StageError):
+            parsed = _template(made, name)
+        context = parsed.new_context(facts)
+        for block, lines in parsed.blocks.items():
+            texts[block] = texts.get(block, "") + "\n\n" + "".join(lines(context))
+    one: dict[str, str] = {name: form.line(texts.get(name, "")) for name in LINES}
+    return one | {name: form.prose(texts.get(name, "")) for name in TEXTS}
+
+
+def _environment(templates: Path, form: Form | None = None) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        undefined=jinja2.StrictUndefined,
+        autoescape=form is not None,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=form.cell if form else None,
+    )
+    made.filters |= {name: getattr(form, name) for name in FILTERS} if form else {}
+    return made
+
+
+def _template(made: jinja2.Environment, name: str) -> jinja2.Template:
+    try:
+        return made.get_template(name)
+    except jinja2.TemplateSyntaxError as error:
+        raise ValueError(f"line {error.lineno}: {error.message}") from None
+
+
+def write(
+    name: str,
+    facts: Callable[[], Facts],
+    templates: Path,
+    names: Sequence[str],
+    picture: Path | None = None,
+    level: str = "##",
+    log: str = "its log",
+) -> Written:
+    """The chapter of some facts, and its figure as an SVG at `picture`.
+
+    After a defect, a chapter that says so and names the log; StageError passes.
+    """
+
+    def told(found: Facts, these: Sequence[str], log: str) -> Written:
+        plot = found.get("figure")
+        svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot and picture else ""
+        if picture:
+            write_text(picture, svg or EMPTY)
+        place = picture.as_posix() if picture and svg else ""
+        forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
+        markdown, html = (render(templates, these, found, form) for form in forms)
+        verdict = str(found.get("verdict", ""))
+        return Written(name, markdown, html, forms[1].evidence, verdict, level, log)
+
+    failed = {"chapter": name, "log": log, "verdict": "failed"}
+    return attempt(
+        lambda: told(facts(), names, ""), lambda: told(failed, ["chapter.failed.j2"], log)
+    )
+
+
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>\n'
+"""What is drawn without a figure."""
+
+
+@one_sentence()
+def main(
+    name: str, facts: Callable[[Run], Facts], names: Sequence[str] = (), level: str = "##"
+) -> None:
+    """Write a chapter's texts into a folder, from the tables that it is given."""
+    parser = Parser(description=f"Write the chapter {name}.")
+    parser.add_argument("--tables", type=existing_file, nargs="*", default=[], help="CSVs to read")
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")
+    parser.add_argument("--figure", type=new_file, help="the SVG to draw")
+    parser.add_argument("--log", default="its log", help="what a failed chapter refers to")
+    given = parser.parse_args()
+    run = Run(given.tables)
+    made = write(
+        name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
+    )
+    made.write(given.output, given.templates)
+
+
+def popovers(evidence: Mapping[str, Any], templates: Path) -> Markup:
+    """The evidence of a page's numbers as HTML, which their buttons open."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(templates), autoescape=True)
+    return Markup(made.get_template("evidence.html.j2").render(evidence=evidence))
