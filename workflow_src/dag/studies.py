@@ -84,6 +84,15 @@ class Studies:
         cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
         return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
 
+    def section(self, wildcards: Wildcards) -> str:
+        """The module that writes a study's section: its own, or that of all, with its argument."""
+        own = f"workflow_src.studies.{known('study', wildcards.study, STUDIES)}.chapter"
+        return own if _is_written(wildcards.study) else "workflow_src.studies.section"
+
+    def section_study(self, wildcards: Wildcards) -> str:
+        """The argument that tells the module of all sections the study."""
+        return "" if _is_written(wildcards.study) else f"--study {wildcards.study}"
+
     def section_ceilings(self, wildcards: Wildcards) -> list[str]:
         """The run's ceilings, for the section of a study that is held against them."""
         return self.ceilings.table() if wildcards.study in JUDGED else []
@@ -91,7 +100,15 @@ class Studies:
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
         folder = TEMPLATES / "studies"
+        if _is_written(wildcards.study):
+            own = [folder / f"{wildcards.study}.j2", folder / "_conditions.j2"]
+            return [str(path) for path in (*own, *sorted(TEMPLATES.glob("chapter.*")))]
         frames = [folder / f"_section{part}.md.j2" for part in ("", ".appendix")]
         long = folder / f"{wildcards.study}.appendix.md.j2"
         own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
         return [str(path) for path in (*frames, *own)]
+
+
+def _is_written(study: str) -> bool:
+    """Whether a study's chapter is one function and one template, as all will be."""
+    return (TEMPLATES / "studies" / f"{study}.j2").is_file()

@@ -112,8 +112,13 @@ class Form:
         raise TypeError(f"{cell!r} has no evidence: only Numbers and texts are printed")
 
     def number(self, number: Number) -> Markup:
-        """A number as its unit says; in HTML a button that opens its evidence."""
+        """A number as its unit says; in HTML a button that opens its evidence.
+
+        What only identifies, such as a context, has none.
+        """
         text = str(number)
+        if number.unit == "whole":
+            return self.escape(text)
         why: dict[str, Any] = {"value": number.value, "unit": number.unit}
         why |= {"formula": number.formula}
         why |= {"ends": [each.value for each in number.ends]} if number.ends else {}

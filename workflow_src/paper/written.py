@@ -15,9 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
-from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, attempt, one_sentence
 from workflow_src.common.reading import reading
+from workflow_src.paper.chapter import as_json
 from workflow_src.paper.drawing import drawn
 from workflow_src.paper.form import Form
 from workflow_src.paper.html import inlined
@@ -47,7 +48,7 @@ class Written:
     log: str = ""
 
     def write(self, folder: Path, templates: Path) -> None:
-        """Write {name}.md, its long tables {name}.appendix.md, and .json; see `as_json`.
+        """Write {name}.md, its long tables {name}.appendix.md, and .json; see `said`.
 
         The page's HTML is {name}.page.md until all chapters are written by this module.
         """
@@ -57,9 +58,9 @@ class Written:
             frame = _environment(templates).get_template(template)
             write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
         write_text(folder / f"{self.name}.appendix.page.md", "")
-        write_json(folder / f"{self.name}.json", self.as_json())
+        write_text(folder / f"{self.name}.json", as_json(self.said()))
 
-    def as_json(self) -> dict[str, Any]:
+    def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
         said = {"name": self.name, "verdict": self.verdict, **lines}

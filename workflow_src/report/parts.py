@@ -38,7 +38,8 @@ class Part:
     """An answer, the case cards or a study's section.
 
     `body` is what the report says, `long` its part of the appendix. `log` tells why it could not be
-    written; "" if it was. `cases` are the page's cards by case, of the case cards alone.
+    written; "" if it was. `cases` are the page's cards by case, of the case cards alone. `html` and
+    `evidence` are those of a chapter that paper.written wrote, whose place the page's body has.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Part:
     opening: tuple[OpeningRow, ...]
     values: tuple[Value, ...]
     cases: Mapping[str, Markup]
+    html: Markup
+    evidence: Mapping[str, Any]
 
 
 def read_part(folder: Path, name: str) -> Part:
@@ -57,12 +60,16 @@ def read_part(folder: Path, name: str) -> Part:
     with reading(path, "an answer's JSON", remake(path), StageError):
         said = json.loads(path.read_text(encoding="utf-8"))
         opening = tuple(_opening_row(row) for row in said.get("opening", []))
-        values = tuple(map(_value, said["values"]))
+        values = tuple(map(_value, said.get("values", [])))
         cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
+    text, page, html = _text(folder / f"{name}.md"), _text(folder / f"{name}.page.md"), Markup("")
+    title = str(said.get("title", name))
+    if "evidence" in said:
+        html, page = page, Markup(f"{text.split()[0]} {title}\n\n@@{name}@@")
     return Part(
         name=name,
-        title=str(said.get("title", name)),
-        body=Printed(_text(folder / f"{name}.md"), _text(folder / f"{name}.page.md")),
+        title=title,
+        body=Printed(text, page),
         long=Printed(
             _text(folder / f"{name}.appendix.md", optional=True),
             _text(folder / f"{name}.appendix.page.md", optional=True),
@@ -71,6 +78,8 @@ def read_part(folder: Path, name: str) -> Part:
         opening=opening,
         values=values,
         cases=cases,
+        html=html,
+        evidence=said.get("evidence", {}),
     )
 
 
