@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import pandas as pd
 from markupsafe import Markup
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
@@ -37,6 +38,7 @@ class Written:
     """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
 
     level: of its heading, "##". log: what tells why it could not be written; "" if it was.
+    opening: rows that the report's opening takes from the chapter until it is one itself.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Written:
     verdict: str
     level: str = "##"
     log: str = ""
+    opening: Sequence[Mapping[str, Any]] = ()
 
     def write(self, folder: Path, templates: Path) -> None:
         """Write {name}.md, its long tables {name}.appendix.md, and .json; see `said`.
@@ -63,7 +66,7 @@ class Written:
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
-        said = {"name": self.name, "verdict": self.verdict, **lines}
+        said = {"name": self.name, "verdict": self.verdict, **lines, "opening": self.opening}
         return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
 
 
@@ -124,7 +127,8 @@ def write(
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
         markdown, html = (render(templates, these, found, form) for form in forms)
         verdict = str(found.get("verdict", ""))
-        return Written(name, markdown, html, forms[1].evidence, verdict, level, log)
+        opening = _opening(found.get("opening"), forms[0])
+        return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
 
     failed = {"chapter": name, "log": log, "verdict": "failed"}
     return attempt(
@@ -132,23 +136,48 @@ def write(
     )
 
 
+def _opening(rows: pd.DataFrame | None, form: Form) -> list[dict[str, Any]]:
+    """The rows of a table of medians (see run.medians), as the report's opening reads them."""
+    found = []
+    for label, *row in () if rows is None else rows.itertuples(index=False, name=None):
+        texts = [str(form.cell(cell)) for cell in row]
+        printed = zip(rows.columns[1:], texts, strict=True) if rows is not None else ()
+        cells = {name: {"text": text, "page": text} for name, text in printed}
+        found.append({"label": label, "cells": cells})
+    return found
+
+
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>\n'
 """What is drawn without a figure."""
 
 
+def _existing(text: str) -> Path:
+    return existing_folder(text) if Path(text).is_dir() else existing_file(text)
+
+
 @one_sentence()
 def main(
-    name: str, facts: Callable[[Run], Facts], names: Sequence[str] = (), level: str = "##"
+    name: str,
+    facts: Callable[[Run], Facts],
+    names: Sequence[str] = (),
+    level: str = "##",
+    tables: Sequence[str] = (),
 ) -> None:
-    """Write a chapter's texts into a folder, from the tables that it is given."""
+    """Write a chapter's texts into a folder, from the tables that it is given.
+
+    tables: what it reads if it is given a folder of them.
+    """
     parser = Parser(description=f"Write the chapter {name}.")
-    parser.add_argument("--tables", type=existing_file, nargs="*", default=[], help="CSVs to read")
+    about = "CSVs to read, or the folder that has them"
+    parser.add_argument("--tables", type=_existing, nargs="+", required=True, help=about)
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")
     parser.add_argument("--figure", type=new_file, help="the SVG to draw")
     parser.add_argument("--log", default="its log", help="what a failed chapter refers to")
     given = parser.parse_args()
-    run = Run(given.tables)
+    folders = [path for path in given.tables if path.is_dir()]
+    files = [path for path in given.tables if path not in folders]
+    run = Run([*files, *(folder / f"{table}.csv" for folder in folders for table in tables)])
     made = write(
         name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
     )
