@@ -75,9 +75,9 @@ rule study_section:
         "results/{tag}/logs/sections/{study}.log",
     params:
         folder=output_folder,
-        module=dag.studies.section,
+        module=dag.studies.section_module,
         study=dag.studies.section_study,
-        code=dag.code(dag.studies.section),
+        code=dag.code(dag.studies.section_module),
     message:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:

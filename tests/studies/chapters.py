@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from tests.workflow import ROOT
+from tests.published import EXAMPLES
 from workflow_src.common.words import DASH
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, Written, write
 from workflow_src.studies.facts import facts_of, templates_of
 
-TEMPLATES = ROOT / "report_templates"
+TEMPLATES = EXAMPLES.parent / "report_templates"
 WRITTEN = tuple(
     path.stem for path in sorted(TEMPLATES.glob("studies/[!_]*.j2")) if path.stem.isalpha()
 )

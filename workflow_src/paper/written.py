@@ -6,6 +6,7 @@ title, question and headline, of one line, and section, tables and appendix. Wha
 has of a block follows that of the first. A chapter that fails by a defect says so.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,6 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, attempt, one_sentence
 from workflow_src.common.reading import reading
-from workflow_src.paper.chapter import as_json
 from workflow_src.paper.drawing import drawn
 from workflow_src.paper.form import Form
 from workflow_src.paper.html import inlined
@@ -61,7 +61,8 @@ class Written:
             frame = _environment(templates).get_template(template)
             write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
         write_text(folder / f"{self.name}.appendix.page.md", "")
-        write_text(folder / f"{self.name}.json", as_json(self.said()))
+        said = json.dumps(self.said(), indent=1, ensure_ascii=False)
+        write_text(folder / f"{self.name}.json", said + "\n")
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
