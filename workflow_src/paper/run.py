@@ -46,12 +46,11 @@ class Run:
         name and the lines of its CSV. Raises StageError if the file is damaged.
         """
         if name not in self._read:
-            self._read[name] = typed(self._raw(name), name)
+            path = self.files.get(name, Path())
+            frame = read_table(path, name) if name in self.files else pd.DataFrame()
+            with reading(path, "a table whose cells are valid", remake(path), StageError):
+                self._read[name] = typed(frame, name)
         return self._read[name]
-
-    def _raw(self, name: str) -> pd.DataFrame:
-        path = self.files.get(name)
-        return pd.DataFrame() if path is None else read_table(path, name)
 
     def numbers(self, name: str) -> pd.DataFrame:
         """The same with its amounts as Numbers, of a table of thousands of rows at most.
@@ -91,7 +90,7 @@ class Run:
 def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """A table as its schema types it, with all columns of that; see Run.
 
-    Raises StageError for a cell that its type doesn't allow.
+    Raises ValueError for a cell that its type doesn't allow.
     """
     about = columns(name)
     index = pd.MultiIndex.from_product([[name], frame.index], names=["table", "line"])
@@ -99,9 +98,10 @@ def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     for column in dict.fromkeys([*about, *map(str, frame)]):
         kind = about[column].type if column in about else ""
         cells = frame[column] if column in frame else pd.Series(NAN, frame.index, dtype=object)
-        path = Path(f"{name}.csv")
-        with reading(path, f"a table with valid cells of {column}", remake(path), StageError):
+        try:
             made[column] = _typed(cells, kind).set_axis(index)
+        except ValueError as error:
+            raise ValueError(f"column {column}: {error}") from None
     return pd.DataFrame(made, index)
 
 
