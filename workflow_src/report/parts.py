@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ class Part:
     opening: tuple[OpeningRow, ...]
     values: tuple[Value, ...]
     cases: Mapping[str, Markup]
-    html: Markup
-    evidence: Mapping[str, Any]
+    html: Markup = Markup("")
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_part(folder: Path, name: str) -> Part:

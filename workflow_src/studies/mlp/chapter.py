@@ -54,10 +54,11 @@ def growths(sweep: pd.DataFrame) -> Facts:
     timed = sweep[sweep["ms"].notna()]
     waits = (timed["device"] != "cpu") & ~(timed["working"] >= WORKING_FULLY)
     there = timed[~waits[::-1].cummax()[::-1].astype(bool)]
-    most = first(timed[timed["working"].notna()].sort_values("working", ascending=False))
-    grown = "waits" if len(there) < 2 else "from" if waits.any() else "grows"
+    on_cpu = (timed["device"] == "cpu").any()
+    grown = "on a CPU" if on_cpu else "grows" if not waits.any() else "from"
+    grown = "waits" if len(there) < 2 else grown
     verdict = grown if len(timed) > 1 and timed["working"].notna().any() else "can't tell"
-    return {"verdict": verdict, "all": growth(timed), "there": growth(there), "most": most}
+    return {"verdict": verdict, "all": growth(timed), "there": growth(there)}
 
 
 def growth(steps: pd.DataFrame) -> Facts:
@@ -101,7 +102,7 @@ def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
         ends=("low", "high"),
         mark="o-",
         log="xy",
-        label="{} scaled (bar: p20 to p80)",
+        label="{} scaled (20th to 80th percentile)",
         xlabel="FLOPs over the base's",
         ylabel="time over the base's",
         diagonal="as the FLOPs",
