@@ -7,6 +7,7 @@ has of a block follows that of the first. A chapter that fails by a defect says 
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,7 +154,7 @@ EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>\n'
 
 
 def _existing(text: str) -> Path:
-    return existing_folder(text) if Path(text).is_dir() else existing_file(text)
+    return existing_folder(text) if os.path.isdir(text) else existing_file(text)
 
 
 @one_sentence()
@@ -166,7 +167,7 @@ def main(
 ) -> None:
     """Write a chapter's texts into a folder, from the tables that it is given.
 
-    tables: what it reads if it is given a folder of them.
+    tables: what it reads if it is given a folder of them, of which it has to be given one.
     """
     parser = Parser(description=f"Write the chapter {name}.")
     about = "CSVs to read, or the folder that has them"
@@ -179,6 +180,8 @@ def main(
     folders = [path for path in given.tables if path.is_dir()]
     files = [path for path in given.tables if path not in folders]
     run = Run([*files, *(folder / f"{table}.csv" for folder in folders for table in tables)])
+    if tables and run.files.keys().isdisjoint(tables):
+        raise StageError(f"--tables: give {' or '.join(tables)}.csv, from which {name} is written")
     made = write(
         name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
     )
@@ -188,4 +191,11 @@ def main(
 def popovers(evidence: Mapping[str, Any], templates: Path) -> Markup:
     """The evidence of a page's numbers as HTML, which their buttons open."""
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(templates), autoescape=True)
-    return Markup(made.get_template("evidence.html.j2").render(evidence=evidence))
+    shown = {key: why | {"sources": _sources(why["rows"])} for key, why in evidence.items()}
+    return Markup(made.get_template("evidence.html.j2").render(evidence=shown))
+
+
+def _sources(rows: Mapping[str, str]) -> list[str]:
+    """Files with the lines that a number rests on, the first of many."""
+    shown = (f"tables/{table}.csv: {lines}" for table, lines in rows.items())
+    return [lines if len(lines) < 200 else f"{lines[:180]} ..." for lines in shown]

@@ -12,6 +12,8 @@ from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.paper.value import Rows, Value
 
+EMPTY = Markup("")
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -50,7 +52,7 @@ class Part:
     opening: tuple[OpeningRow, ...]
     values: tuple[Value, ...]
     cases: Mapping[str, Markup]
-    html: Markup = Markup("")
+    html: Markup = EMPTY
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 

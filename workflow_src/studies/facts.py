@@ -97,4 +97,10 @@ def facts_of(study: str, facts: Callable[[Run], Facts], run: Run) -> Facts:
 
 def main(study: str, facts: Callable[[Run], Facts]) -> None:
     """Write a study's chapter; see paper.written."""
-    written.main(study, lambda run: facts_of(study, facts, run), templates_of(study), "###")
+    written.main(
+        study,
+        lambda run: facts_of(study, facts, run),
+        templates_of(study),
+        "###",
+        [f"studies/{study}"],
+    )
