@@ -183,7 +183,7 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     assert len(values) == 2 and all(each["value"] > 0 for each in values)
     for case, each in zip(("tiny-ctx16-fp32", "tiny-ctx32-fp32"), values, strict=True):
         assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
-    assert "### An addition" in report and "Each takes" in report
+    assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
 
