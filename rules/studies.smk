@@ -75,10 +75,12 @@ rule study_section:
         "results/{tag}/logs/sections/{study}.log",
     params:
         folder=output_folder,
-        code=dag.code("studies.section"),
+        module=dag.studies.section_module,
+        study=dag.studies.section_study,
+        code=dag.code(dag.studies.section_module),
     message:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
-        "python -m workflow_src.studies.section --study {wildcards.study}"
-        " --table {input.table:q} --ceilings {input.ceilings:q} --templates report_templates"
+        "python -m {params.module} {params.study}"
+        " --tables {input.table:q} {input.ceilings:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

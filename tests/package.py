@@ -4,6 +4,7 @@ import ast
 import shutil
 from pathlib import Path
 
+from tests.studies.chapters import WRITTEN
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.plan.code import Code, code_under
 from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
@@ -30,6 +31,7 @@ STAGES = {
     "levers prediction": "studies.levers.predict",
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
     "section": "studies.section",
+    **{f"{study} section": f"studies.{study}.chapter" for study in WRITTEN},
 }
 """Every stage that a rule runs, with its module."""
 

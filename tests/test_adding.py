@@ -69,32 +69,29 @@ if __name__ == "__main__":
 }
 
 STUDY = {
-    "points": '''"""What is measured."""
-
-from workflow_src.studies.study import Row, Settings
-
-
-def points(device: str, scale: str, settings: Settings) -> list[Row]:
-    """One point."""
-    return [{"point": "only", "elements": 10}]
-''',
     "measure": '''"""Measures an addition."""
+
+from collections.abc import Iterator
 
 import torch
 
-from workflow_src.measure.timing import time_call
-from workflow_src.studies.run_point import main
-from workflow_src.studies.study import Point, Row
+from workflow_src.measure.timing import Call
+from workflow_src.studies.study import Point
+from workflow_src.studies.tasks import Task, main
 
 
-def measure(point: Point) -> list[Row]:
-    """One row."""
-    x = torch.ones(point["elements"], device=point["device"])
-    return [{"status": "ok", "samples_ns": time_call(lambda: x + x, point["device"], 1, 3)}]
+def tasks(point: Point) -> Iterator[Task]:
+    """One task."""
+
+    def make() -> Call:
+        x = torch.ones(point["elements"], device=point["device"])
+        return lambda: x + x
+
+    yield Task({"part": "only"}, make)
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(tasks)
 ''',
     "analyze": '''"""Derives the time of an element."""
 
@@ -112,55 +109,29 @@ if __name__ == "__main__":
 ''',
     "chapter": '''"""What an addition takes."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-import pandas as pd
-
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Value
-from workflow_src.studies.lines import lines
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main
 
 
-@dataclass(frozen=True)
-class Addition:
-    """The time of an element."""
-
-    each: Value | None
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Addition:
+def facts(run: Run) -> Facts:
     """What the table says."""
-    return Addition(lines(table, "addition")[0].value("each_ms", "ms"))
+    return {"verdict": "told", "row": first(load(run, "addition"))}
 
 
-class Verdict(StrEnum):
-    """The only verdict."""
-
-    TOLD = "Each takes {each} ms."
-
-
-def headline(result: Addition) -> Headline:
-    """The verdict on a result."""
-    return Headline(Verdict.TOLD, Verdict.TOLD.value, {"each": result.each})
-
-
-CHAPTER = StudyChapter("An addition", "How long?", result, headline)
-''',
-    "figure": '''"""The figure of an addition."""
-
-import pandas as pd
-from matplotlib.figure import Figure
-
-from workflow_src.paper.drawing import nothing
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """No figure."""
-    return nothing("a point is no line")
+if __name__ == "__main__":
+    main("addition", facts)
 ''',
 }
+
+POINTS = "- {point: only, elements: 10, warmup_steps: 1, steps: 3}\n"
+
+TEMPLATE = """
+{% block title %}An addition{% endblock %}
+{% block question %}how long?{% endblock %}
+{% block headline %}Each takes {{ row.median_ms }} ms.{% endblock %}
+{% block section %}An addition by itself.{% endblock %}
+"""
 
 
 def add_question(project: Project) -> None:
@@ -186,17 +157,10 @@ def add_study(project: Project) -> None:
     (folder / "__init__.py").touch()
     for name, text in STUDY.items():
         (folder / f"{name}.py").write_text(text)
-    template = project.folder / "report_templates" / "studies" / "addition.md.j2"
-    template.write_text("An addition by itself.\n")
+    (folder / "points.yaml").write_text(POINTS)
+    template = project.folder / "report_templates" / "studies" / "addition.j2"
+    template.write_text(TEMPLATE)
     project.edit("workflow_src/studies/study.py", '"levers",\n)', '"levers",\n    "addition",\n)')
-    imports = (
-        "from workflow_src.studies.addition.chapter import CHAPTER as addition\n"
-        "from workflow_src.studies.addition.figure import draw as draw_addition\n"
-    )
-    before = "from workflow_src.studies.attention.chapter"
-    project.edit("workflow_src/studies/registry.py", before, imports + before)
-    row = '    "addition": Study(addition, draw_addition),\n}\n"""The studies'
-    project.edit("workflow_src/studies/registry.py", '}\n"""The studies', row)
 
 
 def _text(project: Project, file: str) -> str:
@@ -219,7 +183,7 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     assert len(values) == 2 and all(each["value"] > 0 for each in values)
     for case, each in zip(("tiny-ctx16-fp32", "tiny-ctx32-fp32"), values, strict=True):
         assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
-    assert "### An addition" in report and "Each takes" in report
+    assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
 

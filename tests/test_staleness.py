@@ -21,6 +21,7 @@ from tests.package import (
     hash_of,
     move,
 )
+from tests.studies.chapters import WRITTEN
 from tests.workflow import ROOT
 from workflow_src.plan.code import Code
 from workflow_src.plan.reader import Ref
@@ -28,6 +29,7 @@ from workflow_src.studies.study import STUDIES
 
 TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers prediction"}
 SECTIONS = {"section"}
+CHAPTERS = {f"{study} section" for study in WRITTEN}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
     f"{study} point"
@@ -237,12 +239,16 @@ BEHAVIOR = [
         id="a color of a figure",
     ),
     pytest.param(
-        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS,
+        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS | CHAPTERS,
         id="a color of all figures",
     ),
     pytest.param(
         "paper/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
         ANSWERS | SECTIONS | {"figure", "report"}, id="how a share is formatted",
+    ),
+    pytest.param(
+        "studies/mlp/chapter.py", "OPERATORS_SHOWN = 256, 5", "OPERATORS_SHOWN = 256, 6",
+        {"mlp section"}, id="what one study says",
     ),
     pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},
                  id="the opening"),
@@ -265,10 +271,11 @@ def test_editing_a_studys_measuring_makes_only_its_points_stale(
     package: tuple[Path, dict[str, str]], study: str
 ) -> None:
     file = f"studies/{study}/measure.py"
-    old, new = "    main(measure, ", "    main(lambda point: measure(point), "
-    assert stale(package, file, old, new) == {f"{study} point"}
     text = (ROOT / "workflow_src" / file).read_text()
-    (signature,) = re.findall(r"^def measure\(.*\n", text, flags=re.MULTILINE)
+    (name,) = re.findall(r"^    main\((measure|tasks)", text, flags=re.MULTILINE)
+    old, new = f"    main({name}", f"    main(lambda point: {name}(point)"
+    assert stale(package, file, old, new) == {f"{study} point"}
+    (signature,) = re.findall(rf"^def {name}\(.*\n", text, flags=re.MULTILINE)
     found = stale(package, file, signature, f"{signature}    print(point)\n")
     assert found == {f"{study} point"}
 

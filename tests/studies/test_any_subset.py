@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.answers.test_any_subset import check as check_text
+from tests.studies.chapters import WRITTEN
 from tests.studies.subsets import ROOT, recorded, subset
 from workflow_src.paper.drawing import svg
 from workflow_src.paper.texts import Texts
@@ -61,4 +62,4 @@ def test_the_published_section_is_short_and_each_of_its_values_has_sources(study
 
 
 def test_the_registry_has_the_studies_in_order() -> None:
-    assert list(REGISTRY) == list(STUDIES)
+    assert [*REGISTRY] == [name for name in STUDIES if name not in WRITTEN]

@@ -25,12 +25,13 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, csv: Path, *more: str) ->
     given = [
         "--study",
         "fusion",
-        "--table",
+        "--tables",
         str(csv),
+        *more,
         "--templates",
         str(ROOT / "report_templates"),
     ]
-    given += ["--figure", str(made), "--output", str(folder), "--log", "logs/fusion.log", *more]
+    given += ["--figure", str(made), "--output", str(folder), "--log", "logs/fusion.log"]
     monkeypatch.setattr(sys, "argv", ["", *given])
     section.main()
     return {end: (folder / f"fusion.{end}").read_text() for end in FILES} | {
@@ -42,7 +43,7 @@ def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     csv, ceilings = H200 / "tables/studies/fusion.csv", H200 / "tables/ceilings.csv"
-    found = run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
+    found = run(monkeypatch, tmp_path, csv, str(ceilings))
     assert f"]({tmp_path}/figure.svg)" in found["md"] and "](#" not in found["md"]
     assert "[4,260](#studies/fusion-" in found["page.md"]
     assert found["appendix.md"].startswith("## Operator fusion")
@@ -51,7 +52,7 @@ def test_a_section_is_written_with_its_page_its_tables_and_its_numbers(
         "fusion", "pays", REGISTRY["fusion"].chapter.title,
     )  # fmt: skip
     assert f"**{said['headline']}**" in found["md"]
-    assert found == run(monkeypatch, tmp_path, csv, "--ceilings", str(ceilings))
+    assert found == run(monkeypatch, tmp_path, csv, str(ceilings))
     assert found["md"] == run(monkeypatch, tmp_path, csv)["md"], "it isn't held against ceilings"
 
 

@@ -1,6 +1,7 @@
 """The answers and the case cards: which module writes each, and from which tables and templates."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from workflow_src.answers.questions import CARDS, QUESTIONS, Question
 from workflow_src.dag.ceilings import Ceilings
@@ -22,8 +23,9 @@ class Answers:
 
     def module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""
-        question = known("question", wildcards.question, QUESTIONS)
-        return f"workflow_src.answers.{QUESTIONS[question].room}.answer"
+        room = QUESTIONS[known("question", wildcards.question, QUESTIONS)].room
+        own = "chapter" if _template(room).is_file() else "answer"
+        return f"workflow_src.answers.{room}.{own}"
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
@@ -53,5 +55,12 @@ class Answers:
 
 def answer_templates(asked: Question) -> list[str]:
     """The templates of a question; one without long tables has none for the appendix."""
+    if _template(asked.room).is_file():
+        return [str(_template(asked.room)), *map(str, sorted(TEMPLATES.glob("chapter.*")))]
     found = [TEMPLATES / "answers" / f"{asked.room}{end}.md.j2" for end in ("", ".appendix")]
     return [str(path) for path in found if path.exists()]
+
+
+def _template(room: str) -> Path:
+    """The one template of an answer that is one function and one template, as all will be."""
+    return TEMPLATES / "answers" / f"{room}.j2"

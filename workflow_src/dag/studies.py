@@ -3,13 +3,17 @@
 import importlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from workflow_src.dag.ceilings import Ceilings
 from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
+from workflow_src.studies.points import points
 from workflow_src.studies.study import JUDGED, STUDIES, Point
+
+STUDY_FILES = Path(__file__).parent.parent / "studies"
 
 MEMORY_MIB = 16384
 MINUTES = 30
@@ -34,14 +38,18 @@ class Studies:
         """
         name = known("study", study, STUDIES)
         # Imported by name: only the chosen studies are loaded, and a new one needs no import here.
-        module = importlib.import_module(f"workflow_src.studies.{name}.points")
-        found = module.points(self.plan.device, self._scale, self.plan.settings)
+        about = self.plan.device, self._scale, self.plan.settings
+        if (STUDY_FILES / name / "points.yaml").is_file():
+            found = points(name, *about)
+        else:
+            module = importlib.import_module(f"workflow_src.studies.{name}.points")
+            found = module.points(*about)
         if not found:
             sizes = ", ".join(self.plan.settings["sizes"])
             raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
         limit = {"memory_limit_gib": self.plan.settings["memory_limit_gib"]}
-        about = {"device": self.plan.device, **self.plan.threads, **limit}
-        return {point["point"]: point | about for point in found}
+        common = {"device": self.plan.device, **self.plan.threads, **limit}
+        return {point["point"]: point | common for point in found}
 
     @property
     def _scale(self) -> str:
@@ -84,6 +92,15 @@ class Studies:
         cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
         return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
 
+    def section_module(self, wildcards: Wildcards) -> str:
+        """The module that writes a study's section: its own, or that of all, with its argument."""
+        own = f"workflow_src.studies.{known('study', wildcards.study, STUDIES)}.chapter"
+        return own if _is_written(wildcards.study) else "workflow_src.studies.section"
+
+    def section_study(self, wildcards: Wildcards) -> str:
+        """The argument that tells the module of all sections the study."""
+        return "" if _is_written(wildcards.study) else f"--study {wildcards.study}"
+
     def section_ceilings(self, wildcards: Wildcards) -> list[str]:
         """The run's ceilings, for the section of a study that is held against them."""
         return self.ceilings.table() if wildcards.study in JUDGED else []
@@ -91,7 +108,15 @@ class Studies:
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""
         folder = TEMPLATES / "studies"
+        if _is_written(wildcards.study):
+            own = [folder / f"{wildcards.study}.j2", folder / "_conditions.j2"]
+            return [str(path) for path in (*own, *sorted(TEMPLATES.glob("chapter.*")))]
         frames = [folder / f"_section{part}.md.j2" for part in ("", ".appendix")]
         long = folder / f"{wildcards.study}.appendix.md.j2"
         own = [folder / f"{wildcards.study}.md.j2", *([long] if long.is_file() else [])]
         return [str(path) for path in (*frames, *own)]
+
+
+def _is_written(study: str) -> bool:
+    """Whether a study's chapter is one function and one template, as all will be."""
+    return (TEMPLATES / "studies" / f"{study}.j2").is_file()

@@ -41,9 +41,7 @@ def inline_figures(body: str, folder: Path) -> str:
         path = Path(os.path.normpath(folder / match["target"]))
         with reading(path, "an SVG", remake(path), StageError):
             svg = path.read_text(encoding="utf-8")
-            start = svg.index("<svg")
-        # No other SVG of the page has its ids.
-        svg = re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{path.stem}-", _slim(svg[start:]))
+            svg = inlined(svg, path.stem)
         return figure(svg, Markup(match["label"]))
 
     return re.sub(r'<img alt="(?P<label>[^"]*)" src="(?P<target>[^"]+\.svg)" />', drawing, body)
@@ -54,6 +52,12 @@ def figure(svg: str, label: str) -> Markup:
     role, caption = ("group", TELLING) if 'class="zoom"' in svg else ("img", "")
     opening = Markup('<figure role="{}" aria-label="{}" tabindex="0">').format(role, label)
     return opening + Markup(svg) + caption + Markup("</figure>")
+
+
+def inlined(svg: str, name: str) -> str:
+    """An SVG as a part of a page, of which no other has its ids; ValueError if it isn't one."""
+    drawn = _slim(svg[svg.index("<svg") :])
+    return re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
 
 
 def _slim(svg: str) -> str:

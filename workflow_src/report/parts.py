@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from markupsafe import Markup
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.paper.value import Rows, Value
+
+EMPTY = Markup("")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Part:
     """An answer, the case cards or a study's section.
 
     `body` is what the report says, `long` its part of the appendix. `log` tells why it could not be
-    written; "" if it was. `cases` are the page's cards by case, of the case cards alone.
+    written; "" if it was. `cases` are the page's cards by case, of the case cards alone. `html` and
+    `evidence` are those of a chapter that paper.written wrote, whose place the page's body has.
     """
 
     name: str
@@ -49,6 +52,8 @@ class Part:
     opening: tuple[OpeningRow, ...]
     values: tuple[Value, ...]
     cases: Mapping[str, Markup]
+    html: Markup = EMPTY
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_part(folder: Path, name: str) -> Part:
@@ -57,12 +62,16 @@ def read_part(folder: Path, name: str) -> Part:
     with reading(path, "an answer's JSON", remake(path), StageError):
         said = json.loads(path.read_text(encoding="utf-8"))
         opening = tuple(_opening_row(row) for row in said.get("opening", []))
-        values = tuple(map(_value, said["values"]))
+        values = tuple(map(_value, said.get("values", [])))
         cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
+    text, page, html = _text(folder / f"{name}.md"), _text(folder / f"{name}.page.md"), Markup("")
+    title = str(said.get("title", name))
+    if "evidence" in said:
+        html, page = page, Markup(f"{text.split()[0]} {title}\n\n@@{name}@@")
     return Part(
         name=name,
-        title=str(said.get("title", name)),
-        body=Printed(_text(folder / f"{name}.md"), _text(folder / f"{name}.page.md")),
+        title=title,
+        body=Printed(text, page),
         long=Printed(
             _text(folder / f"{name}.appendix.md", optional=True),
             _text(folder / f"{name}.appendix.page.md", optional=True),
@@ -71,6 +80,8 @@ def read_part(folder: Path, name: str) -> Part:
         opening=opening,
         values=values,
         cases=cases,
+        html=html,
+        evidence=said.get("evidence", {}),
     )
 
 

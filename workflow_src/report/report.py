@@ -25,6 +25,7 @@ from workflow_src.paper.markdown import records
 from workflow_src.paper.page_table import PageTable
 from workflow_src.paper.show import Printer
 from workflow_src.paper.templates import render
+from workflow_src.paper.written import popovers
 from workflow_src.report import commands, explore, pictures
 from workflow_src.report.ceilings import ceilings
 from workflow_src.report.opening import medians, opening
@@ -108,7 +109,11 @@ class Report:
         values = [*show.printed, *(value for part in run.parts for value in part.values)]
         own = explore.tables(run, dict.fromkeys(values))
         charts = {picture.chart: picture.drawn for picture in drawn}
-        every: Mapping[str, Markup | PageTable] = {**FIRST, **own, **charts}
+        written = {part.name: part.html for part in run.parts if part.html}
+        known = {key: why for part in run.parts for key, why in part.evidence.items()}
+        rest = FIRST["rest"] + popovers(known, sources.templates)
+        every: Mapping[str, Markup | PageTable]
+        every = {**FIRST, **own, **charts, **written, "rest": rest}
         return make_html(text, self._folder, sources.templates, every, records(run.plan))
 
     def _rendered(self, template: str, show: Printer, **about: object) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies.study import Row
 
 
@@ -14,6 +15,29 @@ def summed(activities: Iterable[Row], **columns: str) -> list[Row]:
         row["calls"] += activity["calls"]
         row["busy_ns"] += activity["busy_ns"]
     return list(found.values())
+
+
+def worked(row: Row) -> Row:
+    """A profiled row with its device time and, if it was timed, the share of the median."""
+    if "activities" not in row:
+        return row
+    busy_ms = busy_ns(row["activities"]) / NS_PER_MS
+    share = {"busy_share": busy_ms / row["median_ms"]} if row.get("median_ms") else {}
+    return row | {"busy_ms": busy_ms} | share
+
+
+def by_kernel(row: Row) -> list[Row]:
+    """A profiled row for each operator and kernel: calls, device time and share."""
+    named = {"operator": "operator", "kernel": "short_name", "family": "family"}
+    found = summed(row["activities"], **named)
+    total = sum(each["busy_ns"] for each in found)
+    return [
+        row
+        | {name: each[name] or "(none)" for name in named}
+        | {"calls": each["calls"], "device_ms": each["busy_ns"] / NS_PER_MS}
+        | {"share": each["busy_ns"] / total if total else None}
+        for each in found
+    ]
 
 
 def without_bytes(row: Row) -> Row:

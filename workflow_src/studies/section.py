@@ -51,13 +51,12 @@ def main() -> None:
     """Write a study's section, its long tables and its JSON into a folder, and draw its figure."""
     parser = chapter_parser(__doc__)
     parser.add_argument("--study", choices=list(REGISTRY), required=True)
-    parser.add_argument("--table", type=existing_file, required=True)
+    about = "the study's table and, if it is held against them, the run's ceilings"
+    parser.add_argument("--tables", type=existing_file, nargs="+", required=True, help=about)
     parser.add_argument("--figure", type=new_file, required=True, help="the SVG to draw")
-    parser.add_argument(
-        "--ceilings", type=existing_file, nargs="*", default=[], help="the run's, if it has any"
-    )
     given = parser.parse_args()
-    tables = read_study(given.table), next(map(read_study, given.ceilings), NO_CEILINGS)
+    table, *ceilings = given.tables
+    tables = read_study(table), next(map(read_study, ceilings), NO_CEILINGS)
     write(section(given.study, given.figure.as_posix()), given.study, tables, given)
     draw = partial(REGISTRY[given.study].draw, tables[0])
     write_text(given.figure, drawn(draw, f"study_{given.study}", given.log))

@@ -1,22 +1,17 @@
 """Which studies exist, and what each consists of.
 
-A study is a folder of this package with these modules:
+A study is a folder of this package with these files (see mlp):
 
-- points: `points(device, scale, settings)`, what to measure; imports neither torch nor pandas.
-  `scale` is "small" (minutes on two CPU cores) or "full" (for a GPU). `POINT` is the schema of a
-  point, by which `measure` refuses what was written by hand and is wrong. A point with `processes`
-  above 1 is timed in that many fresh processes, if the study's `measure` names its own module.
-- measure: `measure(point)`, the raw rows of one point; a command (see run_point.py).
+- points.yaml: what to measure, by device and scale (see points.py).
+- measure: `tasks(point)`, which yields what a point measures; a command (see tasks.py). It imports
+  tasks, torch and what measures alone, so that nothing else makes its results stale.
 - analyze: `derive(point, rows)`, a point's rows of the table; a command (see join_points.py). It
   may complete the table with what takes several points, or predictions.
-- chapter: CHAPTER, of a title; the question of a reader who knows nothing of it; `result(table,
-  ceilings)`, what the table says: a frozen dataclass of values and tables, every field there, None
-  where something is missing (see lines.py for cells as values); `headline(result)`, the verdict on
-  it: one of a few sentences.
-- figure: `draw(table)`.
+- chapter: `facts(run)`, what the table says; a command (see facts.py, paper/written.py). Its words
+  are in the template studies/{name}.j2.
 
-The last two are registered in registry.py, and written by section.py with the templates
-studies/{name}.md.j2 (one table, one paragraph) and, of long tables, {name}.appendix.md.j2.
+Studies that aren't so yet have points.py, `measure(point)`, and a CHAPTER and a figure registered
+in registry.py, written by section.py with templates {name}.md.j2 and {name}.appendix.md.j2.
 """
 
 from collections.abc import Mapping

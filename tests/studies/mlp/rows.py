@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from workflow_src.studies.mlp.points import BASE
-
+BASE = {"steps": 2, "layers": 4, "batch": 256, "dim": 256}
 ABOUT = {"point": "mlp", "device": "cuda", "status": "ok", "reason": ""}
 
 

@@ -4,32 +4,33 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.studies.mlp.rows import BASE
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.mlp import analyze as mlp
-from workflow_src.studies.mlp.measure import measure, training
-from workflow_src.studies.mlp.points import BASE, points, scaled
-
-
-def test_every_size_is_scaled_alone():
-    found = scaled(BASE, [2, 3, 4, 5])
-    assert len(found) == 17
-    assert found[0] == ("base", 1, {"steps": 2, "layers": 4, "batch": 256, "dim": 256})
-    assert found[-1] == ("dim", 5, {"steps": 2, "layers": 4, "batch": 256, "dim": 1280})
+from workflow_src.studies.mlp.measure import tasks, training
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows
 
 
 def small_point() -> dict[str, object]:
-    (point,) = points("cpu", "small", {})
-    return point | {"device": "cpu", "dims": [16, 32], "width": 16, "repeats": 2, "factors": [2]}
+    (point,) = points("mlp", "cpu", "small", {})
+    return point | {"device": "cpu", "dims": [16, 32], "width": 16, "steps": 2, "factors": [2]}
 
 
 def test_a_small_point_is_measured_whole():
     point = small_point()
-    rows = measure(point)
-    around = {"point": point, "rows": rows, "environment": {}}
+    found = rows(tasks, point)
+    keys = {key for row in found for key in row}
+    about = {"part", "device", "axis", "factor", "operation", "status", "reason", *BASE}
+    assert keys == about | {"samples_ns", "activities"}, "nothing derived"
+    around = {"point": point, "rows": found, "environment": {}}
     table = pd.DataFrame(table_rows(around, mlp.derive, load_rules()))
     assert set(table["status"]) == {"ok"}
     assert table["part"].value_counts()[["scaling", "sweep"]].tolist() == [5, 2]
+    scaled = table[table["part"] == "scaling"].set_index("axis")[list(BASE)]
+    assert scaled.loc["base"].to_dict() == BASE
+    assert scaled.loc["dim"].to_dict() == BASE | {"dim": 512}
     profiled = table[table["part"] == "operators"]
     named = ["add 16 x 16", "matmul 16", "matmul 128", "MLP, one step"]
     assert list(profiled["operation"].unique()) == named
@@ -39,12 +40,6 @@ def test_a_small_point_is_measured_whole():
     assert mine.loc["aten::addmm", "calls"] == layers
     # Backward: the weight's gradient in each layer, the input's in all but the first.
     assert mine.loc["aten::mm", "calls"] == 2 * layers - 1
-
-
-def test_a_measured_point_holds_nothing_derived():
-    keys = {key for row in measure(small_point()) for key in row}
-    about = {"part", "device", "axis", "factor", "operation", "status", "reason", *BASE}
-    assert keys == about | {"samples_ns", "activities"}
 
 
 def test_training_changes_the_weights_as_often_as_it_says():
@@ -57,5 +52,5 @@ def test_training_changes_the_weights_as_often_as_it_says():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.optim.SGD, "step", step)
-        training({"steps": 3, "layers": 1, "batch": 2, "dim": 4}, "cpu")()
+        training("cpu", {"steps": 3, "layers": 1, "batch": 2, "dim": 4})()
     assert len(counted) == 3

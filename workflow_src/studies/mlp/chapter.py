@@ -1,233 +1,124 @@
 """Study mlp: how a step's time and device time grow with its FLOPs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import final
+import math
 
 import pandas as pd
 
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Value, computed, ratio
-from workflow_src.studies.lines import (
-    Line,
-    conditions,
-    grouped,
-    lines,
-    number,
-    shown,
-    unmeasured,
-    where,
-)
-from workflow_src.studies.mlp.points import BASE
-from workflow_src.studies.mlp.scaled import scaled, scaled_row
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import to
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, span, unmeasured
 
-OPERATORS_SHOWN = 5
+BASE_DIM, OPERATORS_SHOWN = 256, 5
+"""The width that others are held against, and how many operators of an operation are shown."""
+
+POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
+"""The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
 
 
-@final
-@dataclass(frozen=True)
-class Width:
-    """A step at one width (dim): its time, device time, and the share of the first in the second.
-
-    `time`: as it is printed, or in words why there is none.
-    """
-
-    dim: int
-    time: Cell
-    ms: Value | None
-    busy_ms: Value | None
-    working: Value | None
-    on_cpu: bool
-
-    @property
-    def waits(self) -> bool:
-        """Whether a GPU waits for launches, judged as its FLOPs are: by what it is of the step."""
-        return not self.on_cpu and number(self.working) < WORKING_FULLY
-
-
-@final
-@dataclass(frozen=True)
-class Growth:
-    """From the width `low` to `high`: how many times FLOPs, step and device time are."""
-
-    low: Width
-    high: Width
-    flops: Value | None
-    step: Value | None
-    busy: Value | None
-
-
-@dataclass(frozen=True)
-class Mlp:
-    """What the study found.
-
-    growth: from the narrowest width to the widest; working: from the narrowest from which on the
-    device works for most of each step. `most`: the width at which it does for the largest share.
-    conditions: what the widths have in common.
-    """
-
-    growth: Growth | None
-    working: Growth | None
-    most: Width | None
-    conditions: Cell
-    dims: pd.DataFrame
-    scaled: pd.DataFrame
-    operators: pd.DataFrame
-    missing: pd.DataFrame
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Mlp:
-    """What the study's table says; it isn't held against the run's ceilings."""
-    every = lines(table, "mlp")
-    ran, sweep = where(every, status="ok"), where(every, part="sweep")
-    found = widths(sweep)
-    return Mlp(
-        growth=growth(found),
-        working=growth(working(found)),
-        most=max((w for w in found if w.working), key=lambda w: number(w.working), default=None),
-        conditions=conditions(sweep, {"layers": "layers", "batch": "batch"}),
-        dims=_dims(found),
-        scaled=shown([scaled_row(each) for each in scaled(where(every, part="scaling"))]),
-        operators=shown([_operator(line) for line in _longest(where(ran, part="operators"))]),
-        missing=unmeasured(every, _name),
-    )
-
-
-def widths(sweep: Sequence[Line]) -> list[Width]:
-    """The steps of the sweep over the width, the narrowest first."""
-    found = [_width(dim, line) for line in sweep if (dim := line.whole("dim"))]
-    return sorted(found, key=lambda width: width.dim)
-
-
-def _width(dim: int, line: Line) -> Width:
-    ms, busy = line.measured("median_ms"), line.measured("busy_ms")
-    working = ratio(busy, ms, "share", "device time / step")
-    time = line.time or line.state
-    return Width(dim, time, ms, busy, working, line.text("device") == "cpu")
-
-
-def working(found: Sequence[Width]) -> list[Width]:
-    """The widths from the narrowest on from which no GPU waits for launches."""
-    timed = [width for width in found if width.ms]
-    waits = [place for place, width in enumerate(timed) if width.waits]
-    return timed[waits[-1] + 1 :] if waits else timed
-
-
-def growth(found: Sequence[Width]) -> Growth | None:
-    """The growth from the narrowest of some widths with a time to the widest; None of only one."""
-    timed = [width for width in found if width.ms]
-    return _growth(timed[0], timed[-1]) if len(timed) > 1 else None
-
-
-def _growth(low: Width, high: Width) -> Growth:
-    step = ratio(high.ms, low.ms, "times", "step / step")
-    flops = computed((high.dim / low.dim) ** 2, "times", "(dim / dim)^2", low.ms, high.ms)
-    return Growth(
-        low=low,
-        high=high,
-        flops=flops,
-        step=step,
-        busy=ratio(high.busy_ms, low.busy_ms, "times", "device time / device time"),
-    )
-
-
-def _dims(found: Sequence[Width]) -> pd.DataFrame:
-    """A row per width, FLOPs and times over those of the base's width."""
-    base = next((width for width in found if width.dim == BASE["dim"]), None)
-    rows: list[dict[str, Cell]] = []
-    for width in found:
-        grown = _growth(base, width) if base else None
-        rows.append({
-            "dim": width.dim,
-            "step, ms": width.time,
-            "device time, ms": width.busy_ms,
-            "device time / step": width.working,
-            f"FLOPs over dim {BASE['dim']}'s": grown and grown.flops,
-            "step over": grown and grown.step,
-            "device time over": grown and grown.busy,
-        })  # fmt: skip
-    return shown(rows)
-
-
-def _longest(operators: Sequence[Line]) -> list[Line]:
-    """Of each operation, the operators that take most, at most OPERATORS_SHOWN."""
-    return [
-        line
-        for mine in grouped(operators, "operation")
-        for line in sorted(mine, key=lambda line: -line.amount("share"))[:OPERATORS_SHOWN]
-    ]
-
-
-def _operator(line: Line) -> dict[str, Cell]:
-    return {
-        "operation": line.text("operation"),
-        "unprofiled median, ms": line.value("median_ms", "ms"),
-        "operator": line.text("operator") or None,
-        "kernel": line.text("kernel") if line.text("device") != "cpu" else None,
-        "family": line.text("family") or None,
-        "calls": line.value("calls", "calls"),
-        "device time, ms": line.value("device_ms", "ms"),
-        "share": line.value("share", "share"),
+def facts(run: Run) -> Facts:
+    """What the study's table says."""
+    table = load(run, "mlp")
+    sweep, scaled = widths(table[table["part"] == "sweep"]), over_base(table)
+    return growths(sweep) | {
+        "layers": span(sweep["layers"]),
+        "batch": span(sweep["batch"]),
+        "sweep": sweep,
+        "scaled": scaled,
+        "operators": longest(table[(table["part"] == "operators") & table["ok"]]),
+        "missing": unmeasured(table, "part", "operation", "axis", "factor", "dim"),
+        "figure": figure(sweep, scaled),
     }
 
 
-def _name(line: Line) -> str:
-    told = {column: line.text(column) for column in ("part", "operation", "axis")}
-    numbers = {"by": line.whole("factor"), "dim": line.whole("dim")}
-    about = [*told.values(), *(f"{name} {number}" for name, number in numbers.items() if number)]
-    return " ".join(filter(None, about))
+def widths(sweep: pd.DataFrame) -> pd.DataFrame:
+    """The steps by width: time, device time, its share of the step, and all over the base's."""
+    found = sweep[sweep["dim"].notna()].sort_values("dim", key=lambda dim: dim.astype(float))
+    ms, busy = found["median_ms"].where(found["ok"]), found["busy_ms"].where(found["ok"])
+    found = found.assign(shown=or_state(found["time"], found), ms=ms, busy=busy)
+    found["working"] = to(busy / ms, "share")
+    return found.assign(**over(found, first(found[found["dim"] == BASE_DIM])))
 
 
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
+def over(steps: pd.DataFrame | pd.Series, base: pd.Series) -> Facts:
+    """FLOPs, time and device time of steps over those of another."""
+    step = steps["ms"] / base["ms"]
+    flops = (steps["dim"] / base["dim"]) ** 2
+    return {"flops": flops, "step": step, "grown": steps["busy"] / base["busy"]}
 
-    GROWS = "From dim {least} to {high}, {flops} the FLOPs take {step} as long."
-    FROM = (
-        "From dim {least} to {high}, {flops} the FLOPs take {step} as long. From dim {low} on, "
-        "where the device works for {enough} of each step or more, {flops_there} take {step_there}."
+
+def growths(sweep: pd.DataFrame) -> Facts:
+    """From the narrowest width to the widest, and from the narrowest from which no GPU waits."""
+    timed = sweep[sweep["ms"].notna()]
+    waits = (timed["device"] != "cpu") & ~(timed["working"] >= WORKING_FULLY)
+    there = timed[~waits[::-1].cummax()[::-1].astype(bool)]
+    on_cpu = (timed["device"] == "cpu").any()
+    grown = "on a CPU" if on_cpu else "grows" if not waits.any() else "from"
+    grown = "waits" if len(there) < 2 else grown
+    verdict = grown if len(timed) > 1 and timed["working"].notna().any() else "can't tell"
+    return {"verdict": verdict, "all": growth(timed), "there": growth(there)}
+
+
+def growth(steps: pd.DataFrame) -> Facts:
+    """How many times FLOPs and time of the widest of some steps are those of the narrowest."""
+    low, high = first(steps), first(steps[::-1])
+    return {"low": low["dim"], "high": high["dim"]} | over(high, low)
+
+
+def over_base(table: pd.DataFrame) -> pd.DataFrame:
+    """The total time with one size of the base scaled: ratios to the base's FLOPs and time."""
+    scaling = table[table["part"] == "scaling"]
+    base = first(scaling[scaling["axis"] == "base"])
+    flops = math.prod((scaling[name] / base[name]) ** power for name, power in POWERS.items())
+    ms = scaling[["median_ms", "p20_ms", "p80_ms"]].where(scaling["ok"])
+    ratios = (ms / base["median_ms"]).set_axis(["over", "low", "high"], axis=1)
+    ratios = ratios.where(ratios["over"].notna())
+    for_flops = ratios["over"] / flops
+    shown = or_state(scaling["time"], scaling)
+    return scaling.assign(flops=flops, shown=shown, for_flops=for_flops).join(ratios)
+
+
+def longest(operators: pd.DataFrame) -> pd.DataFrame:
+    """Of each operation, the operators that take most; their kernels where these have names."""
+    place = operators.groupby("operation", sort=False).ngroup()
+    ranked = operators.assign(place=place, most=-operators["share"].astype(float))
+    ranked = ranked.sort_values(["place", "most"], kind="stable")
+    kernel = ranked["kernel"].where(ranked["device"] != "cpu", "")
+    share = to(ranked["share"], "share")
+    return ranked.assign(kernel=kernel, share=share).groupby("place").head(OPERATORS_SHOWN)
+
+
+def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
+    """Time over FLOPs ratio for each scaled size, and the device's share of a step over width."""
+    working = sweep[sweep["working"].notna()].assign(percent=100 * sweep["working"])
+    on_gpu = bool((working["device"] != "cpu").any())
+    ratios = Panel(
+        scaled[scaled["axis"] != "base"],
+        x="flops",
+        y="over",
+        by="axis",
+        ends=("low", "high"),
+        mark="o-",
+        log="xy",
+        label="{} scaled (20th to 80th percentile)",
+        xlabel="FLOPs over the base's",
+        ylabel="time over the base's",
+        diagonal="as the FLOPs",
     )
-    WAITS = (
-        "From dim {least} to {high}, {flops} the FLOPs take {step} as long, but of no two widths "
-        "the device works for {enough} of each step or more (most: {most}, at dim {dim}), so that "
-        "launches may set its time."
+    shares = Panel(
+        working,
+        x="dim",
+        y="percent",
+        log="x",
+        label="device time / step",
+        xlabel="dim",
+        ylabel="share of the unprofiled step, %",
+        levels={"launch-bound below": 100 * WORKING_FULLY} if on_gpu else {},
     )
-    CANT_TELL = "That can't be told: fewer than two widths have a time and a device time."
+    return Plot([ratios, shares], "no MLP was measured")
 
 
-def headline(result: Mlp) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict, growth, most = _verdict(result), result.growth, result.most
-    working = result.working
-    slots = {
-        "least": growth and growth.low.dim,
-        "high": growth and growth.high.dim,
-        "flops": growth and growth.flops,
-        "step": growth and growth.step,
-        "low": working and working.low.dim,
-        "flops_there": working and working.flops,
-        "step_there": working and working.step,
-        "enough": Value(WORKING_FULLY, "share", ()),
-        "most": most and most.working,
-        "dim": most and most.dim,
-    }
-    return Headline(verdict, verdict.value, slots)
-
-
-def _verdict(result: Mlp) -> Verdict:
-    growth, working = result.growth, result.working
-    if growth is None or result.most is None:
-        return Verdict.CANT_TELL
-    if working is None:
-        return Verdict.WAITS
-    return Verdict.GROWS if working.low is growth.low else Verdict.FROM
-
-
-CHAPTER = StudyChapter(
-    "MLP scaling: a step's time against its FLOPs",
-    "Does a training step take longer as its FLOPs grow, and by as much?",
-    result,
-    headline,
-)
+if __name__ == "__main__":
+    main("mlp", facts)

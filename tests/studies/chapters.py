@@ -1,0 +1,55 @@
+"""Small tables of studies, and what their chapters make of them."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from tests.published import EXAMPLES
+from workflow_src.common.words import DASH
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, Written, write
+from workflow_src.studies.facts import facts_of, templates_of
+
+TEMPLATES = EXAMPLES.parent / "report_templates"
+WRITTEN = tuple(
+    path.stem for path in sorted(TEMPLATES.glob("studies/[!_]*.j2")) if path.stem.isalpha()
+)
+"""The studies whose chapter is one function and one template."""
+
+
+def run_of(study: str, table: pd.DataFrame, ceilings: pd.DataFrame | None = None) -> Run:
+    """A run with the table of a study and, maybe, ceilings, as it is read."""
+    with TemporaryDirectory() as folder:
+        files = {f"studies/{study}": table, "ceilings": ceilings}
+        (Path(folder) / "studies").mkdir()
+        for name, frame in files.items():
+            if frame is not None:
+                frame.to_csv(Path(folder, f"{name}.csv"), index=False)
+        run = Run.of(Path(folder))
+        for name in run.files:
+            assert run[name] is not None
+        return run
+
+
+def facts(study: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> Facts:
+    """What a study's chapter says of rows, with its conditions."""
+    module = importlib.import_module(f"workflow_src.studies.{study}.chapter")
+    found: Facts = facts_of(study, module.facts, run_of(study, pd.DataFrame(rows)))
+    return found
+
+
+def chapter(study: str, run: Run, picture: Path | None = None) -> Written:
+    """A study's chapter as its stage writes it, of a run."""
+    module = importlib.import_module(f"workflow_src.studies.{study}.chapter")
+    make = partial(facts_of, study, module.facts, run)
+    return write(study, make, TEMPLATES, templates_of(study), picture)
+
+
+def texts(cells: pd.Series) -> list[str]:
+    """A column as it is printed."""
+    return [DASH if cell is None or cell != cell else str(cell) for cell in cells]

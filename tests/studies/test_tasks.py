@@ -1,0 +1,63 @@
+"""The engine that measures tasks, and the points that it is given."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from workflow_src.common.errors import StageError, UnavailableError
+from workflow_src.studies import points as of_files
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import Task, rows
+
+POINT = {"device": "cpu", "warmup_steps": 0, "steps": 2}
+
+
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+
+def unavailable() -> None:
+    raise UnavailableError("no compiler")
+
+
+def test_what_happens_to_a_task_is_its_row() -> None:
+    calls: list[int] = []
+    made = [
+        Task({"name": "a"}, lambda: lambda: calls.append(1)),
+        Task({"name": "b"}, lambda: ((lambda: torch.ones(2) + 1), {"error": 0.1}), profiled=True),
+        Task({"name": "c"}, out_of_memory, ladder="steps"),
+        Task({"name": "d"}, lambda: calls.append, ladder="steps"),
+        Task({"name": "e"}, lambda: {"peak": 3}, ladder="others"),
+        Task({"name": "f"}, unavailable),
+    ]
+    found = rows(lambda point: made, POINT)
+    states = [row["status"] for row in found]
+    assert states == ["ok", "ok", "oom", "skipped", "ok", "skipped"]
+    assert len(calls) == 2 and len(found[0]["samples_ns"]) == 2 and "activities" not in found[0]
+    assert found[1]["error"] == 0.1 and found[1]["activities"]
+    assert "than c" in found[3]["reason"] and found[4]["peak"] == 3
+    assert found[5]["reason"] == "no compiler"
+    assert all(row["device"] == "cpu" for row in found)
+
+
+TEXT = """
+small: [{point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}]}}}]
+full: [{point: "y", sizes: [s]}, {point: "z", sizes: [none]}]
+"""
+
+
+def test_machine_and_scale_choose_what_points_measure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(of_files, "__file__", str(tmp_path / "points.py"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "points.yaml").write_text(TEXT)
+    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8}
+    assert points("mine", "cpu", "small", settings) == [
+        {"point": "x", "dims": [1], "deep": {"b": [3]}}
+    ]
+    assert [point["point"] for point in points("mine", "cuda", "full", settings)] == ["y"]
+    (tmp_path / "mine" / "points.yaml").write_text("{")
+    with pytest.raises(StageError, match=r"points.yaml can't be read"):
+        points("mine", "cpu", "small", settings)

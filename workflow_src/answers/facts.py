@@ -1,0 +1,78 @@
+"""What chapters that answer questions share: times of cases, kernels, ceilings, an example."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.answers.questions import QUESTIONS, Question
+from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.common.words import STATES
+from workflow_src.paper import written
+from workflow_src.paper.number import NAN, lift, named, over, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
+
+
+def phase(run: Run, phase: str) -> pd.DataFrame:
+    """A row per case: its axes and `label`, `unprofiled` and `busy` (ms) of a step, and their share
+    `works`; `waits`: whether the device works for less than WORKING_FULLY; `state`: in words.
+    """
+    timed = run.of_phase("timings", phase).drop_duplicates("case")
+    plain = lift(timed["median_ms"]).set_axis(timed["case"])
+    steps = to(over(run.of_phase("ledger", phase), "case", "busy_ns", "median"), "ms")
+    summed = over(kernels(run, phase), "case", "ms", unit="ms")
+    made = pd.DataFrame({"unprofiled": plain, "busy": steps.combine_first(summed)})
+    made = named(made.reindex(run.cases.index))
+    status = timed.set_index("case")["status"].reindex(run.cases.index, fill_value="not_measured")
+    status = status.mask((status == "ok") & made["unprofiled"].isna(), "not_measured")
+    works = to(made["busy"] / made["unprofiled"], "share")
+    state = status.map(lambda each: STATES.get(each, each)).astype(object)
+    found = run.cases.join(made)
+    return found.assign(works=works, waits=(works < WORKING_FULLY).astype(bool), state=state)
+
+
+def kernels(run: Run, phase: str) -> pd.DataFrame:
+    """The kernels of a phase, with their `ms` in one step and the `range` that they began in."""
+    rows = run.of_phase("kernels", phase)
+    ms = rows["busy_ns"] / rows["steps"] / NS_PER_MS
+    last = rows["path"].str.rsplit("/", n=1).str[-1]
+    return rows.assign(ms=ms.where(np.isfinite(ms)), range=last.astype(object))
+
+
+def memory(run: Run) -> Any:
+    """The best measured rate of memory that is read and written, GB/s; NaN without one."""
+    rows = run["ceilings"]
+    rows = rows[(rows["kind"] == "bandwidth") & rows["name"].isin(["copy", "scale", "triad"])]
+    return max(lift(rows["best_gb_per_s"]).dropna(), default=NAN)
+
+
+def peaks(run: Run) -> pd.Series:
+    """By precision the best measured rate of a matrix product, TFLOP/s."""
+    rows = run["ceilings"]
+    rows = rows[(rows["kind"] == "compute") & rows["best_tflop_per_s"].notna()]
+    best = rows.loc[rows.groupby("precision")["best_tflop_per_s"].idxmax()]
+    return lift(best["best_tflop_per_s"]).set_axis(best["precision"])
+
+
+def example(run: Run, among: pd.Index) -> str:
+    """The case nearest to the middle of sizes and contexts, in the last precision, or ""."""
+    cases = run.cases.loc[among]
+    size, context = (pd.factorize(run.cases[n])[0] for n in ("size", "context"))
+    places = pd.DataFrame({"size": size, "context": context}, run.cases.index)
+    off = (places - (places.max() - 1e-6) / 2).abs().loc[among]
+    off["precision"] = [-run.precisions.index(each) for each in cases["precision"]]
+    return str(off.sort_values(["size", "context", "precision"]).index[0]) if len(off) else ""
+
+
+def tables_of(asked: Question) -> list[str]:
+    """The names of the tables that a question is answered from."""
+    return [*asked.tables, *asked.optional, *(f"studies/{name}" for name in asked.studies)]
+
+
+def main(question: str, facts: Callable[[Run], Facts]) -> None:
+    """Write the chapter that answers a question; see paper.written."""
+    asked = QUESTIONS[question]
+    written.main(question, facts, [f"answers/{asked.room}.j2"], tables=tables_of(asked))

@@ -1,0 +1,258 @@
+"""Printing in two forms, Markdown and HTML: cells, tables, bars, links, prose, and evidence.
+
+The printer refuses a bare number: every number of a page has its evidence.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+from workflow_src.common.words import DASH
+from workflow_src.paper.html import figure
+from workflow_src.paper.markdown import escape as escape_markdown
+from workflow_src.paper.markdown import literal
+from workflow_src.paper.number import Number, Row
+
+CARDS_FROM = 5
+"""Tables of so many columns become cards on a narrow screen."""
+
+NOTES = ("†", "≈", "<i>")
+"""What a paragraph begins with that explains a mark, or says little."""
+
+
+class Link(NamedTuple):
+    """A cell that leads to a place in the page, and is text in Markdown."""
+
+    text: str
+    to: str
+
+
+def ranges(rows: Iterable[Row]) -> dict[str, str]:
+    """Rows by table, in ranges of lines: {"kernels": "2-40, 57"}."""
+    found: dict[str, str] = {}
+    for table, mine in groupby(sorted(rows), key=lambda row: row[0]):
+        runs = groupby(enumerate(line for _, line in mine), key=lambda pair: pair[1] - pair[0])
+        ends = [[line for _, line in run] for _, run in runs]
+        found[table] = ", ".join(f"{e[0]}-{e[-1]}" if e[1:] else str(e[0]) for e in ends)
+    return found
+
+
+def number_in(cell: Any) -> Number | None:
+    """The Number of a cell, which may have marks beside it."""
+    parts = cell if isinstance(cell, tuple) else (cell,)
+    return next((each for each in parts if isinstance(each, Number)), None)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell says nothing; "" and None are missing like NaN."""
+    return cell is None or cell == "" or (not isinstance(cell, tuple) and cell != cell)
+
+
+def is_share(cell: Any) -> bool:
+    """Whether a cell is a share, which may have a bar."""
+    number = number_in(cell)
+    return number is not None and number.unit == "share"
+
+
+def meter(share: float, text: str, family: str = "") -> str:
+    """A bar on a track of 100 % with its text."""
+    wide = max(0.0, min(100.0, 100 * share))
+    bar = f'<i class="c-{escape(family)}" style="width:{wide:.1f}%"></i>'
+    return f'<div class="meter"><div class="track">{bar}</div><span class="v">{text}</span></div>'
+
+
+@dataclass
+class Form:
+    """Prints cells, tables and texts; keeps the evidence of each printed number by its key.
+
+    picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
+    """
+
+    html: bool
+    picture: str = ""
+    drawing: str = ""
+    evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def escape(self, text: object) -> Markup:
+        """A text that shows as it is, in one line."""
+        if isinstance(text, Markup):
+            return text
+        if not self.html:
+            return Markup(escape_markdown(text))
+        said = escape(literal(text))
+        return Markup(re.sub(r"[*_`\[\]]", lambda each: f"&#{ord(each[0])};", said))
+
+    def cell(self, cell: Any) -> Markup:
+        """A Number, a text, a link, several of these, or what is missing.
+
+        Every expression of a template is printed by this. Raises TypeError for a bare number.
+        """
+        match cell:
+            case Number():
+                return self.number(cell)
+            case Link():
+                return self.link(cell.text, cell.to)
+            case tuple():
+                return Markup("").join(map(self.cell, cell))
+            case Markup():
+                return cell
+            case StrEnum():
+                return self.escape(cell.value)
+            case str():
+                return self.escape(cell)
+        if is_missing(cell):
+            return Markup(DASH)
+        raise TypeError(f"{cell!r} has no evidence: only Numbers and texts are printed")
+
+    def number(self, number: Number) -> Markup:
+        """A number as its unit says; in HTML a button that opens its evidence.
+
+        What only identifies, such as a context, has none.
+        """
+        text = str(number)
+        if number.unit == "whole":
+            return self.escape(text)
+        why: dict[str, Any] = {"value": number.value, "unit": number.unit}
+        why |= {"formula": number.formula}
+        why |= {"ends": [each.value for each in number.ends]} if number.ends else {}
+        why |= {"rows": ranges(number.rows)}
+        key = "n" + hashlib.sha256(repr((text, why)).encode()).hexdigest()[:10]
+        self.evidence[key] = {"text": text, **why}
+        if not self.html:
+            return Markup(escape_markdown(text))
+        return Markup(f'<button class="n" popovertarget="{key}">{escape(text)}</button>')
+
+    def link(self, text: object, to: str) -> Markup:
+        """A text that leads to a place in the page."""
+        said = self.cell(text)
+        return Markup(f'<a href="#{escape(to)}">{said}</a>') if self.html else said
+
+    def bar(self, cell: Any, family: str = "", most: float = 1.0) -> Markup:
+        """A number with a bar beside it, on a track of `most`; what is no number without one."""
+        said, number = self.cell(cell), number_in(cell)
+        return Markup(meter(number.value / most, said, family)) if self.html and number else said
+
+    def _barred(self, cell: Any, family: str | None) -> Markup:
+        return self.cell(cell) if family is None or not is_share(cell) else self.bar(cell, family)
+
+    def table(
+        self,
+        rows: pd.DataFrame,
+        caption: str = "",
+        bars: str | Mapping[str, str] | None = None,
+        **headings: str,
+    ) -> Markup:
+        """The named columns below their headings, or all; without empty columns; of no rows, "".
+
+        bars: a family for all shares, or families by the text of a row's first cell.
+        """
+        chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
+        frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
+        if frame.empty:
+            return Markup("")
+        texts = []
+        for row in frame.itertuples(index=False, name=None):
+            first = row[0].text if isinstance(row[0], Link) else row[0]
+            family = bars.get(first, "") if isinstance(bars, Mapping) else bars
+            texts.append([self._barred(cell, family) for cell in row])
+        cells = {name: [cell for cell in frame[name] if not is_missing(cell)] for name in frame}
+        drawn = self.html and bars is not None
+        left = [
+            any(number_in(cell) is None for cell in mine) or (drawn and any(map(is_share, mine)))
+            for mine in cells.values()
+        ]
+        kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
+        return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
+
+    def _laid_out(
+        self,
+        heads: list[Markup],
+        rows: list[list[Markup]],
+        left: list[bool],
+        caption: str,
+        kind: str,
+    ) -> Markup:
+        said = self.escape(caption)
+        if not self.html:
+            rule = "|".join(":--" if each else "--:" for each in left)
+            lines = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
+            above = f"{said}:\n\n" if caption else ""
+            return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
+        sides = ["" if each else ' class="r"' for each in left]
+        pairs = zip(sides, heads, strict=True)
+        names = [f'{side} data-label="{escape(head.striptags())}"' for side, head in pairs]
+        body = "\n".join(_row("td", names, row) for row in rows)
+        above = f"<caption>{said}</caption>" if caption else ""
+        head = f"<thead>{_row('th', sides, heads)}</thead>"
+        made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
+        return Markup(f'\n\n<div class="table" tabindex="0">{made}</div>\n\n')
+
+    def matrix(
+        self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 1.0, family: str = ""
+    ) -> Markup:
+        """Tables side by side, one of each name, whose numbers have a bar that ends at `most`."""
+        made = Markup("")
+        for name, frame in frames.items():
+            texts = [[self._under(c, most, family) for c in row] for row in frame.to_numpy(object)]
+            heads = [self.escape(each) for each in ("" if self.html else name, *frame.columns[1:])]
+            above = f"{caption} in {name}" if self.html else "" if made else caption
+            left = [place == 0 for place in range(len(heads))]
+            made += self._laid_out(heads, texts, left, above, "matrix")
+        return Markup(f'\n\n<div class="matrix">{made}</div>\n\n') if self.html and made else made
+
+    def _under(self, cell: Any, most: float, family: str) -> Markup:
+        said, number = self.cell(cell), number_in(cell)
+        if not self.html or not number:
+            return said
+        wide = f"width:{min(100.0, 100 * number.value / most):.1f}%"
+        bar = f'<span class="under c-{escape(family)}"><i style="{wide}"></i></span>'
+        return said + Markup(bar)
+
+    def figure(self, alt: object) -> Markup:
+        """The chapter's figure, which says in words what it shows."""
+        if not self.picture:
+            return Markup("")
+        image = f"![{self.escape(alt)}]({self.picture})"
+        return Markup(f"\n\n{figure(self.drawing, str(alt)) if self.html else image}\n\n")
+
+    def prose(self, text: str) -> Markup:
+        """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
+        parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
+        if not self.html:
+            return Markup("\n\n".join(parts))
+        return Markup("\n".join(map(_paragraph, parts)))
+
+    def line(self, text: str) -> Markup:
+        """A block's text as one line."""
+        said = " ".join(str(text).split())
+        return Markup(_inline(said) if self.html else said)
+
+
+def _row(tag: str, attributes: Iterable[str], cells: Iterable[str]) -> str:
+    made = (f"<{tag}{a}>{c}</{tag}>" for a, c in zip(attributes, cells, strict=True))
+    return f"<tr>{''.join(made)}</tr>"
+
+
+def _inline(text: str) -> str:
+    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text, flags=re.S)
+    text = re.sub(r"\*(?!\s)([^*\n]+?)\*", r"<i>\1</i>", text)
+    text = re.sub(r"\[([^\]\n]+)\]\((https?:[^)\s]+)\)", r'<a href="\2">\1</a>', text)
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
+
+
+def _paragraph(part: str) -> str:
+    if re.match(r"<(table|div|figure|svg)", part):
+        return part
+    part = _inline(part)
+    if part.startswith("- "):
+        items = re.split(r"^- ", part, flags=re.M)[1:]
+        return f"<ul>{''.join(f'<li>{each.strip()}</li>' for each in items)}</ul>"
+    note = ' class="note"' if part.startswith(NOTES) else ""
+    return f"<p{note}>{part}</p>"

@@ -1,0 +1,228 @@
+"""A number that knows its rows: arithmetic unites them and writes the formula, on whole columns.
+
+Columns are series of pandas: of floats as they were read, indexed by table and line, or of Numbers
+(dtype object). What is missing is NaN in both, and stays so through arithmetic and comparison.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, partialmethod, reduce
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.paper.units import combined, earned, printed, scale, unit_of
+
+NAN = float("nan")
+Row = tuple[str, int]
+"""A table's name, and the line of its CSV, whose header is line 1."""
+
+Numbers = pd.Series
+"""A column of Numbers, NaN where one is missing."""
+
+REDUCED: Mapping[str, Callable[[Any], Any]] = {
+    **{"sum": np.sum, "count": np.sum, "mean": np.mean, "median": np.median, "spread": np.median},
+    **{"min": np.min, "max": np.max},
+}
+"""How a group of numbers becomes one. "spread" is the median with the least and the most as ends;
+"count" is of those that hold (see `holds`), "17 of 40"."""
+
+SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Number:
+    """A finite number with its unit, the rows it rests on, its formula, and at most one pair of
+    ends: the least and the most that it was.
+
+    No float, so that pandas never makes it one. digits: how many it has earned, if not the unit's.
+    """
+
+    value: float
+    unit: str = ""
+    rows: frozenset[Row] = frozenset()
+    formula: str = ""
+    ends: "tuple[Number, Number] | None" = None
+    digits: int = 0
+
+    def __float__(self) -> float:
+        """The value, for numpy and for drawing."""
+        return float(self.value)
+
+    def __hash__(self) -> int:
+        """As that of the value, which it equals."""
+        return hash(self.value)
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return printed(self.value, self.unit, self.digits)
+
+    def to(self, unit: str) -> "Number":
+        """The same in another unit; ValueError if that isn't of the same kind."""
+        if unit == self.unit:
+            return self
+        try:
+            by = scale(self.unit, unit)
+        except ValueError as error:
+            raise ValueError(f"{self.formula} is {error}") from error
+        ends = self.ends and (self.ends[0].to(unit), self.ends[1].to(unit))
+        return replace(self, value=self.value * by, unit=unit, ends=ends)
+
+    def within(self, low: Any, high: Any) -> "Number":
+        """With its ends, and as many digits as they leave: two without ends."""
+        known = isinstance(low, Number) and isinstance(high, Number)
+        digits = earned(self.value, *((float(low), float(high)) if known else (NAN, NAN)))
+        return replace(self, ends=(low, high) if known else None, digits=digits)
+
+    def _with(self, other: Any, sign: str, swapped: bool = False) -> Any:
+        if not isinstance(other, Number | Real):
+            return NotImplemented
+        one, two = (other, self) if swapped else (self, other)
+        if sign == "/" and float(two) == 0:
+            return NAN
+        formula = f"{_said(one)} {sign} {_said(two)}"
+        units = (each.unit if isinstance(each, Number) else "" for each in (one, two))
+        try:
+            unit = combined(sign, *units)
+        except ValueError as error:
+            raise ValueError(f"{formula} would be {error}") from error
+        value = SIGNS[sign](float(one), float(two))
+        rows = self.rows | other.rows if isinstance(other, Number) else self.rows
+        return Number(value, unit, rows, formula) if abs(value) < np.inf else NAN
+
+    def _holds(self, other: Any, holds: Callable[[float, float], bool]) -> Any:
+        known = isinstance(other, Number | Real)
+        return holds(self.value, float(other)) if known else NotImplemented
+
+    __add__ = __radd__ = partialmethod(_with, sign="+")
+    __sub__ = partialmethod(_with, sign="-")
+    __rsub__ = partialmethod(_with, sign="-", swapped=True)
+    __mul__ = __rmul__ = partialmethod(_with, sign="*")
+    __truediv__ = partialmethod(_with, sign="/")
+    __rtruediv__ = partialmethod(_with, sign="/", swapped=True)
+    __eq__ = partialmethod(_holds, holds=operator.eq)
+    __lt__ = partialmethod(_holds, holds=operator.lt)
+    __le__ = partialmethod(_holds, holds=operator.le)
+    __gt__ = partialmethod(_holds, holds=operator.gt)
+    __ge__ = partialmethod(_holds, holds=operator.ge)
+
+    def __abs__(self) -> "Number":
+        """Without its sign."""
+        return replace(self, value=abs(self.value), formula=f"|{self.formula}|", ends=None)
+
+    def __pow__(self, power: int) -> "Number":
+        """The power of a pure number."""
+        said = f"{_said(self)}^{power}"
+        return Number(self.value**power, combined("*", self.unit, ""), self.rows, said)
+
+
+def _said(term: Any) -> str:
+    """A term of a formula."""
+    if not isinstance(term, Number):
+        return f"{float(term):g}"
+    return f"({term.formula})" if re.search(r" [-+*/] ", term.formula) else term.formula
+
+
+def is_number(cell: object) -> bool:
+    """Whether a cell is a Number, and neither text nor missing."""
+    return isinstance(cell, Number)
+
+
+def lift(column: pd.Series) -> Numbers:
+    """A column of floats as it was read, as Numbers: each with its row and the schema's unit."""
+    name = str(column.name)
+    made: list[object] = [
+        Number(value, unit_of(row[0], name), frozenset([row]), name) if abs(value) < np.inf else NAN
+        for row, value in zip(column.index, column.astype(float), strict=True)
+    ]
+    return pd.Series(made, column.index, dtype=object, name=name)
+
+
+def over(
+    rows: pd.DataFrame, by: str | Sequence[str], column: str, how: str = "sum", unit: str = ""
+) -> Numbers:
+    """A column of rows reduced in each of their groups, as REDUCED says; without empty groups.
+
+    The column is of floats as they were read, or of Numbers. unit: of what was computed of floats.
+    """
+    known = rows[rows[column].notna()]
+    if known.empty:
+        return pd.Series(dtype=object)
+    cells, first, is_read = known[column], known[column].iloc[0], known[column].dtype != object
+    values = cells.astype(float).to_numpy()
+    sources = cells.index.to_numpy() if is_read else cells.map(lambda each: each.rows).to_numpy()
+    unit = unit or (unit_of(cells.index[0][0], column) if is_read else first.unit)
+    formula = f"{how.replace('spread', 'median')}({column if is_read else first.formula})"
+    groups = known.groupby([by] if isinstance(by, str) else [*by], sort=False, dropna=False)
+    sizes, order = groups.size(), np.argsort(groups.ngroup().to_numpy(), kind="stable")
+    made: list[object] = []
+    for mine in np.split(order, sizes.cumsum().to_numpy()[:-1]):
+        of = frozenset(sources[mine] if is_read else chain.from_iterable(sources[mine]))
+        value = float(REDUCED[how](values[mine]))
+        said = f"of {len(mine)}" if how == "count" else unit
+        ends = None
+        if how == "spread" and len(mine) > 1 and not is_read:
+            ends = tuple(cells.iloc[mine[at(values[mine])]] for at in (np.argmin, np.argmax))
+        made.append(Number(value, said, of, formula, ends))
+    return pd.Series(made, sizes.index, dtype=object)
+
+
+def of(cells: Numbers, how: str = "spread") -> Any:
+    """The same of all Numbers of a column; NaN without any."""
+    found = over(pd.DataFrame({"all": "", "cell": cells.astype(object)}), "all", "cell", how)
+    return found.iloc[0] if len(found) else NAN
+
+
+def holds(cells: Numbers, mask: pd.Series, rule: str) -> Numbers:
+    """1 where a rule holds for a Number, 0 where it doesn't, NaN where there is none."""
+    pairs = zip(cells, mask, strict=True)
+    made: list[object] = [
+        Number(float(m), "count", c.rows, rule) if isinstance(c, Number) else NAN for c, m in pairs
+    ]
+    return pd.Series(made, cells.index, dtype=object)
+
+
+def added(frame: pd.DataFrame) -> Numbers:
+    """The sum of what is known in each row of Numbers; NaN in a row without any."""
+    known = ([each for each in row if is_number(each)] for row in frame.to_numpy(object))
+    made: list[object] = [reduce(operator.add, row) if row else NAN for row in known]
+    return pd.Series(made, frame.index, dtype=object)
+
+
+def to(cells: Numbers, unit: str) -> Numbers:
+    """A column of Numbers in another unit."""
+    return each(cells, lambda number: number.to(unit))
+
+
+def within(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
+    """Numbers with the digits that their ends earn, and their ends."""
+    rows = zip(cells, low, high, strict=True)
+    made: list[object] = [c.within(a, b) if isinstance(c, Number) else NAN for c, a, b in rows]
+    return pd.Series(made, cells.index, dtype=object)
+
+
+def end(cells: Numbers, which: int) -> Numbers:
+    """The least (0) or the most (1) that Numbers were; NaN where one has no ends."""
+    return each(cells, lambda number: number.ends[which] if number.ends else NAN)
+
+
+def each(cells: Numbers, make: Callable[[Number], object]) -> Numbers:
+    """What a function makes of each Number; what is none stays as it is."""
+    made: list[object] = [make(cell) if isinstance(cell, Number) else cell for cell in cells]
+    return pd.Series(made, cells.index, dtype=object)
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers whose formula is their column's name, for readable formulas of what follows."""
+    made = {str(name): each(frame[name], partial(replace, formula=str(name))) for name in frame}
+    return pd.DataFrame(made, frame.index, dtype=object)

@@ -1,0 +1,160 @@
+"""A run's tables, indexed by table and line, and how cells of its cases become tables of a page."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.case import VARIED
+from workflow_src.common.errors import StageError, remake
+from workflow_src.common.read_table import read_table
+from workflow_src.common.reading import reading
+from workflow_src.common.table_schema import columns
+from workflow_src.paper.number import NAN, Numbers, lift, over
+
+AXES = ("size", *VARIED)
+"""What tells cases apart."""
+
+
+def table_name(path: Path) -> str:
+    """The name of a table by its file: "timings", "studies/mlp"."""
+    folder = path.parent.name
+    return f"{folder}/{path.stem}" if folder in ("studies", "capture") else path.stem
+
+
+class Run:
+    """The tables of some files, each read when first asked for; those of no file are empty.
+
+    What a chapter reads is what its stage is given, so that nothing else can make it stale.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self.files = {table_name(path): path for path in files if path.is_file()}
+        self._read: dict[str, pd.DataFrame] = {}
+        self._lifted: dict[str, pd.DataFrame] = {}
+
+    @classmethod
+    def of(cls, folder: Path) -> "Run":
+        """That of all tables in a folder."""
+        return cls(sorted(folder.rglob("*.csv")))
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """A table, typed by its schema: amounts as floats, texts ("" where empty), flags.
+
+        It has all columns of its schema, and no rows if the run has no such table. Its index is its
+        name and the lines of its CSV. Raises StageError if the file is damaged.
+        """
+        if name not in self._read:
+            path = self.files.get(name, Path())
+            frame = read_table(path, name) if name in self.files else pd.DataFrame()
+            with reading(path, "a table whose cells are valid", remake(path), StageError):
+                self._read[name] = typed(frame, name)
+        return self._read[name]
+
+    def numbers(self, name: str) -> pd.DataFrame:
+        """The same with its amounts as Numbers, of a table of thousands of rows at most.
+
+        Sum and group those of longer ones by `over`, which takes floats.
+        """
+        if name not in self._lifted:
+            frame = self[name]
+            amounts = [str(c) for c in frame if frame[c].dtype == float]
+            made = {str(c): lift(frame[c]) if c in amounts else frame[c] for c in frame}
+            self._lifted[name] = pd.DataFrame(made, frame.index)
+        return self._lifted[name]
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """A row per case, indexed by it: its AXES as texts, and `label` for sentences."""
+        every = pd.concat([self[name][["case", *AXES]] for name in ("timings", "captures")])
+        every = every.drop_duplicates("case").set_index("case")
+        for name in [name for name in AXES if every[name].dtype == float]:
+            every[name] = every[name].map("{:.0f}".format).replace("nan", "").astype(object)
+        at = (" at " + every["context"]).where(~every["context"].isin(["", "0"]), "")
+        label = every["size"] + at + " in " + every["precision"]
+        told = label.where(~label.duplicated(keep=False), every.index.to_series())
+        return every.assign(label=told.astype(object))
+
+    @cached_property
+    def precisions(self) -> list[str]:
+        """In the order of the cases."""
+        return list(self.cases["precision"].unique())
+
+    def of_phase(self, name: str, phase: str) -> pd.DataFrame:
+        """The rows of one phase of the cases."""
+        rows = self[name]
+        return rows[(rows["phase"] == phase) & rows["case"].isin(self.cases.index)]
+
+
+def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A table as its schema types it, with all columns of that; see Run.
+
+    Raises ValueError for a cell that its type doesn't allow.
+    """
+    about = columns(name)
+    index = pd.MultiIndex.from_product([[name], frame.index], names=["table", "line"])
+    made = {}
+    for column in dict.fromkeys([*about, *map(str, frame)]):
+        kind = about[column].type if column in about else ""
+        cells = frame[column] if column in frame else pd.Series(NAN, frame.index, dtype=object)
+        try:
+            made[column] = _typed(cells, kind).set_axis(index)
+        except ValueError as error:
+            raise ValueError(f"column {column}: {error}") from None
+    return pd.DataFrame(made, index)
+
+
+def _typed(cells: pd.Series, kind: str) -> pd.Series:
+    if kind in ("number", "whole"):
+        return pd.to_numeric(cells).astype(float)
+    if kind == "flag":
+        return cells.astype(str).isin(["True", "1", "1.0"])
+    if kind in ("text", "id") or cells.dtype == object or not pd.api.types.is_numeric_dtype(cells):
+        return cells.astype(object).where(cells.notna(), "").astype(str).astype(object)
+    return cells.astype(float)
+
+
+def first(rows: pd.DataFrame) -> pd.Series:
+    """The first row; one in which all is missing if there is none."""
+    return rows.iloc[0] if len(rows) else pd.Series(NAN, rows.columns, dtype=object)
+
+
+def wide(found: Numbers) -> pd.DataFrame:
+    """Numbers by two keys as a table: the first down, the second across."""
+    return found.unstack(sort=False) if len(found) else pd.DataFrame(dtype=object)
+
+
+def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.DataFrame:
+    """A row per quantity, a column per precision: cells by case, and how they become one.
+
+    Without rows of which nothing is known.
+    """
+    order = list(dict.fromkeys(cases["precision"]))
+    made = {}
+    for label, (cells, how) in rows.items():
+        frame = pd.DataFrame({"precision": cases["precision"], "cell": cells.astype(object)})
+        found = over(frame, "precision", "cell", how)
+        if len(found):
+            made[label] = found.reindex(order)
+    frame = pd.DataFrame(made, order, dtype=object).T
+    return frame.rename_axis("").reset_index()
+
+
+def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
+    """By precision a table of one cell a case: sizes down, contexts across.
+
+    Other axes that vary stand in the name; a group in which nothing was measured is left out.
+    """
+    others = [name for name in AXES if name not in ("size", "context", "precision")]
+    name = cases["precision"].astype(object)
+    for axis in [each for each in others if cases[each].nunique() > 1]:
+        name = name + f", {axis} " + cases[axis].astype(str)
+    found = {}
+    for title, mine in cases.assign(cell=cells).groupby(name, sort=False):
+        if not mine["cell"].map(lambda cell: isinstance(cell, str)).all():
+            table = mine.pivot(index="size", columns="context", values="cell")
+            across = sorted(table.columns, key=lambda each: float(each or 0))
+            table = table.loc[mine["size"].unique(), across].rename_axis(columns=None)
+            found[str(title)] = table.reset_index()
+    return found

@@ -1,0 +1,201 @@
+"""A chapter: facts out of a run's tables, and templates whose blocks are printed in two forms.
+
+`facts(run)` gives what the templates name: Numbers, texts and frames of both, the name of the
+`verdict`, and a `figure` (a figures.Plot), if there is one. Templates have blocks and nothing else:
+title, question and headline, of one line, and section, tables and appendix. What a second template
+has of a block follows that of the first. A chapter that fails by a defect says so.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.errors import StageError, attempt, one_sentence
+from workflow_src.common.reading import reading
+from workflow_src.paper.drawing import drawn
+from workflow_src.paper.form import Form
+from workflow_src.paper.html import inlined
+from workflow_src.paper.run import Run
+
+Facts = dict[str, Any]
+LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
+"""The blocks of one line, and those of paragraphs, tables and figures."""
+
+FILTERS = ("bar", "table", "matrix", "link", "figure")
+"""How a template has a value printed that isn't a cell; see Form."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
+
+    level: of its heading, "##". log: what tells why it could not be written; "" if it was.
+    opening: rows that the report's opening takes from the chapter until it is one itself.
+    """
+
+    name: str
+    markdown: Mapping[str, str]
+    html: Mapping[str, str]
+    evidence: Mapping[str, Any]
+    verdict: str
+    level: str = "##"
+    log: str = ""
+    opening: Sequence[Mapping[str, Any]] = ()
+
+    def write(self, folder: Path, templates: Path) -> None:
+        """Write {name}.md, its long tables {name}.appendix.md, and .json; see `said`.
+
+        The page's HTML is {name}.page.md until all chapters are written by this module.
+        """
+        texts = {"md": "chapter.md.j2", "appendix.md": "chapter.appendix.md.j2"}
+        texts |= {"page.md": "chapter.html.j2"}
+        for end, template in texts.items():
+            frame = _environment(templates).get_template(template)
+            write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
+        write_text(folder / f"{self.name}.appendix.page.md", "")
+        said = json.dumps(self.said(), indent=1, ensure_ascii=False)
+        write_text(folder / f"{self.name}.json", said + "\n")
+
+    def said(self) -> dict[str, Any]:
+        """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
+        lines = {name: self.markdown[name] for name in LINES}
+        said = {"name": self.name, "verdict": self.verdict, **lines, "opening": self.opening}
+        return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
+
+
+def render(templates: Path, names: Sequence[str], facts: Facts, form: Form) -> dict[str, str]:
+    """Each block of some templates, in a form. Raises StageError for an invalid template."""
+    made = _environment(templates, form)
+    texts: dict[str, str] = {}
+    for name in names:
+        with reading(templates / name, "a template", "mend it", StageError):
+            parsed = _template(made, name)
+        context = parsed.new_context(facts)
+        for block, lines in parsed.blocks.items():
+            texts[block] = texts.get(block, "") + "\n\n" + "".join(lines(context))
+    one: dict[str, str] = {name: form.line(texts.get(name, "")) for name in LINES}
+    return one | {name: form.prose(texts.get(name, "")) for name in TEXTS}
+
+
+def _environment(templates: Path, form: Form | None = None) -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        undefined=jinja2.StrictUndefined,
+        autoescape=form is not None,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=form.cell if form else None,
+    )
+    made.filters |= {name: getattr(form, name) for name in FILTERS} if form else {}
+    return made
+
+
+def _template(made: jinja2.Environment, name: str) -> jinja2.Template:
+    try:
+        return made.get_template(name)
+    except jinja2.TemplateSyntaxError as error:
+        raise ValueError(f"line {error.lineno}: {error.message}") from None
+
+
+def write(
+    name: str,
+    facts: Callable[[], Facts],
+    templates: Path,
+    names: Sequence[str],
+    picture: Path | None = None,
+    level: str = "##",
+    log: str = "its log",
+) -> Written:
+    """The chapter of some facts, and its figure as an SVG at `picture`.
+
+    After a defect, a chapter that says so and names the log; StageError passes.
+    """
+
+    def told(found: Facts, these: Sequence[str], log: str) -> Written:
+        plot = found.get("figure")
+        svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot and picture else ""
+        if picture:
+            write_text(picture, svg or EMPTY)
+        place = picture.as_posix() if picture and svg else ""
+        forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
+        markdown, html = (render(templates, these, found, form) for form in forms)
+        verdict = str(found.get("verdict", ""))
+        opening = _opening(found.get("opening"), forms[0])
+        return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
+
+    failed = {"chapter": name, "log": log, "verdict": "failed"}
+    return attempt(
+        lambda: told(facts(), names, ""), lambda: told(failed, ["chapter.failed.j2"], log)
+    )
+
+
+def _opening(rows: pd.DataFrame | None, form: Form) -> list[dict[str, Any]]:
+    """The rows of a table of medians (see run.medians), as the report's opening reads them."""
+    found = []
+    for label, *row in () if rows is None else rows.itertuples(index=False, name=None):
+        texts = [str(form.cell(cell)) for cell in row]
+        printed = zip(rows.columns[1:], texts, strict=True) if rows is not None else ()
+        cells = {name: {"text": text, "page": text} for name, text in printed}
+        found.append({"label": label, "cells": cells})
+    return found
+
+
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>\n'
+"""What is drawn without a figure."""
+
+
+def _existing(text: str) -> Path:
+    return existing_folder(text) if os.path.isdir(text) else existing_file(text)
+
+
+@one_sentence()
+def main(
+    name: str,
+    facts: Callable[[Run], Facts],
+    names: Sequence[str] = (),
+    level: str = "##",
+    tables: Sequence[str] = (),
+) -> None:
+    """Write a chapter's texts into a folder, from the tables that it is given.
+
+    tables: what it reads if it is given a folder of them, of which it has to be given one.
+    """
+    parser = Parser(description=f"Write the chapter {name}.")
+    about = "CSVs to read, or the folder that has them"
+    parser.add_argument("--tables", type=_existing, nargs="+", required=True, help=about)
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")
+    parser.add_argument("--figure", type=new_file, help="the SVG to draw")
+    parser.add_argument("--log", default="its log", help="what a failed chapter refers to")
+    given = parser.parse_args()
+    folders = [path for path in given.tables if path.is_dir()]
+    files = [path for path in given.tables if path not in folders]
+    run = Run([*files, *(folder / f"{table}.csv" for folder in folders for table in tables)])
+    if tables and run.files.keys().isdisjoint(tables):
+        raise StageError(f"--tables: give {' or '.join(tables)}.csv, from which {name} is written")
+    made = write(
+        name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
+    )
+    made.write(given.output, given.templates)
+
+
+def popovers(evidence: Mapping[str, Any], templates: Path) -> Markup:
+    """The evidence of a page's numbers as HTML, which their buttons open."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(templates), autoescape=True)
+    shown = {key: why | {"sources": _sources(why["rows"])} for key, why in evidence.items()}
+    return Markup(made.get_template("evidence.html.j2").render(evidence=shown))
+
+
+def _sources(rows: Mapping[str, str]) -> list[str]:
+    """Files with the lines that a number rests on, the first of many."""
+    shown = (f"tables/{table}.csv: {lines}" for table, lines in rows.items())
+    return [lines if len(lines) < 200 else f"{lines[:180]} ..." for lines in shown]

@@ -1,0 +1,106 @@
+"""What chapters of studies share: a study's table as Numbers, conditions, and what is missing."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from workflow_src.common.thresholds import HOST_CHANGED
+from workflow_src.common.words import STATES
+from workflow_src.paper import written
+from workflow_src.paper.number import NAN, Numbers, of, within
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
+
+TIMES = ("median_ms", "plain_ms")
+"""The columns that hold a measured time, of which any study with times has one."""
+
+
+def load(run: Run, study: str) -> pd.DataFrame:
+    """A study's table, its amounts as Numbers, with `ok`, `state` and `time`.
+
+    state: in words, why a row has no measurement. time: the median of a row that is ok, with the
+    digits that its 20th to 80th percentile earns: two of one sample or two, which tell no spread.
+    """
+    table = run.numbers(f"studies/{study}")
+    ok = table["status"] == "ok"
+    state = table["status"].map(lambda status: STATES.get(status, status)).astype(object)
+    few = table["samples"].isin([1, 2])
+    low, high = (table[end].where(~few, NAN) for end in ("p20_ms", "p80_ms"))
+    time = within(table["median_ms"].where(ok, NAN), low, high)
+    return table.assign(ok=ok, state=state, time=time)
+
+
+def or_state(cells: Numbers, table: pd.DataFrame) -> pd.Series:
+    """Cells, with the state of its row where one is missing that wasn't measured."""
+    return cells.where(cells.notna() | table["ok"], table["state"])
+
+
+def span(cells: Numbers) -> object:
+    """The least to the most, or one of them if both look alike; NaN without any."""
+    low, high = of(cells, "min"), of(cells, "max")
+    return low if low != low or str(low) == str(high) else (low, " to ", high)
+
+
+def unmeasured(table: pd.DataFrame, *about: str) -> pd.DataFrame:
+    """A row for all alike that weren't measured: `what` by some columns, `state` and `reason`."""
+    lost = table[~table["ok"] & (table["status"] != "")]
+    said = [lost[name].map(lambda cell: str(cell) if cell == cell else "") for name in about]
+    what = [" ".join(filter(None, cells)) for cells in zip(*said, strict=True)]
+    named = lost[["state", "reason"]].assign(what=pd.Series(what, lost.index, dtype=object))
+    return named.drop_duplicates()[["what", "state", "reason"]]
+
+
+def conditions(run: Run, study: str) -> Facts:
+    """How a study was measured, and what disturbed it, for studies/_conditions.j2.
+
+    attached: the points whose process kept torch.profiler attached. fastest, slowest: an eager
+    operation around the processes on a GPU's host; unsteady: whether these differ by HOST_CHANGED
+    or more in a table that has times. processes: in how many fresh ones times were measured, if
+    any was in several. hosts: a row per host with its points, if there are several.
+    """
+    table = run.numbers(f"studies/{study}")
+    low, high = (
+        of(table["host_operation_us_least"], "min"),
+        of(table["host_operation_us_most"], "max"),
+    )
+    timed = [name for name in TIMES if name in table and table[name].notna().any()]
+    counts = table["processes"] if "processes" in table else pd.Series(dtype=object)
+    hosts = table.groupby("host_id", sort=False)
+    rows = [
+        {
+            "host": name or "not recorded",
+            "points": ", ".join(dict.fromkeys(mine["point"])),
+            "least": of(mine["host_operation_us_least"], "min"),
+            "most": of(mine["host_operation_us_most"], "max"),
+        }
+        for name, mine in sorted(hosts, key=lambda host: -len(host[1]))
+    ]
+    return {
+        "attached": ", ".join(dict.fromkeys(table["point"][table["profiler_stayed"]])),
+        "fastest": low,
+        "slowest": high,
+        "unsteady": bool(timed) and bool(high > HOST_CHANGED * low),
+        "processes": span(counts) if (counts > 1).any() else NAN,
+        "hosts": pd.DataFrame(rows if len(rows) > 1 else []),
+    }
+
+
+def templates_of(study: str) -> tuple[str, str]:
+    """The templates of a study's chapter: its own, and that of conditions."""
+    return f"studies/{study}.j2", "studies/_conditions.j2"
+
+
+def facts_of(study: str, facts: Callable[[Run], Facts], run: Run) -> Facts:
+    """All that a study's templates name."""
+    return {"conditions": conditions(run, study), **facts(run)}
+
+
+def main(study: str, facts: Callable[[Run], Facts]) -> None:
+    """Write a study's chapter; see paper.written."""
+    written.main(
+        study,
+        lambda run: facts_of(study, facts, run),
+        templates_of(study),
+        "###",
+        [f"studies/{study}"],
+    )

@@ -1,0 +1,42 @@
+"""What studies measure, by device and scale: from the points.yaml of each."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from workflow_src.common.errors import StageError
+from workflow_src.studies.models import models
+from workflow_src.studies.study import Row, Settings
+
+CHOICES = ({"cpu", "cuda"}, {"small", "full"})
+"""Keys of mappings of which the machine or the scale chooses a value."""
+
+
+def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
+    """The points of a study. `sizes: [small]` becomes these sizes as configured.
+
+    Points of which no size is configured are left out. Raises StageError for a file that isn't
+    YAML.
+    """
+    path = Path(__file__).with_name(study) / "points.yaml"
+    try:
+        written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
+    found = [_sized(each, settings) for each in _chosen(written, {device, scale})]
+    return [point for point in found if point.get("sizes", True)]
+
+
+def _chosen(value: Any, keys: set[str]) -> Any:
+    if isinstance(value, list):
+        return [_chosen(each, keys) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if any(value.keys() <= choice for choice in CHOICES):
+        return _chosen(next((value[key] for key in value if key in keys), None), keys)
+    return {key: _chosen(each, keys) for key, each in value.items()}
+
+
+def _sized(point: Row, settings: Settings) -> Row:
+    return point | (models(settings, point["sizes"]) if "sizes" in point else {})
