@@ -14,8 +14,6 @@ from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
 from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
-from workflow_src.studies.fusion.chapter import CHAPTER as fusion
-from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.matmul.chapter import CHAPTER as matmul
@@ -46,7 +44,6 @@ REGISTRY: Mapping[str, Study] = {
     "warmup": Study(warmup, draw_warmup),
     "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
-    "fusion": Study(fusion, draw_fusion),
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
