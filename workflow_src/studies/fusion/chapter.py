@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot, power
 from workflow_src.paper.number import Numbers, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, main, or_state, unmeasured
 
 NAMES = {
     "copy": "copy",
@@ -122,11 +122,11 @@ def gains(ran: pd.DataFrame) -> Facts:
     kernel = next((name for name in ONE_KERNEL if len(every[name])), ONE_KERNEL[0])
     faster = every[kernel] > 1 + SAME_WITHIN
     verdict = "pays" if faster.all() else "partly" if faster.any() else "doesn't"
-    rows = every[kernel].rename("gain").reset_index()
+    gains = over(every[kernel].rename("gain").reset_index(), "words", "gain", "spread")
     return {
         "verdict": verdict if len(faster) else "can't tell",
         "kernel": NAMES[kernel],
-        "gains": [(name, span(mine["gain"])) for name, mine in rows.groupby("words", sort=False)],
+        "gains": [*gains.items()],
     }
 
 
