@@ -20,8 +20,6 @@ from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
-from workflow_src.studies.precision.chapter import CHAPTER as precision
-from workflow_src.studies.precision.figure import draw as draw_precision
 from workflow_src.studies.profiler.chapter import CHAPTER as profiler
 from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.ranks.chapter import CHAPTER as ranks
@@ -42,7 +40,6 @@ class Study:
 REGISTRY: Mapping[str, Study] = {
     "profiler": Study(profiler, draw_profiler),
     "warmup": Study(warmup, draw_warmup),
-    "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
