@@ -29,14 +29,17 @@ def printed(said: dict[str, Any]) -> list[list[str]]:
     ]
 
 
+def counts(said: dict[str, Any], name: str) -> list[float]:
+    """In how many measurements over each full precision."""
+    return [float(cell) for cell in said["counts"][name]]
+
+
 def test_speedups_are_over_each_full_precision() -> None:
     said = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
     assert printed(said) == [["s", "2.25 ×", "0.750 ×", "95 %"]]
-    assert [(name, str(gain)) for name, gain in said["gains"]] == [
-        ("fp32", "1 of 1"),
-        ("tf32", "0 of 1"),
-    ]
-    assert said["lost"] == 1 and said["best"]["precision"] == "fp32"
+    assert counts(said, "gains") == [1, 0] and counts(said, "losses") == [0, 1]
+    assert said["counts"]["over"].tolist() == ["fp32", "tf32"]
+    assert said["best"]["precision"] == "fp32"
 
 
 @pytest.mark.parametrize(
@@ -45,14 +48,14 @@ def test_speedups_are_over_each_full_precision() -> None:
 )
 def test_a_difference_of_two_percent_is_none(ms: float, gained: int, lost: int) -> None:
     said = found(timed("fp32", ms), timed("bf16", 100.0))
-    assert (said["gains"][0][1], said["lost"]) == (gained, lost)
+    assert counts(said, "gains") + counts(said, "losses") == [gained, lost]
 
 
 def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     """As in small's forward + backward on the H200s: 56.5 against 51.5 to 57.5 ms."""
     ends = {"p20_ms": 51.5, "p80_ms": 57.5}
     said = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
-    assert [float(gain) for _, gain in said["gains"]] == [0, 1] and said["lost"] == 0
+    assert counts(said, "gains") == [0, 1] and counts(said, "losses") == [0, 0]
     assert printed(said)[0][1:3] == ["1.03 × ≈", "1.09 ×"]
 
 
@@ -117,4 +120,5 @@ def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
         timed("bf16", 5.0, **waits),
     )
     assert printed(said)[1][2:3] == ["0.60 × †"]
-    assert (said["lost"], said["undecided"]) == (0, 1)
+    assert sum(counts(said, "losses")) == 0
+    assert [str(cell) for cell in said["counts"]["undecided"]] == ["0 of 1", "1 of 1"]

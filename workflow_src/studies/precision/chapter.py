@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.common import words
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import NAN, each, holds, of, over, to, within
+from workflow_src.paper.number import each, holds, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, main, or_state, span, unmeasured
@@ -70,22 +70,28 @@ def paired(timed: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(models: pd.DataFrame) -> Facts:
-    """The verdict and its numbers: only those count where the device works for enough of it."""
-    decided, speedup = models[~models["waits"]], models["speedup"]
+    """The verdict and its numbers: only those count where the device works for enough of it.
+
+    counts: over each full precision, in how many autocast gains, loses, and isn't decided.
+    """
+    speedup, decided = models["speedup"], models[~models["waits"]]
     clear = ~models["waits"] & ~models["alike"]
-    gained = holds(speedup.where(~models["waits"], NAN), clear & (speedup > 1), "a gain")
-    lost = holds(speedup, clear & (speedup < 1), "a loss")
-    gains = over(models.assign(gained=gained), "precision", "gained", "count")
+    found = {
+        "gains": holds(speedup, clear & (speedup > 1), "a gain"),
+        "losses": holds(speedup, clear & (speedup < 1), "a loss"),
+        "undecided": holds(speedup, models["waits"], "busy_share isn't known to be 90 %"),
+    }
+    rows = models.assign(**found)
+    counts = pd.DataFrame({name: over(rows, "precision", name, "count") for name in found})
     if decided.empty:
         verdict = "can't tell" if models.empty else "waits"
     else:
-        verdict = "gains" if (gained > 0).any() else "no gain"
+        verdict = "gains" if (found["gains"] > 0).any() else "no gain"
     return {
         "verdict": verdict,
         "best": first(decided.sort_values("speedup", ascending=False)),
-        "gains": [*gains.items()],
-        "lost": of(lost, "sum"),
-        "undecided": of(holds(speedup, models["waits"], "undecided"), "sum"),
+        "counts": counts.rename_axis("over").reset_index(),
+        "undecided": of(found["undecided"], "count"),
     }
 
 
