@@ -25,8 +25,6 @@ from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.ranks.chapter import CHAPTER as ranks
 from workflow_src.studies.ranks.figure import draw as draw_ranks
 from workflow_src.studies.study_chapter import StudyChapter
-from workflow_src.studies.warmup.chapter import CHAPTER as warmup
-from workflow_src.studies.warmup.figure import draw as draw_warmup
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,6 @@ class Study:
 
 REGISTRY: Mapping[str, Study] = {
     "profiler": Study(profiler, draw_profiler),
-    "warmup": Study(warmup, draw_warmup),
     "attention": Study(attention, draw_attention),
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
