@@ -1,7 +1,6 @@
 """Study warmup: what first steps cost, how many an average must leave out, and why."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -32,7 +31,7 @@ def facts(run: Run) -> Facts:
     found = phases(runs)
     build = to(loading["build_ms"], "s")
     return needed(runs) | {
-        "times_as_long": span(found["over"]),
+        "slowest": of(found["over"], "max"),
         **{name: span(runs[name]) for name in ("context", "batch", "samples")},
         "phases": found,
         "off": means(runs),
@@ -155,8 +154,7 @@ def trials(loading: pd.DataFrame) -> pd.DataFrame:
     saving, least = plain["median"] - found["median"], plain["min"] - found["max"]
     share = (saving / (plain["median"] - plain["settled"])).astype(object)
     told = to(share.where((least > 0) & (least >= saving / 2)), "share")
-    saved = each(told, lambda number: replace(number, digits=1))
-    return found.assign(saved=saved).reset_index()
+    return found.assign(saved=each(told, lambda number: ("≈ ", number))).reset_index()
 
 
 def figure(runs: pd.DataFrame) -> Plot:
