@@ -167,7 +167,7 @@ def figure(ran: pd.DataFrame) -> Plot:
         mine = every if operation == "gelu" else largest(every)
         of_size = "" if operation == "gelu" else f" (of {first(mine)['size']} elements)"
         panel = Panel(
-            mine.sort_values(across, key=lambda cells: cells.astype(float)),
+            mine.sort_values(across, key=sortable, kind="stable"),
             x=across,
             y="achieved_gb_per_s",
             by="name",
