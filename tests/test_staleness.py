@@ -117,12 +117,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
-        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|GraphLaunch", "",
-        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
     pytest.param(
