@@ -36,6 +36,7 @@ from workflow_src.placing.families import RULES
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import SETTINGS
+from workflow_src.studies.registry import REGISTRY
 from workflow_src.tables.capture_tables import main as write_captured
 
 MEASURES = re.compile(
@@ -63,7 +64,6 @@ FOR_STAGES_ONLY = {
     "workflow_src.measure.clock_readings",
     "workflow_src.studies.ranks.rank",
     "workflow_src.studies.ranks.read_traces",
-    "workflow_src.studies.warmup.read_capture",
 }
 """Programs that only stages start, with a command or a text of any kind, or a job that they write.
 """
@@ -291,7 +291,8 @@ class Place:
         if name == "--points":
             return self.study_point(module)
         if name == "--tables" and module.startswith("workflow_src.studies."):
-            name = "warmup" if module == "workflow_src.studies.section" else study_of(module)
+            is_section = module == "workflow_src.studies.section"
+            name = next(iter(REGISTRY)) if is_section else study_of(module)
             return str(run_of(name) / "tables" / "studies" / f"{name}.csv")
         if name == "--cases" and action.type is None:
             return "tiny-ctx16-fp32"
@@ -493,7 +494,6 @@ def alike(good: Any, accepted: Any) -> bool:
         ("measure.benchmark", {"heads": 3}, "heads: 3 must divide d_model"),
         ("measure.benchmark", {"precision": "fp8"}, "precision: 'fp8' is not one of fp32, tf32,"),
         ("measure.benchmark", {"steps": float("inf")}, "Infinity is not a finite number"),
-        ("studies.warmup.measure", {"size": "huge"}, "'huge' is not one of the point's sizes"),
         ("studies.accounting.measure", {"measured": ["huge"]}, "measured: 'huge' is not one of"),
         ("studies.attention.measure", {"point": "core"}, "did you mean 'cores'?"),
         ("plan.write_plan", {"suite": "quick"}, "suite: 'quick' is not one of quickstart,"),

@@ -80,7 +80,7 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
         path.write_text(text)
 
 
-POINTS_OF_CAPTURES = ("ranks point", "warmup point")
+POINTS_OF_CAPTURES = ("ranks point",)
 
 BEHAVIOR = [
     pytest.param(
@@ -116,21 +116,13 @@ BEHAVIOR = [
         {"accounting table", "memory table", "checkpointing table"}, id="a formula of a step",
     ),
     pytest.param(
-        "studies/warmup/read_capture.py", "!= OVERHEAD", "== OVERHEAD", {"warmup point"},
-        id="what the point of a first step's cause keeps",
-    ),
-    pytest.param(
-        "studies/warmup/host_time.py", '"map": "allocate"', '"map": "load"', {"warmup table"},
-        id="how a first step's time is split",
-    ),
-    pytest.param(
         "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
-        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|GraphLaunch", "",
-        {"case_tables", "timeline", "warmup table", *POINTS_OF_CAPTURES},
+        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
     pytest.param(
@@ -207,7 +199,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
-        {"capture", "attention point", "profiler point", "warmup point"}, id="how nsys captures",
+        {"capture", "attention point", "profiler point"}, id="how nsys captures",
     ),
     pytest.param(
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"

@@ -23,6 +23,8 @@ def test_arithmetic_unites_rows_and_writes_the_formula() -> None:
     assert (float(saved), saved.formula, saved.unit) == (0.25, "1 - (busy_ns / median_ms)", "×")
     assert saved.rows == {("timings", 2), ("ledger", 2)} and str(saved.to("share")) == "25 %"
     assert str(abs(saved - 1).to("share")) == "75 %" and str((saved * 8) ** 2) == "4.0 ×"
+    missing = [float("nan") - plain.iloc[0], plain.iloc[0] + float("nan")]
+    assert all(each != each for each in missing), "what is missing has no unit to be wrong"
     with pytest.raises(ValueError, match=r"busy_ns \+ median_ns would be ms \+ ns"):
         busy + Number(1.0, "ns", frozenset(), "median_ns")
     with pytest.raises(ValueError, match="in ms, which can't be said in bytes"):

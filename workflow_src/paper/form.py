@@ -145,6 +145,7 @@ class Form:
     def table(
         self,
         rows: pd.DataFrame,
+        /,
         caption: str = "",
         bars: str | Mapping[str, str] | None = None,
         **headings: str,

@@ -14,23 +14,17 @@ from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
 from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
-from workflow_src.studies.fusion.chapter import CHAPTER as fusion
-from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
-from workflow_src.studies.precision.chapter import CHAPTER as precision
-from workflow_src.studies.precision.figure import draw as draw_precision
 from workflow_src.studies.profiler.chapter import CHAPTER as profiler
 from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.ranks.chapter import CHAPTER as ranks
 from workflow_src.studies.ranks.figure import draw as draw_ranks
 from workflow_src.studies.study_chapter import StudyChapter
-from workflow_src.studies.warmup.chapter import CHAPTER as warmup
-from workflow_src.studies.warmup.figure import draw as draw_warmup
 
 
 @dataclass(frozen=True)
@@ -43,10 +37,7 @@ class Study:
 
 REGISTRY: Mapping[str, Study] = {
     "profiler": Study(profiler, draw_profiler),
-    "warmup": Study(warmup, draw_warmup),
-    "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
-    "fusion": Study(fusion, draw_fusion),
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),

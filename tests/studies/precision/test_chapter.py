@@ -1,12 +1,12 @@
 """What bf16 autocast gains and costs, from small tables done by hand."""
 
-import pandas as pd
+from typing import Any
+
 import pytest
 
-from tests.studies.tables import printed, table
+from tests.studies.chapters import facts, texts
+from tests.studies.tables import table
 from workflow_src.common.words import DASH
-from workflow_src.paper.show import Printer
-from workflow_src.studies.precision.chapter import Precision, Verdict, headline, result
 
 
 def timed(precision: str, ms: float | None, **other: object) -> dict[str, object]:
@@ -16,16 +16,30 @@ def timed(precision: str, ms: float | None, **other: object) -> dict[str, object
     return about | {"device": "cuda"} | times | other
 
 
-def found(*rows: dict[str, object]) -> Precision:
-    return result(table(*rows), pd.DataFrame())
+def found(*rows: dict[str, object]) -> dict[str, Any]:
+    return facts("precision", table(*rows))
+
+
+def printed(said: dict[str, Any]) -> list[list[str]]:
+    """The speed-ups by size, with their marks."""
+    rows = said["speedups"].to_numpy(object)
+    return [
+        ["".join(map(str, cell)) if isinstance(cell, tuple) else str(cell) for cell in row]
+        for row in rows
+    ]
+
+
+def counts(said: dict[str, Any], name: str) -> list[float]:
+    """In how many measurements over each full precision."""
+    return [float(cell) for cell in said["counts"][name]]
 
 
 def test_speedups_are_over_each_full_precision() -> None:
-    rows = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
-    assert printed(rows.speedups) == [["s", "2.25 x", "0.750 x", "95 %"]]
-    assert [pair.against for pair in rows.compared.gained] == ["fp32"]
-    assert [pair.against for pair in rows.compared.lost] == ["tf32"]
-    assert Printer()(rows.compared.gains) == "than fp32 in 1 of 1, than tf32 in 0 of 1"
+    said = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
+    assert printed(said) == [["s", "2.25 ×", "0.750 ×", "95 %"]]
+    assert counts(said, "gains") == [1, 0] and counts(said, "losses") == [0, 1]
+    assert said["counts"]["over"].tolist() == ["fp32", "tf32"]
+    assert said["best"]["precision"] == "fp32"
 
 
 @pytest.mark.parametrize(
@@ -33,91 +47,78 @@ def test_speedups_are_over_each_full_precision() -> None:
     [(103.0, 1, 0), (102.0, 0, 0), (100.0, 0, 0), (98.5, 0, 0), (97.0, 0, 1)],
 )
 def test_a_difference_of_two_percent_is_none(ms: float, gained: int, lost: int) -> None:
-    rows = found(timed("fp32", ms), timed("bf16", 100.0))
-    assert (len(rows.compared.gained), len(rows.compared.lost)) == (gained, lost)
+    said = found(timed("fp32", ms), timed("bf16", 100.0))
+    assert counts(said, "gains") + counts(said, "losses") == [gained, lost]
 
 
 def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     """As in small's forward + backward on the H200s: 56.5 against 51.5 to 57.5 ms."""
     ends = {"p20_ms": 51.5, "p80_ms": 57.5}
-    rows = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
-    assert [pair.against for pair in rows.compared.gained] == ["tf32"] and not rows.compared.lost
-    assert printed(rows.speedups)[0][1:3] == ["1.03 x (=)", "1.09 x"]
+    said = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
+    assert counts(said, "gains") == [0, 1] and counts(said, "losses") == [0, 0]
+    assert printed(said)[0][1:3] == ["1.03 × ≈", "1.09 ×"]
 
 
 def test_a_speedup_has_the_digits_that_its_samples_earn() -> None:
     """Of xl and large on the H200s 1.05 and 1.07 x, not 1.1; of 5 to 20 ms over 10, about 1."""
     near, wide = {"p20_ms": 65.0, "p80_ms": 66.5}, {"p20_ms": 50.0, "p80_ms": 200.0}
-    for ends, said in ((near, "1.05 x"), (wide, "1.1 x")):
+    for ends, said in ((near, "1.05 ×"), (wide, "1.1 ×")):
         rows = found(timed("tf32", 66.01, **ends), timed("bf16", 62.76))
-        assert str(printed(rows.speedups)[0][1]).removesuffix(" (=)") == said
+        assert printed(rows)[0][1].removesuffix(" ≈") == said
 
 
 def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
     scores = {"measurement": "scores"}
-    rows = found(
+    said = found(
         timed("fp32", 9.0, **scores),
         timed("bf16", 3.0, **scores),
         timed("fp32", None, status="oom", reason="full"),
         timed("bf16", 1.0),
     )
-    assert rows.compared.best is None and rows.speedups.empty
-    assert [row[-2:] for row in printed(rows.times)][:2] == [["3.00 x", "95 %"], [DASH, "95 %"]]
-    assert printed(rows.unmeasured) == [["s, forward, fp32", "OOM", "full", "1"]]
+    assert said["best"]["speedup"] != said["best"]["speedup"] and said["speedups"].empty
+    assert texts(said["timings"]["printed"]) == ["3.00 ×", DASH, DASH, DASH]
+    assert said["missing"].to_numpy().tolist() == [["s forward fp32", "OOM", "full"]]
 
 
 def test_a_cpu_has_no_share_in_which_a_device_works() -> None:
-    rows = found(timed("fp32", 9.0, device="cpu"), timed("bf16", 4.0, device="cpu"))
-    assert printed(rows.speedups) == [["s", "2.25 x"]]
+    said = found(timed("fp32", 9.0, device="cpu"), timed("bf16", 4.0, device="cpu"))
+    assert printed(said) == [["s", "2.25 ×", "nan"]]
 
 
-def test_sums_and_norms_are_shown_as_they_are() -> None:
-    parts = {"value": 9.953125, "error": -0.046875, "representation_error": 0.00213623046875}
-    added = {"part": "accumulation", "variant": "fp16 into fp16", "rounding_error": -0.04901123}
-    norm = {"part": "layer_norm", "variant": "fp16", "statistics": "fp16", "deviation": 300.0}
-    rows = found(added | parts, norm | {"largest_error": 4.97, "variance": "overflows"})
-    assert printed(rows.sums) == [["fp16 into fp16", "9.9531", "-0.047", "0.0021", "-0.049"]]
-    assert printed(rows.norms) == [["fp16", "300", "fp16", "5", "overflows"]]
+def test_sums_are_told_with_five_digits() -> None:
+    added = {"part": "accumulation", "variant": "fp16 into fp16", "value": 9.953125}
+    norm = {"part": "layer_norm", "deviation": 300.0, "variance": "overflows"}
+    said = found(added | {"rounding_error": -0.04901123}, norm | {"largest_error": 4.97})
+    assert texts(said["sums"]["value"]) == ["9.9531"]
+    assert texts(said["sums"]["rounding_error"]) == ["-0.049"]
+    assert said["norms"]["variance"].tolist() == ["overflows"]
 
 
 @pytest.mark.parametrize(
     ("ms", "about", "verdict"),
     [
-        ({"fp32": 9.0, "tf32": 5.0, "bf16": 4.0}, {}, Verdict.GAINS),
-        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"device": "cpu"}, Verdict.GAINS),
-        ({"fp32": 9.0, "bf16": 4.0}, {"busy_share": 0.89}, Verdict.WAITS),
-        ({"fp32": 9.0, "bf16": 4.0}, {"busy_share": None}, Verdict.WAITS),
-        ({"fp32": 4.0, "bf16": 4.0}, {}, Verdict.NO_GAIN),
-        ({"bf16": 4.0}, {}, Verdict.CANT_TELL),
+        ({"fp32": 9.0, "tf32": 5.0, "bf16": 4.0}, {}, "gains"),
+        ({"fp32": 9.0, "tf32": 3.0, "bf16": 4.0}, {"device": "cpu"}, "gains"),
+        ({"fp32": 9.0, "bf16": 4.0}, {"busy_share": 0.89}, "waits"),
+        ({"fp32": 9.0, "bf16": 4.0}, {"busy_share": None}, "waits"),
+        ({"fp32": 4.0, "bf16": 4.0}, {}, "no gain"),
+        ({"bf16": 4.0}, {}, "can't tell"),
     ],
 )
-def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: Verdict) -> None:
-    said = headline(found(*(timed(precision, time, **about) for precision, time in ms.items())))
-    assert said.verdict is verdict
+def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: str) -> None:
+    said = found(*(timed(precision, time, **about) for precision, time in ms.items()))
+    assert said["verdict"] == verdict
 
 
 def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
     """As medium's forward pass on the H200s: slower than tf32 with 54 % of it device time."""
     waits = {"busy_share": 0.54, "size": "m"}
-    rows = found(
+    said = found(
         timed("fp32", 9.0),
         timed("bf16", 4.0),
         timed("tf32", 3.0, **waits),
         timed("bf16", 5.0, **waits),
     )
-    assert printed(rows.speedups)[1][2:3] == ["0.60 x °"]
-    said = headline(rows).text(Printer())
-    assert not rows.compared.lost and "slower in 0. Undecided, as the device isn't known" in said
-    assert said.endswith("to work for 90 %: 1.")
-
-
-@pytest.mark.parametrize(
-    ("phase", "name"), [("forward", "forward"), ("forward_backward", "forward + backward")]
-)
-def test_the_best_has_its_name_in_the_tables(phase: str, name: str) -> None:
-    rows = timed("fp32", 8.0, measurement=phase), timed("bf16", 4.0, measurement=phase)
-    assert headline(found(*rows)).text(Printer()) == (
-        "bf16 autocast is faster than fp32 in 1 of 1 (one process each), at best "
-        f"2.0 x (s, {name}, over fp32), slower in 0. Undecided, as the device isn't known to work "
-        "for 90 %: 0."
-    )
+    assert printed(said)[1][2:3] == ["0.60 × †"]
+    assert sum(counts(said, "losses")) == 0
+    assert [str(cell) for cell in said["counts"]["undecided"]] == ["0 of 1", "1 of 1"]

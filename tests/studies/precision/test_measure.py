@@ -1,39 +1,36 @@
+from typing import Any
+
 import pandas as pd
 import torch
 
 from tests.studies import ON_GPU
 from tests.workflow import ROOT
-from workflow_src.measure import phases
 from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import table_rows
+from workflow_src.studies.points import points
 from workflow_src.studies.precision import analyze as precision
-from workflow_src.studies.precision.measure import measure
-from workflow_src.studies.precision.points import points
+from workflow_src.studies.precision import measure
+from workflow_src.studies.tasks import rows
 
 SETTINGS = load(ROOT / "config.yaml")
 
 
-def small_point() -> dict[str, object]:
-    (point,) = points("cpu", "small", SETTINGS)
-    steps = dict.fromkeys(point["steps"], 2)
-    return point | {"device": "cpu", "context": 16, "steps": steps}
+def measured(**other: object) -> list[dict[str, Any]]:
+    """The rows of a small point of a model."""
+    point = points("precision", "cpu", "small", SETTINGS)[1]
+    few = {"device": "cpu", "context": 16, "steps": dict.fromkeys(measure.MEASUREMENTS, 2)}
+    return rows(measure.tasks, point | few | other)
 
 
-DERIVED = {
-    "error", "representation_error", "rounding_error", "spacing", "median_ms", "busy_ms",
-    "busy_share", "copies", "copy_ms", "copy_share", "speedup", "verdict",
-}  # fmt: skip
-
-
-def test_a_small_point_is_measured_whole():
-    point = small_point()
-    raw = measure(point)
-    assert all(DERIVED.isdisjoint(row) for row in raw)
-    kinds = {key for row in raw for kind in row.get("activities", []) for key in kind}
-    assert kinds == {"range", "kind", "operator", "name", "calls", "busy_ns"}
-    result = ON_GPU | {"point": point, "rows": raw}
-    table = pd.DataFrame(table_rows(result, precision.derive, load_rules()))
+def test_small_points_are_measured_whole():
+    numerics = points("precision", "cpu", "small", SETTINGS)[0] | {"device": "cpu"}
+    raw = {"numerics": rows(measure.tasks, numerics), "tiny": measured()}
+    made = []
+    for name, found in raw.items():
+        result = ON_GPU | {"point": numerics | {"point": name}, "rows": found}
+        made += table_rows(result, precision.derive, load_rules())
+    table = pd.DataFrame(made)
     assert set(table["status"]) == {"ok"}
     assert set(table["part"]) == {"accumulation", "dtypes", "layer_norm", "speed"}
     published = ROOT / "examples/h200/tables/studies/precision.csv"
@@ -45,18 +42,23 @@ def test_a_small_point_is_measured_whole():
 
 
 def test_only_the_named_precisions_are_profiled():
-    point = small_point() | {"numerics": False, "profiled": ["bf16"]}
-    rows = measure(point)
-    assert {row["precision"] for row in rows if "activities" in row} == {"bf16"}
-    assert {row["precision"] for row in rows if "samples_ns" in row} == {"fp32", "bf16"}
+    found = measured(profiled=["bf16"])
+    assert {row["precision"] for row in found if "activities" in row} == {"bf16"}
+    assert {row["precision"] for row in found if "samples_ns" in row} == {"fp32", "bf16"}
 
 
 def test_a_model_that_does_not_fit_leaves_the_scores(monkeypatch):
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
-    monkeypatch.setattr(phases, "Workload", full)
-    rows = measure(small_point() | {"numerics": False, "precisions": ["fp32"]})
-    found = [(row["measurement"], row["status"]) for row in rows]
-    assert found == [("forward", "oom"), ("forward_backward", "skipped"), ("scores", "ok")]
-    assert rows[0]["reason"] == "CUDA out of memory"
+    monkeypatch.setattr(measure, "Workload", full)
+    found = measured(precisions=["fp32"])
+    assert [row["status"] for row in found] == ["oom", "oom", "ok"]
+    assert found[0]["reason"] == "CUDA out of memory"
+
+
+def test_rounding_is_measured_whichever_sizes_there_are():
+    xl = {"d_model": 32, "d_ff": 64, "layers": 1, "heads": 2}
+    first, second = points("precision", "cuda", "full", {"sizes": {"xl": xl}, "vocabulary": 9})
+    assert "addend" in first and (second["sizes"], second["vocabulary"]) == ({"xl": xl}, 9)
+    assert second["precisions"] == ["fp32", "tf32", "bf16"]

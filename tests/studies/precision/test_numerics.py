@@ -1,23 +1,28 @@
+"""What rounding does to sums and norms, as it is measured and derived."""
+
 import pytest
 import torch
 
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
-from workflow_src.studies.precision import analyze as precision
-from workflow_src.studies.precision.layer_norm import added_up
-from workflow_src.studies.precision.numerics import accumulation, dtypes
-
-SUM = {"device": "cpu", "addend": 0.01, "additions": 1000}
-
-
-def derived(point, raw) -> list[dict[str, object]]:
-    rules = load_rules()
-    return precision.derive(point, [prepared(row, rules) for row in raw])
+from workflow_src.studies.points import points
+from workflow_src.studies.precision import analyze
+from workflow_src.studies.precision.numerics import added_up, exactly, normalized, rounding
+from workflow_src.studies.tasks import rows
 
 
 @pytest.fixture(scope="module")
-def sums() -> dict[str, dict[str, object]]:
-    return {row["variant"]: row for row in derived(SUM, accumulation(SUM))}
+def found() -> list[dict[str, object]]:
+    """The rows of the point of rounding."""
+    point = points("precision", "cpu", "small", {"sizes": {}, "vocabulary": 9})[0]
+    point |= {"device": "cpu"}
+    rules = load_rules()
+    return analyze.derive(point, [prepared(row, rules) for row in rows(rounding, point)])
+
+
+@pytest.fixture(scope="module")
+def sums(found):
+    return {row["variant"]: row for row in found if row["part"] == "accumulation"}
 
 
 def test_each_addition_is_rounded():
@@ -25,25 +30,46 @@ def test_each_addition_is_rounded():
     assert added_up(torch.tensor([2048.0, 1.0, 1.0, 1.0], dtype=torch.float16)) == 2050
 
 
-@pytest.mark.parametrize(
-    ("variant", "value"),
-    [
-        ("fp32 into fp32", 10.000133514404297),
-        ("fp16 into fp16", 9.953125),
-        ("fp16 into fp32", 10.00213623046875),
-        ("fp16 cast to fp32 into fp32", 10.00213623046875),
-    ],
-)
-def test_sums_of_ieee_arithmetic(sums, variant, value):
-    assert sums[variant]["value"] == value
+def test_sums_of_ieee_arithmetic(sums):
+    assert {name: row["value"] for name, row in sums.items()} == {
+        "fp32 into fp32": 10.000133514404297,
+        "fp16 into fp16": 9.953125,
+        "fp16 into fp32": 10.00213623046875,
+        "fp16 cast to fp32 into fp32": 10.00213623046875,
+    }
 
 
-def test_types_are_observed():
-    rows = derived(SUM, dtypes("cpu"))
-    types = {row["tensor"]: (row["autocast_fp16"], row["autocast_bf16"]) for row in rows}
+def test_the_two_parts_make_up_the_error(sums):
+    for row in sums.values():
+        assert row["representation_error"] + row["rounding_error"] == row["error"]
+    assert sums["fp16 into fp16"]["representation_error"] == 0.00213623046875
+    assert sums["fp16 into fp32"]["rounding_error"] == 0
+    assert sums["fp16 into fp16"]["spacing"] == 2**-7
+    assert sums["fp32 into fp32"]["spacing"] == 2**-20
+
+
+def test_types_are_observed(found):
+    observed = [row for row in found if row["part"] == "dtypes"]
+    types = {row["tensor"]: (row["autocast_fp16"], row["autocast_bf16"]) for row in observed}
     assert len(types) == 18
     assert types["fc1.weight (parameter)"] == ("float32", "float32")
     assert types["fc1.weight (gradient)"] == ("float32", "float32")
     assert types["fc1 (output)"] == ("float16", "bfloat16")
     assert types["logits"] == types["fc2 (output)"]
     assert types["loss"] == ("float32", "float32")
+
+
+def test_a_layer_norm_in_double_precision_is_exact():
+    x = torch.randn(4, 16, dtype=torch.float64) * 7 + 3
+    assert torch.allclose(normalized(x, torch.float64)[0].double(), exactly(x), atol=1e-6)
+
+
+def test_narrow_statistics_round_and_fp16_overflows(found):
+    norms = [row for row in found if row["part"] == "layer_norm"]
+    narrow = [row for row in norms if row["statistics"] != "fp32"]
+    assert (len(norms), len(narrow)) == (8, 4)
+    assert all(row["largest_error"] < 1e-5 for row in norms if row["statistics"] == "fp32")
+    (over,) = (row for row in norms if row["variance"] == "overflows")
+    assert (over["variant"], over["statistics"], over["deviation"]) == ("fp16", "fp16", 300.0)
+    fine = [row for row in narrow if row is not over]
+    assert all(0.2 < row["largest_error"] / row["stored_error"] < 5 for row in fine)

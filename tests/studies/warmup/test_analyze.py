@@ -1,18 +1,8 @@
-import json
-
 import pytest
 
-from tests.studies.tables import filled, joined
-from tests.workflow import ROOT
-from workflow_src.common.read_table import read_study
+from tests.studies.tables import joined
 from workflow_src.common.summary import spread
-from workflow_src.placing.families import load_rules
-from workflow_src.studies.join_points import join
 from workflow_src.studies.warmup import analyze as warmup
-from workflow_src.studies.warmup.host_time import split
-
-RULES = load_rules(ROOT / "workflow_src" / "placing" / "families.csv")
-
 
 MS = 1_000_000
 
@@ -66,18 +56,10 @@ def test_a_number_that_is_not_there_is_none():
     assert spread([MS])["std_ms"] is None
 
 
-def test_points_whose_steps_were_split_when_measured_are_read_as_before(tmp_path):
-    published = ROOT / "examples" / "h200"
-    held = json.loads((published / "studies" / "warmup" / "small-ctx256-cause.json").read_text())
-    traced, *timed = held["rows"]
-    point = tmp_path / "small-ctx256-cause.json"
-    point.write_text(json.dumps(held | {"rows": [*split(traced), *timed]}))
-    assert {"ns", "wall_ns"} < json.loads(point.read_text())["rows"][0].keys()
-    join([point], warmup.derive, RULES).to_csv(tmp_path / "t.csv", index=False)
-    made = filled(read_study(tmp_path / "t.csv"))
-    table = filled(read_study(published / "tables" / "studies" / "warmup.csv"))
-    expected = [row for row in table if row["point"] == point.stem]
-    assert len(made) == len(expected) > 16
-    for mine, row in zip(made, expected, strict=True):
-        assert mine.items() <= row.items()
-        assert {name for name in row if row[name] is not None} <= mine.keys()
+def test_trials_have_no_totals_and_captures_of_earlier_versions_are_left_out():
+    trial = ABOUT | {"sweep": "loading", "loading": "EAGER", "process": 0, "status": "ok"}
+    measured = trial | {"build_ns": 500 * MS, "steps_ns": [30 * MS, 12 * MS, 10 * MS, 10 * MS]}
+    traced = ABOUT | {"sweep": "traced", "status": "ok"}
+    (found,) = warmup.derive({}, [traced, measured])
+    times = {"first_step_ms": 30.0, "settled_ms": 10.0, "extra_ms": 20.0, "build_ms": 500.0}
+    assert found == trial | times

@@ -4,31 +4,20 @@ import torch
 from tests.studies.tables import joined
 from tests.workflow import ROOT
 from workflow_src.measure import phases
-from workflow_src.measure.oom import attempt
 from workflow_src.plan.config import load
+from workflow_src.studies.points import points
 from workflow_src.studies.warmup import analyze as warmup
 from workflow_src.studies.warmup.measure import measure
-from workflow_src.studies.warmup.points import points
 
 SETTINGS = load(ROOT / "config.yaml")
 
 
-def test_only_out_of_memory_is_caught():
-    released = []
-
-    def full():
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-
-    row = attempt(full, lambda: released.append(True))
-    assert row == {"status": "oom", "reason": "CUDA out of memory"}
-    assert released == [True]
-    with pytest.raises(ZeroDivisionError):
-        attempt(lambda: {"a": 1 // 0}, lambda: None)
-    assert attempt(lambda: {"a": 1}, lambda: None) == {"status": "ok", "reason": "", "a": 1}
-
-
 def test_a_point_is_measured_in_both_phases(tmp_path):
-    point = points("cpu", "small", SETTINGS)[1] | {"device": "cpu", "context": 16, "steps": 3}
+    point = points("warmup", "cpu", "small", SETTINGS)[1] | {
+        "device": "cpu",
+        "context": 16,
+        "steps": 3,
+    }
     rows = measure(point)
     assert [row["phase"] for row in rows] == ["forward", "forward_backward"]
     about = ["config", "size", "context", "batch", "warmup_steps"]
@@ -50,7 +39,7 @@ def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. x")
 
     monkeypatch.setattr(phases.Workload, "forward", full)
-    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    rows = measure(points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
     assert [row["status"] for row in rows] == ["oom", "skipped"]
     assert "forward, which ran out" in rows[1]["reason"]
 
@@ -60,6 +49,6 @@ def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. x")
 
     monkeypatch.setattr(phases, "Workload", full)
-    rows = measure(points("cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    rows = measure(points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
     assert [row["status"] for row in rows] == ["oom", "skipped"]
     assert rows[1]["reason"] == "the model itself did not fit"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_src.studies.warmup.settled import SETTLED_WITHIN, settled_after, settled_median
+from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, settled_median
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from workflow_src.common.ceilings import rate_of
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
-from workflow_src.studies.fusion.points import launches_alike
 from workflow_src.studies.rows import calls
 from workflow_src.studies.study import Point, Row
 
@@ -58,6 +57,12 @@ def _share(row: Row, copied: Mapping[Shape, float]) -> float | None:
     """The row's rate over that of the copy of the same shape; None without such a copy."""
     copy = copied.get(shape_of(row))
     return None if copy is None else float(row["achieved_gb_per_s"] / copy)
+
+
+def launches_alike(row: Row) -> tuple[str, str, int]:
+    """What rows share that launch equally many kernels, of which one is profiled; see measure."""
+    columns = row["columns"] if row["operation"] == "softmax" else 0
+    return row["implementation"], row["dtype"], columns
 
 
 def shape_of(row: Row) -> Shape:

@@ -1,233 +1,184 @@
-"""What one kernel gains over one per step of a formula, and how near it comes to a copy."""
+"""Study fusion: what one kernel gains over one per step of a formula, and how near a copy it is."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any
 
 import pandas as pd
 
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value, ratio
-from workflow_src.studies.fusion.copies import LARGE, bandwidth, cached
-from workflow_src.studies.fusion.named import NAMES, OPERATIONS, name, operation, power
-from workflow_src.studies.lines import (
-    Line,
-    grouped,
-    lines,
-    most,
-    number,
-    out_of,
-    shown,
-    spread,
-    unmeasured,
-    where,
-)
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.units import MIB
+from workflow_src.paper.figures import Panel, Plot, power
+from workflow_src.paper.number import Numbers, holds, of, over, to
+from workflow_src.paper.run import Run, first, wide
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, unmeasured
+
+NAMES = {
+    "copy": "copy",
+    "written_out": "written out",
+    "torch": "torch's own",
+    "compiled": "torch.compile",
+    "triton": "Triton",
+    "cuda": "CUDA C++",
+}
+OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 
 ONE_KERNEL = ("triton", "torch")
 """The implementations that the verdict is on: this project's, or where it didn't run, torch's."""
 
-IN_CACHE = " (fits in a cache)"
-"""Stands behind a time whose rate isn't memory's."""
+L2_MIB = {"NVIDIA H100 80GB HBM3": 50, "NVIDIA H200": 50}
+"""Size of the L2 cache in MiB by the driver's name of the GPU, from NVIDIA's datasheets."""
+
+LARGE = 2**26
+"""From this many elements on, no cache holds the tensors; where the GPU's isn't known, by this."""
 
 NEAR_COPY, SAME_WITHIN = 0.90, 0.02
 """The share of a copy's rate that is called near, and how far apart equal medians may be."""
 
+SHAPE = ["words", "dtype", "rows", "columns"]
+"""What rows must have in common to be compared with each other."""
 
-@dataclass(frozen=True)
-class Fusion:
-    """What the study found.
-
-    `kernel`: the implementation that stands for one kernel; `speedups`: how many times as fast as
-    written out it is at the largest sizes, `gains` the same by operation. `bandwidth`: the best
-    rate of memory. `largest` has a row per implementation; `goals` one per operation; `times` is a
-    table per operation, `kinds` has a row per implementation and type.
-    """
-
-    kernel: str
-    speedups: tuple[Value, ...]
-    gains: Cell
-    bandwidth: Value | None
-    largest: pd.DataFrame
-    goals: pd.DataFrame
-    times: tuple[pd.DataFrame, ...]
-    kinds: pd.DataFrame
-    unmeasured: pd.DataFrame
+ORDER = ["words", "dtype", "columns", "elements"]
+"""By what rows are sorted."""
 
 
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Fusion:
+def facts(run: Run) -> Facts:
     """What the study's table says."""
-    every = [line for line in lines(table, "fusion") if line.text("operation") in OPERATIONS]
-    ran = [line for line in every if line.ok]
-    own = [line for line in ran if line.text("implementation") != "copy"]
-    operations = grouped(ran, "operation")
-    known = {name: [speedups(largest(mine), name) for mine in operations] for name in ONE_KERNEL}
-    kernel = next((name for name in ONE_KERNEL if any(known[name])), ONE_KERNEL[0])
-    found = dict(zip((operation(mine[0]) for mine in operations), known[kernel], strict=True))
-    return Fusion(
-        kernel=NAMES[kernel],
-        speedups=tuple(value for values in found.values() for value in values),
-        gains=Joined(
-            tuple(Joined((name, spread(some)), by=" ") for name, some in found.items() if some),
-            by=", ",
-        ),
-        bandwidth=bandwidth(ran),
-        largest=at_largest(ran),
-        goals=shown([_goal(mine) for mine in operations]),
-        times=tuple(_times(mine) for mine in grouped(every, "operation")),
-        kinds=shown([_kind(mine) for mine in grouped(own, *KIND)]),
-        unmeasured=unmeasured(every, lambda line: f"{operation(line)}, {name(line)}"),
-    )
+    table = load(run, "fusion")
+    table = named(table[table["operation"].isin([*OPERATIONS])])
+    ran = table[table["ok"]]
+    return gains(ran) | {
+        "best": best_rate(ran),
+        "in_cache": not ran.empty and bool(ran["cached"].all()),
+        "largest": at_largest(ran),
+        "goals": goals(ran[ran["elements"] >= LARGE]),
+        "every": table.sort_values(ORDER, key=sortable, kind="stable"),
+        "missing": unmeasured(table, "words", "name"),
+        "figure": figure(ran),
+    }
 
 
-KIND = ("operation", "implementation", "dtype")
-SHAPE = ("operation", "dtype", "rows", "columns")
-"""What lines must have in common to be compared with each other."""
+def sortable(cells: Numbers) -> pd.Series:
+    """Cells to sort by: texts, or Numbers as floats."""
+    return cells.astype(float) if str(cells.name) in ("elements", "columns") else cells
 
 
-def largest(measured: Sequence[Line]) -> list[Line]:
-    """The lines with the most elements."""
-    most = max((line.amount("elements") for line in measured), default=0)
-    return [line for line in measured if line.amount("elements") == most]
+def size(elements: object) -> object:
+    """A number of elements as text, as a power of two if it is one: 2^20."""
+    return power(int(float(elements))) if elements == elements else ""  # type: ignore[arg-type]
 
 
-def speedups(measured: Sequence[Line], kernel: str, slow: str = "written_out") -> list[Value]:
-    """The median of `slow` over that of `kernel`, at each shape that has both."""
-    found = [
-        ratio(medians.get(slow), medians.get(kernel), "times", f"{slow} / {kernel}")
-        for mine in grouped(measured, *SHAPE)
-        for medians in [{line.text("implementation"): line.measured("median_ms") for line in mine}]
-    ]
-    return list(filter(None, found))
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with names, with rates over a copy's and memory's best, and with `cached`.
 
-
-def at_largest(ran: Sequence[Line]) -> pd.DataFrame:
-    """A row per implementation: times at the largest sizes, and shares of the best rate of memory.
-
-    If every tensor fits in a cache: without shares, which the cells say.
+    cached: whether the L2 cache can hold a row's input or output; not where repeats took several
+    sets of tensors in turn.
     """
-    uncached = [line for line in ran if not cached(line)]
-    rate = bandwidth(ran) if uncached else None
-    groups = [
-        mine
-        for operation in grouped(uncached or ran, "operation")
-        for mine in grouped(largest(operation), "dtype")
-    ]
-    rows: list[dict[str, Cell]] = []
-    for implementation, words in NAMES.items():
-        cells: dict[str, Cell] = {
-            f"{operation(mine[0])} of {power(mine[0].amount('elements'))}, {mine[0].text('dtype')}":
-            _reached(where(mine, implementation=implementation), rate, bool(uncached))
-            for mine in groups
-        }  # fmt: skip
-        rows += [{"median, ms": words, **cells}] if any(cells.values()) else []
-    return shown(rows)
+    l2 = table["gpu"].map(L2_MIB).astype(float) * MIB
+    fits = table["bytes_moved"].astype(float) / 2 <= l2
+    small = fits.where(l2.notna(), table["elements"] < LARGE).astype(bool)
+    cached = small & ~(table["sets"] > 1)
+    table = table.assign(cached=cached, fits=(table["ok"] & cached).map({True: "yes", False: ""}))
+    many = table["rows"] > 1
+    rate = table["achieved_gb_per_s"].where(~cached)
+    compared = ~cached & (table["implementation"] != "copy")
+    return table.assign(
+        words=table["operation"].map(OPERATIONS),
+        name=table["implementation"].map(NAMES),
+        size=table["elements"].map(size),
+        high=table["rows"].where(many),
+        long=table["columns"].where(many),
+        ms=or_state(table["time"], table),
+        of_memory=to((rate / best_rate(table[table["ok"]])).astype(object), "share"),
+        of_copy=table["share_of_copy"].where(compared),
+    )
 
 
-def _reached(here: Sequence[Line], rate: Value | None, uncached: bool) -> Cell:
-    """The times of an implementation over its shapes, and its shares of the best rate."""
-    times = spread(line.value("median_ms", "ms") for line in here)
-    rates = [line.value("achieved_gb_per_s", "GB/s") for line in here]
-    shares = spread(ratio(each, rate, "share", "rate / best rate of memory") for each in rates)
-    if times and not uncached:
-        return Marked(times, IN_CACHE)
-    return Joined((times, shares), by=" at ") if shares else times
+def best_rate(ran: pd.DataFrame) -> Any:
+    """The best rate of memory at one read a write: the ceiling, or a faster copy; NaN without both.
+
+    Only copies of tensors that no cache holds count.
+    """
+    copies = ran[(ran["implementation"] == "copy") & ~ran["cached"]]
+    rates = pd.concat([ran["ceiling_gb_per_s"], copies["achieved_gb_per_s"]])
+    return of(rates.drop_duplicates(), "max")
 
 
-def _goal(mine: Sequence[Line]) -> dict[str, Cell]:
+def largest(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each operation with its most elements."""
+    elements = rows["elements"].astype(float)
+    return rows[elements == elements.groupby(rows["words"]).transform("max")]
+
+
+def speedups(rows: pd.DataFrame, kernel: str, slow: str = "written_out") -> Numbers:
+    """The median of `slow` over that of `kernel`, at each shape that has both."""
+    of_shape = rows.drop_duplicates([*SHAPE, "implementation"])
+    both = of_shape.pivot(index=SHAPE, columns="implementation", values="median_ms")
+    both = both.reindex(columns=[slow, kernel]).astype(object)
+    return (both[slow] / both[kernel]).dropna().astype(object)
+
+
+def gains(ran: pd.DataFrame) -> Facts:
+    """The verdict on the largest sizes: how many times as fast one kernel is as written out."""
+    every = {kernel: speedups(largest(ran), kernel) for kernel in ONE_KERNEL}
+    kernel = next((name for name in ONE_KERNEL if len(every[name])), ONE_KERNEL[0])
+    faster = every[kernel] > 1 + SAME_WITHIN
+    verdict = "pays" if faster.all() else "partly" if faster.any() else "doesn't"
+    gains = over(every[kernel].rename("gain").reset_index(), "words", "gain", "spread")
+    return {
+        "verdict": verdict if len(faster) else "can't tell",
+        "kernel": NAMES[kernel],
+        "gains": [*gains.items()],
+    }
+
+
+def at_largest(ran: pd.DataFrame) -> pd.DataFrame:
+    """A row per implementation at the largest sizes: shares of the best rate of memory.
+
+    Times (ms), if every tensor fits in a cache.
+    """
+    uncached = ran[~ran["cached"]]
+    rows = largest(ran if uncached.empty else uncached)
+    heading = rows["words"] + " of " + rows["size"] + ", " + rows["dtype"]
+    cells = "time" if uncached.empty else "of_memory"
+    found = wide(over(rows.assign(heading=heading), ["name", "heading"], cells, "spread"))
+    order = [name for name in NAMES.values() if name in found.index]
+    return found.loc[order].rename_axis("").reset_index() if order else found
+
+
+def goals(large: pd.DataFrame) -> pd.DataFrame:
     """How often Triton's kernel comes near a copy, and is slower than torch's own."""
-    large = [line for line in mine if line.amount("elements") >= LARGE]
-    triton = where(large, implementation="triton")
-    shares = [share for line in triton if (share := line.value("share_of_copy", "tenths"))]
+    triton = large[large["implementation"] == "triton"]
+    shares = triton["share_of_copy"]
+    near = triton.assign(near=holds(shares, shares >= NEAR_COPY, "share_of_copy >= 90 %"))
     against = speedups(large, "triton", "torch")
-    slower = [value for value in against if value.number < 1 / (1 + SAME_WITHIN)]
-    near = [share for share in shares if share.number >= NEAR_COPY]
-    return {
-        "Triton's": operation(mine[0]),
-        "at least 90 % of a copy's rate in": out_of(near, shares),
-        "least share of a copy's rate": min(shares, key=number, default=None),
-        "over 2 % slower than torch's own in": out_of(slower, against),
+    slower = holds(against, against < 1 / (1 + SAME_WITHIN), "torch / triton < 1 / 1.02")
+    found = {
+        "near": over(near, "words", "near", "count"),
+        "least": over(triton, "words", "share_of_copy", "min"),
+        "slower": over(slower.rename("slower").reset_index(), "words", "slower", "count"),
     }
+    return pd.DataFrame(found).rename_axis("words").reset_index()
 
 
-def _times(mine: Sequence[Line]) -> pd.DataFrame:
-    """A row per shape of an operation: the median of each implementation, its share of the copy."""
-    found = []
-    for shape in sorted(grouped(mine, *SHAPE), key=_order):
-        first = shape[0]
-        fits = any(line.ok and cached(line) for line in shape)
-        row: dict[str, Cell] = {
-            f"{operation(first)}, dtype": first.text("dtype"),
-            "elements": power(first.amount("elements")),
-            "rows": first.value("rows", "count") if first.amount("rows") > 1 else None,
-            "columns": first.whole("columns") if first.amount("rows") > 1 else None,
-            "fits in cache": "yes" if fits else None,
-        }
-        found.append(row | {f"{name(line)}, ms": _time(line) for line in shape})
-    return shown(found)
+def figure(ran: pd.DataFrame) -> Plot:
+    """GB/s of each implementation: GeLU over elements, softmax over columns at its largest size."""
+    panels = []
+    for (operation, dtype), every in ran.groupby(["operation", "dtype"], sort=False):
+        across = "elements" if operation == "gelu" else "columns"
+        mine = every if operation == "gelu" else largest(every)
+        of_size = "" if operation == "gelu" else f" (of {first(mine)['size']} elements)"
+        panel = Panel(
+            mine.sort_values(across, key=sortable, kind="stable"),
+            x=across,
+            y="achieved_gb_per_s",
+            by="name",
+            log="x",
+            reference=NAMES["copy"],
+            title=f"{first(mine)['words']}, {dtype}",
+            xlabel=across + of_size,
+        )
+        panels.append(panel)
+    return Plot(panels, "nothing was measured", "GB/s (one read, one write)", (4.2, 3.0), wide=2)
 
 
-def _order(shape: Sequence[Line]) -> tuple[str, float, float]:
-    first = shape[0]
-    return first.text("dtype"), first.amount("columns"), first.amount("elements")
-
-
-def _time(line: Line) -> Cell:
-    time, share = line.value("median_ms", "ms"), line.value("share_of_copy", "share")
-    if not line.ok:
-        return line.state
-    known = share and line.text("implementation") != "copy" and not cached(line)
-    return Joined((time, share), by=" at ") if known else time
-
-
-def _kind(mine: Sequence[Line]) -> dict[str, Cell]:
-    return {
-        "operation": operation(mine[0]),
-        "implementation": name(mine[0]),
-        "dtype": mine[0].text("dtype"),
-        "largest error": most(line.value("relative_error", "error") for line in mine),
-        "launches": mine[0].value("kernels_launched", "count"),
-    }
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
-
-    PAYS = (
-        "At the largest size, one kernel ({kernel}) is faster than one per step of the formula; "
-        "times as fast: {gains}."
-    )
-    PARTLY = (
-        "At the largest size, one kernel ({kernel}) isn't always faster than one per step of the "
-        "formula; times as fast: {gains}."
-    )
-    DOESNT = (
-        "At the largest size, one kernel ({kernel}) isn't faster than one per step of the formula; "
-        "times as fast: {gains}."
-    )
-    CANT_TELL = (
-        "No operation was measured both written out and as one kernel, so what that gains can't "
-        "be told."
-    )
-
-
-def headline(result: Fusion) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict = _verdict([speedup.number for speedup in result.speedups])
-    return Headline(verdict, verdict.value, {"kernel": result.kernel, "gains": result.gains})
-
-
-def _verdict(speedups: list[float]) -> Verdict:
-    if not speedups:
-        return Verdict.CANT_TELL
-    if min(speedups) > 1 + SAME_WITHIN:
-        return Verdict.PAYS
-    return Verdict.PARTLY if max(speedups) > 1 + SAME_WITHIN else Verdict.DOESNT
-
-
-CHAPTER = StudyChapter(
-    "Operator fusion: GeLU and softmax, written out and as one kernel",
-    "What does an operation gain from one kernel instead of one per step of its formula?",
-    result,
-    headline,
-)
+if __name__ == "__main__":
+    main("fusion", facts)

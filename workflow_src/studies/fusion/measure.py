@@ -1,24 +1,21 @@
 """Measures all implementations of GeLU and softmax, next to a copy of the same bytes."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
 import torch
 from torch import Tensor
 
-from workflow_src.common.errors import UnavailableError
-from workflow_src.measure.activities import activities_of
+from workflow_src.common.ceilings import SIZES
 from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.oom import attempt, free
-from workflow_src.measure.progress import said
-from workflow_src.measure.timing import time_call, wake
+from workflow_src.measure.oom import free
+from workflow_src.measure.timing import Call, wake
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
-from workflow_src.studies.fusion.points import POINT, launches_alike
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main
 
 CHUNK = 2**24
 """Elements compared at a time, because float64 takes much memory."""
@@ -27,84 +24,62 @@ ERROR_LIMITS = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
 """The largest acceptable relative error; that of rounding each operation is smaller."""
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per dtype, shape and implementation; the copy of a shape comes first.
+def tasks(point: Point) -> Iterator[Task]:
+    """A task per dtype, shape and implementation; the copy of a shape comes first.
 
     Before all of them, the rows of measure.ceilings for bandwidth, if the point asks for them.
+    Kernels are counted once for all shapes that launch alike: their number can depend on the length
+    of softmax's rows, not on how many these are, and for GeLU on neither.
     """
     device = point["device"]
-    ceilings = bandwidths(device, point["ceilings"]) if "ceilings" in point else []
+    for row in bandwidths(device, SIZES[device]) if point["ceilings"] else ():
+        yield Task({key: row[key] for key in ("kind", "name")}, partial(dict, row))
     free(device)
     wake(partial(torch.rand, CHUNK, device=device), device, point["wake_s"])
-    found: list[Row] = []
-    for dtype, (rows, columns) in product(point["dtypes"], point["shapes"]):
+    counted = set()
+    for dtype, (rows, columns) in product(point["dtypes"], shapes(point)):
         for implementation in point["implementations"]:
             about = {"operation": point["operation"], "implementation": implementation}
             about |= {"dtype": dtype, "rows": rows, "columns": columns}
-            found.append(about | _outcome(about, point, _to_profile(about, point, found)))
-        free(device)
-    return [*ceilings, *found]
+            alike = implementation, dtype, columns * (point["operation"] == "softmax")
+            profiled = device == "cuda" and alike not in counted
+            counted.add(alike)
+            yield Task(about, partial(made, device, about), profiled)
 
 
-def _to_profile(about: Row, point: Point, found: list[Row]) -> bool:
-    """Whether to count kernels: on a CUDA device, unless an earlier row has the same count."""
-    known = (launches_alike(row) for row in found if "activities" in row)
-    return point["device"] == "cuda" and launches_alike(about) not in known
+def shapes(point: Point) -> list[tuple[int, int]]:
+    """Rows and columns: each of the point's totals in rows of each length, or in a single row."""
+    if "columns" not in point:
+        return [(1, total) for total in point["totals"]]
+    pairs = product(point["columns"], point["totals"])
+    return [(total // columns, columns) for columns, total in pairs]
 
 
-def _outcome(about: Row, point: Point, profiled: bool) -> Row:
-    """The measurement of one implementation, or the status and reason if it failed."""
-    device = point["device"]
-    try:
-        row = attempt(partial(_measure_one, about, point, profiled), partial(free, device))
-    except UnavailableError as error:
-        row = {"status": "skipped", "reason": str(error)}
-    return said(" ".join(map(str, about.values())), row)
+def made(device: str, about: Row) -> tuple[Call, Row]:
+    """A call of an implementation on random numbers and copies of them in turn, and its error.
 
-
-def _measure_one(about: Row, point: Point, profiled: bool) -> Row:
-    """Error, activities (if `profiled`) and times of one implementation on random numbers.
-
-    Raises RuntimeError if the result is wrong, UnavailableError if the implementation can't run.
+    No call finds its tensors in the L2 cache: each has an output of its own, too, which is part of
+    the function only for a copy. Raises RuntimeError if the result is wrong, UnavailableError if
+    the implementation can't run.
     """
-    device, dtype = point["device"], getattr(torch, about["dtype"])
-    shape = about["rows"], about["columns"]
     generator = torch.Generator(device).manual_seed(0)
+    shape, dtype = (about["rows"], about["columns"]), getattr(torch, about["dtype"])
     x = torch.randn(shape, generator=generator, device=device, dtype=dtype)
+    is_copy = about["implementation"] == "copy"
     function = build(about["operation"], about["implementation"], x)
-    row: Row = {"relative_error": _checked_error(function, x, about)}
-    call, sets = _beyond_l2(function, x, about)
-    row |= {"sets": sets} if sets > 1 else {}
-    if profiled:
-        row["activities"] = activities_of(call, device)
-    return row | {"samples_ns": time_call(call, device, point["warmup_steps"], point["steps"])}
-
-
-def _beyond_l2(function: Operation, x: Tensor, about: Row) -> tuple[Callable[[], object], int]:
-    """A call of `function` on copies of x in turn, so that none is in the L2 cache; their number.
-
-    Each has an output of its own; only a copy's is part of the function.
-    """
-    sets = sets_beyond(l2_bytes(x.device.type), 2 * x.nbytes)
-    calls = [partial(function, x)]
-    for _ in range(sets - 1):
-        copied = about["implementation"] == "copy"
-        calls.append(partial(copy(x) if copied else function, x.clone()))
-    return in_rotation(calls), sets
-
-
-def _checked_error(function: Operation, x: Tensor, about: Row) -> float:
-    """The relative error of function(x). Raises RuntimeError if it is above the limit."""
-    exact = EXACT["copy" if about["implementation"] == "copy" else about["operation"]]
-    error = relative_error(function(x), x, exact)
+    error = relative_error(function(x), x, EXACT["copy" if is_copy else about["operation"]])
     # Written so that NaN fails.
     if not error <= ERROR_LIMITS[about["dtype"]]:
         named = " ".join(about[key] for key in ("implementation", "operation", "dtype"))
         raise RuntimeError(f"{named}: error {error:.2g}")
-    return error
+    sets = sets_beyond(l2_bytes(device), 2 * x.nbytes)
+    calls = [partial(function, x)]
+    for _ in range(sets - 1):
+        calls.append(partial(copy(x) if is_copy else function, x.clone()))
+    return in_rotation(calls), {"relative_error": error} | ({"sets": sets} if sets > 1 else {})
 
 
-def relative_error(result: Tensor, x: Tensor, exact: Callable[[Tensor], Tensor]) -> float:
+def relative_error(result: Tensor, x: Tensor, exact: Operation) -> float:
     """|result - exact(x)| / |exact(x)|, norms over all elements, in float64; NaN if any element is.
 
     x, result: (rows, columns); compared a few rows, or a part of a single row, at a time.
@@ -121,4 +96,4 @@ def relative_error(result: Tensor, x: Tensor, exact: Callable[[Tensor], Tensor])
 
 
 if __name__ == "__main__":
-    main(measure, POINT)
+    main(tasks)

@@ -1,12 +1,16 @@
-"""Adds up numbers in low precision, and observes the dtypes that autocast really produces."""
+"""Sums and norms in low precision, and the types that autocast really produces."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm
 
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task
 
 VARIANTS = {
     "fp32 into fp32": (torch.float32, torch.float32, False),
@@ -14,31 +18,42 @@ VARIANTS = {
     "fp16 into fp32": (torch.float32, torch.float16, False),
     "fp16 cast to fp32 into fp32": (torch.float32, torch.float16, True),
 }
-"""Dtypes of sum and addend, and whether the addend is first cast to the sum's dtype."""
+"""Types of sum and addend, and whether the addend is first cast to the sum's type."""
+
+NARROW = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+EPS = 1e-5
+"""What LayerNorm adds to the variance (torch's default)."""
 
 
-def accumulate(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
-    """Add `addend` `additions` times: the sum (`value`), its dtype, and the addend as stored.
+def rounding(point: Point) -> Iterator[Task]:
+    """Tasks of three parts: accumulation, dtypes (a row per tensor) and layer_norm."""
+    for name, types in VARIANTS.items():
+        about = {"part": "accumulation", "variant": name}
+        yield Task(about, partial(accumulated, point, *types))
+    found = {name: observed(dtype, point["device"]) for name, dtype in AUTOCAST.items()}
+    for tensor in found["fp16"]:
+        under = {f"autocast_{name}": seen[tensor] for name, seen in found.items()}
+        yield Task({"part": "dtypes", "tensor": tensor}, partial(dict, under))
+    deviations, width = (point["layer_norm"][name] for name in ("deviations", "width"))
+    for name, deviation in product(NARROW, deviations):
+        for used in ("fp32", name):
+            about = {"part": "layer_norm", "variant": name, "statistics": used}
+            about |= {"deviation": deviation, "width": width}
+            yield Task(about, partial(norm_errors, point, name, used, deviation))
 
-    Both numbers are in double precision, which holds every number of the two dtypes exactly.
+
+def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: bool) -> Row:
+    """Add `addend` `additions` times: the sum (`value`), its type, and the addend as stored.
+
+    Both numbers are in double precision, which holds every number of the two types exactly.
     """
-    device = point["device"]
-    value = torch.tensor(0, dtype=total, device=device)
-    each = torch.tensor(point["addend"], dtype=addend, device=device)
+    value = torch.tensor(0, dtype=total, device=point["device"])
+    each = torch.tensor(point["addend"], dtype=addend, device=point["device"])
     for _ in range(point["additions"]):
         value += each.to(total) if cast else each
-    return {
-        "value": value.double().item(),
-        "addend": each.double().item(),
-        "sum_dtype": short(total),
-    }
-
-
-def accumulation(point: Point) -> list[Row]:
-    """A row per variant."""
-    about = {"part": "accumulation", "device": point["device"], "status": "ok", "reason": ""}
-    variants = VARIANTS.items()
-    return [about | {"variant": name} | accumulate(point, *types) for name, types in variants]
+    numbers = {"value": value.double().item(), "addend": each.double().item()}
+    return numbers | {"sum_dtype": short(total)}
 
 
 class Toy(nn.Module):
@@ -58,12 +73,12 @@ class Toy(nn.Module):
 
 
 def short(dtype: torch.dtype) -> str:
-    """The name of a dtype without its module: float16 for torch.float16."""
+    """The name of a type without its module: float16 for torch.float16."""
     return str(dtype).removeprefix("torch.")
 
 
-def observe(dtype: torch.dtype, device: str) -> dict[str, str]:
-    """The dtype of each tensor in one forward and backward pass of Toy under autocast."""
+def observed(dtype: torch.dtype, device: str) -> dict[str, str]:
+    """The type of each tensor in one forward and backward pass of Toy under autocast."""
     torch.manual_seed(0)
     model = Toy().to(device)
     inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
@@ -87,10 +102,49 @@ def observe(dtype: torch.dtype, device: str) -> dict[str, str]:
     return seen
 
 
-def dtypes(device: str) -> Iterator[Row]:
-    """A row per tensor, with its dtype under each autocast."""
-    found = {name: observe(dtype, device) for name, dtype in AUTOCAST.items()}
-    for tensor in found["fp16"]:
-        types = {f"autocast_{name}": seen[tensor] for name, seen in found.items()}
-        about = {"part": "dtypes", "device": device, "status": "ok", "reason": ""}
-        yield about | {"tensor": tensor} | types
+def added_up(x: Tensor) -> Tensor:
+    """The sum over the last dimension, rounded to the type of `x` after each addition.
+
+    In pairs, as reductions on a GPU add: the error grows with the logarithm of the length, not
+    with the length (Higham 1993). The length is a power of two.
+    """
+    while x.shape[-1] > 1:
+        x = x[..., 0::2] + x[..., 1::2]
+    return x
+
+
+def normalized(x: Tensor, statistics: torch.dtype) -> tuple[Tensor, Tensor]:
+    """`x` normalized over its last dimension in float32, and the variance that was used.
+
+    Mean and variance are computed in the type `statistics`.
+    """
+    given, count = x.to(statistics), x.shape[-1]
+    mean = added_up(given) / count
+    variance = added_up((given - mean) ** 2 / count)
+    scale = torch.rsqrt(variance.float() + EPS)
+    return (x.float() - mean.float()) * scale, variance
+
+
+def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
+    """LayerNorm of random numbers in the type `name` with statistics in `used`.
+
+    `largest_error` is that of the output, whose standard deviation is 1, against the same input
+    normalized in double precision; `stored_error` is what storing the exact output in the type of
+    the input costs. `variance` says whether it stayed finite.
+    """
+    settings, dtype = point["layer_norm"], NARROW[name]
+    torch.manual_seed(0)
+    standard = torch.randn(settings["rows"], settings["width"], dtype=torch.float64)
+    x = (standard * deviation).to(dtype).to(point["device"])
+    exact = exactly(x)
+    found, variance = normalized(x, NARROW.get(used, torch.float32))
+    return {
+        "largest_error": float((found.double() - exact).abs().max()),
+        "stored_error": float((exact.to(dtype).double() - exact).abs().max()),
+        "variance": "finite" if variance.isfinite().all() else "overflows",
+    }
+
+
+def exactly(x: Tensor) -> Tensor:
+    """`x` normalized over its last dimension in double precision."""
+    return layer_norm(x.double(), x.shape[-1:], eps=EPS)

@@ -1,234 +1,188 @@
-"""What first steps cost, how many an average must leave out, and what their time goes to."""
+"""Study warmup: what first steps cost, how many an average must leave out, and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Marked, Value, difference, median, ratio
-from workflow_src.studies.lines import (
-    Line,
-    by_host,
-    conditions,
-    grouped,
-    lines,
-    number,
-    out_of,
-    shown,
-    spread,
-    unmeasured,
-    where,
-)
-from workflow_src.studies.study_chapter import StudyChapter
-from workflow_src.studies.warmup.cause_tables import Cause, cause, name
+from workflow_src.common.words import PHASES
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import NAN, Numbers, added, each, holds, of, over, to
+from workflow_src.paper.run import Run, first, wide
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, span, unmeasured
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
 
-A mean that is lower by more can't come from slow first steps, which only raise it; how far means
-are below, the headline says.
+A mean that is lower by more can't come from slow first steps, which only raise it.
 """
 
-FIRST = "first / settled"
-"""The column that says how many times as long as a settled step the first one takes."""
-
-UNSETTLED = " °"
-"""Marks what is of a run that doesn't settle."""
-
-CONDITIONS = {"context": "context", "batch": "batch", "samples": "steps measured"}
-"""The columns that say what a run was of, in words."""
+PLAIN, STARTED, LOADED = "as it is", "cuBLAS started", "and code loaded"
+"""The kinds of trials: what processes did before their first step."""
 
 
-@dataclass(frozen=True)
-class WarmUp:
-    """What the study found.
-
-    `first`: how many times as long as settled ones first steps take. `enough`: the fewest warm-up
-    steps tried from which on no mean of a run that settles is over MEAN_WITHIN above its settled
-    step; None if none are enough. Of the runs with that many or more: `settled`, how many of them
-    settle, and `means`, how far the means of these are off. `worst`: of the runs with fewer
-    (with the most, if none are enough), the one whose mean is highest. `phases` has a row per size
-    and phase, `runs` one per run; `cause` is of points that record it. `conditions`: what a step
-    is, and how many were measured.
-    """
-
-    first: Cell
-    enough: Value | None
-    settled: Cell
-    means: Cell
-    worst: Line | None
-    conditions: Cell
-    phases: pd.DataFrame
-    runs: pd.DataFrame
-    cause: Cause
-    unmeasured: pd.DataFrame
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> WarmUp:
+def facts(run: Run) -> Facts:
     """What the study's table says."""
-    every = lines(table, "warmup")
-    runs = where(every, sweep="")
-    settling = [run for run in runs if run.has("settled_after_steps") and excess(run)]
-    enough, found = fewest_enough(settling), phases(runs)
-    left, kept = (_with_at_least(enough, some) for some in (runs, settling))
-    return WarmUp(
-        first=spread(found.get(FIRST, pd.Series(dtype="object")).dropna()),
-        enough=enough,
-        settled=out_of(_means(kept), _means(left)),
-        means=spread(excess(run) for run in kept),
-        worst=worst(settling, enough),
-        conditions=conditions(runs, CONDITIONS),
-        phases=found,
-        runs=shown([_run(line) for line in runs]),
-        cause=cause([line for line in every if line.ok]),
-        unmeasured=unmeasured(every, name),
+    table = load(run, "warmup")
+    phase = table["phase"].map(PHASES).fillna(table["phase"])
+    table = table.assign(name=table["size"] + (", " + phase).where(phase != "", ""))
+    runs = settling(table[table["sweep"] == ""])
+    loading = kinds(table[table["ok"] & (table["sweep"] == "loading")])
+    found = phases(runs)
+    build = to(loading["build_ms"], "s")
+    return needed(runs) | {
+        "slowest": of(found["over"], "max"),
+        **{name: span(runs[name]) for name in ("context", "batch", "samples")},
+        "phases": found,
+        "off": means(runs),
+        "runs": runs,
+        "trials": trials(loading),
+        "started": span(build[loading["kind"] == STARTED]),
+        "loaded": span(build[loading["kind"] == LOADED]),
+        "missing": unmeasured(table[table["sweep"] != "traced"], "name"),
+        "figure": figure(runs[runs["ok"]]),
+    }
+
+
+def settling(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with how far their mean is above a settled step, and whether and when they settle."""
+    known = runs["ok"] & runs["warmup_steps"].notna()
+    excess = ((runs["mean_ms"] - runs["settled_ms"]) / runs["settled_ms"]).where(known)
+    after = runs["settled_after_steps"]
+    return runs.assign(
+        excess=to(excess.astype(object), "change"),
+        settles=after.notna() & excess.notna(),
+        until=after.where(after.notna() | ~runs["ok"], "not within the run"),
+        first=or_state(runs["first_step_ms"], runs),
+        steps=runs["warmup_steps"].astype(float),
     )
 
 
-def excess(run: Line) -> Value | None:
-    """The share by which a run's mean is above its settled step; None if it wasn't measured."""
-    mean, settled = run.measured("mean_ms"), run.measured("settled_ms")
-    above = difference(mean, settled) if run.has("warmup_steps") else None
-    return ratio(above, settled, "change", "mean / settled - 1")
+def needed(runs: pd.DataFrame) -> Facts:
+    """The verdict: the fewest warm-up steps from which on no settling run's mean is far above.
 
-
-def _with_at_least(steps: Value | None, runs: Sequence[Line]) -> list[Line]:
-    return [run for run in runs if run.has("warmup_steps") and _steps(run) >= number(steps)]
-
-
-def _means(runs: Sequence[Line]) -> list[Value]:
-    return [mean for run in runs if (mean := run.measured("mean_ms"))]
-
-
-def fewest_enough(runs: Sequence[Line]) -> Value | None:
-    """The fewest warm-up steps from which on no mean is above MEAN_WITHIN."""
-    least = None
-    for steps in sorted({_steps(run) for run in runs}, reverse=True):
-        mine = [run for run in runs if _steps(run) == steps]
-        if any(_excess(run) > MEAN_WITHIN for run in mine):
-            break
-        least = mine[0].value("warmup_steps", "count")
-    return least
-
-
-def worst(runs: Sequence[Line], enough: Value | None) -> Line | None:
-    """The run whose mean is highest, of those with fewer warm-up steps than are enough.
-
-    Of those with the most steps, if none tried are enough.
+    worst: the run with the highest mean of those with fewer or, if none are enough, with the most.
     """
-    most = max(map(_steps, runs), default=0)
-    here = [run for run in runs if (_steps(run) < enough.number if enough else _steps(run) == most)]
-    return max(here, key=_excess, default=None)
-
-
-def phases(runs: Sequence[Line]) -> pd.DataFrame:
-    """A row per size and phase: medians over runs of one host, and how far each mean is off."""
-    tried = sorted({_steps(run) for run in runs if run.has("warmup_steps")})
-    return shown([_phase(group, tried) for group in grouped(runs, "size", "phase")])
-
-
-def _phase(group: Sequence[Line], tried: Sequence[float]) -> dict[str, Cell]:
-    runs = [run for run in group if run.ok]
-    # A first step is as long as its host is slow; a mean is held against its own run's steps.
-    same = next(iter(by_host(runs)), [])
-    first, settled = (
-        median(run.value(f"{each}_ms", "ms") for run in same) for each in ("first_step", "settled")
-    )
-    means = {f"mean after {steps:.0f}": _mean([r for r in runs if _steps(r) == steps])
-             for steps in tried}  # fmt: skip
-    cells: dict[str, Cell] = {
-        "size, phase": name(group[0]),
-        "first step, ms": first if runs else group[0].state,
-        "settled step, ms": settled,
-        FIRST: ratio(first, settled, "times", "first / settled"),
-        "settled after, steps": _after(runs),
-    }
-    return cells | means
-
-
-def _after(runs: Sequence[Line]) -> Cell:
-    """The fewest to the most steps after which runs settle; marked where one doesn't."""
-    found = spread(run.value("settled_after_steps", "count") for run in runs)
-    settle = all(run.has("settled_after_steps") for run in runs)
-    return found if settle or not found else Marked(found, UNSETTLED)
-
-
-def _mean(runs: Sequence[Line]) -> Cell:
-    """How far means are from a settled step, by median; marked where no run settles."""
-    settling = [run for run in runs if run.has("settled_after_steps")]
-    found = median(excess(run) for run in settling or runs)
-    return found if settling or not found else Marked(found, UNSETTLED)
-
-
-def _run(line: Line) -> dict[str, Cell]:
-    never = "not within the run" if line.ok else None
+    known = runs[runs["settles"]]
+    far = known["steps"][known["excess"] > MEAN_WITHIN].max()
+    right = known[~(known["steps"] <= far)]
+    enough = right["steps"].min()
+    there = runs[runs["ok"] & runs["steps"].notna() & ~(runs["steps"] < enough)]
+    less = known[known["steps"] < enough] if len(right) else known[known["steps"] == far]
+    verdict = "enough" if len(right) else "not enough"
+    if less.empty:
+        verdict = "always" if len(right) else "can't tell"
     return {
-        "size, phase": name(line),
-        "context": line.whole("context"),
-        "warm-up steps": line.value("warmup_steps", "count"),
-        "first step, ms": line.value("first_step_ms", "ms") if line.ok else line.state,
-        "settled step, ms": line.value("settled_ms", "ms"),
-        "median, ms": line.times,
-        "mean, ms": line.value("mean_ms", "ms"),
-        "mean over settled": excess(line),
-        "steps until settled": line.value("settled_after_steps", "count") or never,
+        "verdict": verdict,
+        "enough": of(to(right["warmup_steps"], "count"), "min"),
+        "settled": of(holds(there["mean_ms"], there["settles"], "settles"), "count"),
+        "means": span(there["excess"][there["settles"]]),
+        "worst": first(less.sort_values("excess", ascending=False)),
     }
 
 
-def _steps(run: Line) -> float:
-    return run.amount("warmup_steps")
+def phases(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row per size and phase: medians over runs of one host, as one may be slower than another.
 
-
-def _excess(run: Line) -> float:
-    return number(excess(run))
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
-
-    ALWAYS = (
-        "By medians, first steps take {first} a settled one's time. Even with the fewest tried "
-        "left out, {enough}, means of the {settled} runs that settle are {means} off it."
-    )
-    ENOUGH = (
-        "By medians, first steps take {first} a settled one's time. With {enough} or more left "
-        "out, means of the {settled} runs that settle are {means} off it; with fewer, up to "
-        "{worst} ({where})."
-    )
-    NOT_ENOUGH = (
-        "By medians, first steps take {first} a settled one's time. With each number of them "
-        "left out, some mean is over 5 % above it; with {most}, up to {worst} ({where})."
-    )
-    CANT_TELL = "No measured run settles, so how many steps to leave out can't be told."
-
-
-def headline(result: WarmUp) -> Headline:
-    """The verdict on a result, with its numbers."""
-    worst, verdict = result.worst, _verdict(result)
-    slots = {
-        "first": result.first,
-        "enough": result.enough,
-        "settled": result.settled,
-        "means": result.means,
-        "worst": worst and excess(worst),
-        "most": worst and worst.value("warmup_steps", "count"),
-        "where": worst and name(worst),
+    after: the most steps until a run settled, with a mark where one never does.
+    """
+    ran = runs[runs["ok"]]
+    many = ran.groupby(["name", "host_id"], sort=False).size().reset_index(name="runs")
+    many = many.sort_values("runs", ascending=False, kind="stable").drop_duplicates("name")
+    same = ran[ran["host_id"] == ran["name"].map(many.set_index("name")["host_id"])]
+    begun = over(same, "name", "first_step_ms", "median")
+    settled = over(same, "name", "settled_ms", "median")
+    loose = {*ran["name"][ran["settled_after_steps"].isna()]}
+    after = over(ran, "name", "settled_after_steps", "max")
+    lost = runs[~runs["name"].isin(ran["name"])].drop_duplicates("name").set_index("name")["state"]
+    found = {
+        "first": pd.concat([begun, lost]),
+        "settled": settled,
+        "over": begun / settled,
+        "after": marked(after, [name in loose for name in after.index]),
     }
-    return Headline(verdict, verdict.value, slots)
+    return pd.DataFrame(found, runs["name"].unique()).rename_axis("name").reset_index()
 
 
-def _verdict(result: WarmUp) -> Verdict:
-    if result.enough is None:
-        return Verdict.NOT_ENOUGH if result.worst else Verdict.CANT_TELL
-    # Without fewer steps than are enough, these are the fewest that were tried.
-    return Verdict.ENOUGH if result.worst else Verdict.ALWAYS
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """How far means are off by size and phase, a column per number of steps left out.
+
+    By median over runs that settle; with a mark where none does.
+    """
+    by, known = ["name", "steps"], runs[runs["excess"].notna()]
+    settle = known.groupby(by)["settles"].transform("any").astype(bool)
+    off = over(known[known["settles"] | ~settle], by, "excess", "median")
+    right = {*known[settle].set_index(by).index}
+    found = wide(marked(off, [run not in right for run in off.index]))
+    found = found.sort_index(axis=1).rename(columns="{:.0f}".format).rename_axis(columns=None)
+    return found.rename_axis("size, phase").reset_index() if len(found) else found
 
 
-CHAPTER = StudyChapter(
-    "Warm-up: what the first steps of a process cost",
-    "How much slower are the first steps of a process, and how many must an average leave out?",
-    result,
-    headline,
-)
+def marked(cells: Numbers, loose: Sequence[bool]) -> pd.Series:
+    """Cells, with a mark where so it is said."""
+    pairs = zip(cells, loose, strict=True)
+    made: list[object] = [(cell, " †") if is_loose else cell for cell, is_loose in pairs]
+    return pd.Series(made, cells.index, dtype=object)
+
+
+def kinds(loading: pd.DataFrame) -> pd.DataFrame:
+    """Trials with their kind."""
+    begun = loading["prepared"].map({True: STARTED, False: PLAIN})
+    return loading.assign(kind=begun.where(loading["loading"] != "EAGER", LOADED))
+
+
+def trials(loading: pd.DataFrame) -> pd.DataFrame:
+    """First steps by size, phase and kind, and what a kind saves of what they take longer.
+
+    Nothing where processes of both kinds overlap or nearly do: where the least that was saved is
+    under half of what medians say.
+    """
+    if loading.empty:
+        return pd.DataFrame()
+    by, first_step = ["name", "kind"], loading["first_step_ms"]
+    rows = loading.assign(process=holds(first_step, first_step > 0, "a first step"))
+    found = pd.DataFrame(
+        {
+            **{how: over(rows, by, "first_step_ms", how) for how in ("median", "min", "max")},
+            "processes": over(rows, by, "process"),
+            "settled": over(rows, by, "settled_ms", "median"),
+            "build": over(rows, by, "build_ms", "median"),
+        }
+    ).rename_axis(by)
+    names, kind = found.index.get_level_values("name"), found.index.get_level_values("kind")
+    plain = found[kind == PLAIN].droplevel("kind").reindex(names).set_axis(found.index)
+    saving, least = plain["median"] - found["median"], plain["min"] - found["max"]
+    share = (saving / (plain["median"] - plain["settled"])).astype(object)
+    told = to(share.where((least > 0) & (least >= saving / 2)), "share")
+    return found.assign(saved=each(told, lambda number: ("≈ ", number))).reset_index()
+
+
+def figure(runs: pd.DataFrame) -> Plot:
+    """A panel per size and phase: mean with std, median and first step over warm-up steps."""
+    runs = runs[runs["steps"].notna()].sort_values("steps", kind="stable").assign(high=NAN)
+    mean = {"ms": runs["mean_ms"], "high": added(runs[["mean_ms", "std_ms"]])}
+    drawn: dict[str, dict[str, Numbers]] = {
+        "first step of the process": {"ms": runs["first_step_ms"]},
+        "mean of measured steps (bar: + std)": mean,
+        "median of measured steps": {"ms": runs["median_ms"]},
+    }
+    every = [runs.assign(drawn=label).assign(**cells) for label, cells in drawn.items()]
+    panels = [
+        Panel(
+            mine.assign(low=mine["ms"]),
+            x="steps",
+            y="ms",
+            by="drawn",
+            ends=("low", "high"),
+            mark="o",
+            log="y",
+            title=str(name),
+            xlabel="warm-up steps",
+        )
+        for name, mine in pd.concat(every).groupby("name", sort=False)
+    ]
+    return Plot(panels, "no step was measured", "ms a step", (2.9, 3.2))
+
+
+if __name__ == "__main__":
+    main("warmup", facts)

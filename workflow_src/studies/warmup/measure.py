@@ -1,33 +1,33 @@
-"""Times the first steps of this process, so that none may run before; or records their cause."""
+"""Times the first steps of this process, so that none may run before; or tries what causes them."""
 
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.models import case_of
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.warmup.cause import PHASES, about, measure_cause
-from workflow_src.studies.warmup.points import POINT
+from workflow_src.studies.warmup.cause import PHASES, trials
 
 
 def measure(point: Point) -> list[Row]:
     """A row per phase with the time of every step; those of the warm-up are in `warmup_ns`.
 
-    Of a point of the cause, the rows of `measure_cause`.
+    Of a point with `repeats`, the rows of `trials`.
     """
-    if point.get("cause"):
-        return measure_cause(point)
-    case = case_of(point, point["size"], "fp32")
-    sizes = point["sizes"][case.size]
-    common = about(point) | {"warmup_steps": point["warmup_steps"], **sizes}
+    ((size, numbers),) = point["sizes"].items()
+    case = case_of(point, size, "fp32")
+    about = {"config": case.case, "size": size, "context": case.context, "batch": case.batch}
+    if "repeats" in point:
+        return [about | row for row in trials(point)]
+    about |= {"warmup_steps": point["warmup_steps"], **numbers}
 
     def run(workload: Workload, phase: str) -> Row:
         step, wait = workload.phase(phase), workload.synchronize
         warmup = time_steps(step, wait, point["warmup_steps"])
         return {"warmup_ns": warmup, "samples_ns": time_steps(step, wait, point["steps"])}
 
-    return [common | {"phase": phase} | row for phase, row in run_phases(case, run, PHASES)]
+    return [about | {"phase": phase} | row for phase, row in run_phases(case, run, PHASES)]
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes)
+    main(measure)
