@@ -88,7 +88,7 @@ class Number:
         if not isinstance(other, Number | Real):
             return NotImplemented
         one, two = (other, self) if swapped else (self, other)
-        if sign == "/" and float(two) == 0:
+        if other != other or (sign == "/" and float(two) == 0):
             return NAN
         formula = f"{_said(one)} {sign} {_said(two)}"
         units = (each.unit if isinstance(each, Number) else "" for each in (one, two))
