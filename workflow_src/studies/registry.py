@@ -10,8 +10,6 @@ from workflow_src.studies.accounting.chapter import CHAPTER as accounting
 from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
-from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
-from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.fusion.chapter import CHAPTER as fusion
@@ -51,7 +49,6 @@ REGISTRY: Mapping[str, Study] = {
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
     "memory": Study(memory, draw_memory),
-    "checkpointing": Study(checkpointing, draw_checkpointing),
     "ranks": Study(ranks, draw_ranks),
     "levers": Study(levers, draw_levers),
 }
