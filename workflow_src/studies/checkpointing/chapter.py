@@ -1,12 +1,13 @@
 """Study checkpointing: peak and time over what is checkpointed as one, and how nesting grows."""
 
+from collections.abc import Mapping
 from math import inf
 
 import pandas as pd
 
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import of, to
+from workflow_src.paper.number import NAN, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, main, or_state, unmeasured
@@ -14,7 +15,11 @@ from workflow_src.studies.facts import load, main, or_state, unmeasured
 SAME_WITHIN = 0.01
 """Peaks that differ by less are equal: the allocator rounds by as much."""
 
-WAYS = {(False, 0): "none", (False, PER_BLOCK): "each block", (True, 0): "nested"}
+WAYS: Mapping[tuple[bool, float], str] = {
+    (False, 0): "none",
+    (False, PER_BLOCK): "each block",
+    (True, 0): "nested",
+}
 """Of models of growing depth: by whether checkpoints are nested, and sublayers."""
 
 
@@ -34,7 +39,6 @@ def facts(run: Run) -> Facts:
         "verdict": found if off == off else "can't tell",
         "choices": tuple(every[1:]),
         "off": off,
-        "nested_off": of(nesting["off"], "max"),
         "again": of(best["again"], "max"),
         "flat": flat,
         "nesting": nesting,
@@ -60,11 +64,12 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
     flops, again = table["flops"], table["recomputed_flops"]
     fastest, steady = table["product_tflop_per_s"], table["weights_and_state_mib"]
     ways = zip(table["nested"], sublayers.fillna(0), strict=True)
+    way: list[object] = [WAYS.get(each, NAN) for each in ways]
     return table.assign(
         order=sublayers.where(sublayers > 0, inf),
         blocks=blocks,
         arranged=blocks.map("{} blocks per checkpoint".format).where(~table["nested"], "nested"),
-        way=pd.Series([WAYS.get(each) for each in ways], table.index, dtype=object),
+        way=pd.Series(way, table.index, dtype=object),
         gib=to(peak, "GiB"),
         peak=or_state(to(peak, "GiB"), table),
         predicted=to(foretold, "GiB"),
@@ -103,7 +108,7 @@ def figure(flat: pd.DataFrame, nesting: pd.DataFrame) -> Plot:
             y="predicted",
             by="kind",
             log="x",
-            title=size,
+            title=str(size),
             xlabel="sublayers per checkpoint, two a block",
             ylabel="peak memory, GiB",
             reference="predicted",
