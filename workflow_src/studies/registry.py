@@ -18,8 +18,6 @@ from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
-from workflow_src.studies.memory.chapter import CHAPTER as memory
-from workflow_src.studies.memory.figure import draw as draw_memory
 from workflow_src.studies.precision.chapter import CHAPTER as precision
 from workflow_src.studies.precision.figure import draw as draw_precision
 from workflow_src.studies.profiler.chapter import CHAPTER as profiler
@@ -48,7 +46,6 @@ REGISTRY: Mapping[str, Study] = {
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
-    "memory": Study(memory, draw_memory),
     "ranks": Study(ranks, draw_ranks),
     "levers": Study(levers, draw_levers),
 }
