@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import holds, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, main, or_state, unmeasured
 
 NEAR_LIMIT = 0.25
 """A step is near the limit if it is predicted to take what there is, within this share."""
@@ -50,7 +50,6 @@ def facts(run: Run) -> Facts:
         "off": off,
         "fits": fits,
         "close": of(peaks["right"].where(peaks["near"]), "count"),
-        "batch": span(peaks["batch"]),
         "models": peaks.drop_duplicates("size"),
         "cases": cases(peaks),
         "peaks": peaks,
