@@ -37,7 +37,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (CHECKED, "report_templates/studies/flash.md.j2"),
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
-        (CHECKPOINTS, "workflow_src/studies/checkpointing/chapter.py"),
+        (CHECKPOINTS, "report_templates/studies/checkpointing.j2"),
         (NEARLY, "docs/glossary.md"),
         (USUAL, "docs/glossary.md"),
         (DEVICE, "report_templates/compare.md.j2"),

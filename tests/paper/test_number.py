@@ -75,6 +75,8 @@ def test_what_is_missing_stays_so_and_compares_as_false() -> None:
     zero = Number(1.0) / 0
     assert zero != zero and not Number(1.0) < NAN and Number(1.0) != NAN
     assert of(times[1:]) != of(times[1:]) and over(times[:0].to_frame(), "x", "median_ms").empty
+    others = lift(column("median_ms", NAN, 3.0))
+    assert (times - others).isna().all() and (NAN + times).isna().all()
     sums = added(pd.DataFrame({"a": times, "b": [NAN, NAN]}))
     assert sums.notna().tolist() == [True, False]
 

@@ -43,7 +43,10 @@ def test_what_happens_to_a_task_is_its_row() -> None:
 
 TEXT = """
 small: [{point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}]}}}]
-full: [{point: "y", sizes: [s]}, {point: "z", sizes: [none]}]
+full:
+- {point: "y", sizes: [s]}
+- {point: "z", sizes: [none]}
+- {point: "own", sizes: {deep: {small: {layers: 2}, full: {layers: 3}}}, vocabulary: 2}
 """
 
 
@@ -57,7 +60,9 @@ def test_machine_and_scale_choose_what_points_measure(
     assert points("mine", "cpu", "small", settings) == [
         {"point": "x", "dims": [1], "deep": {"b": [3]}}
     ]
-    assert [point["point"] for point in points("mine", "cuda", "full", settings)] == ["y"]
+    named, own = points("mine", "cuda", "full", settings)
+    assert named == {"point": "y", "sizes": settings["sizes"], "vocabulary": 8}
+    assert own == {"point": "own", "sizes": {"deep": {"layers": 3}}, "vocabulary": 2}
     (tmp_path / "mine" / "points.yaml").write_text("{")
     with pytest.raises(StageError, match=r"points.yaml can't be read"):
         points("mine", "cpu", "small", settings)

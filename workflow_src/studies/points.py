@@ -16,8 +16,8 @@ CHOICES = ({"cpu", "cuda"}, {"small", "full"})
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
     """The points of a study. `sizes: [small]` becomes these sizes as configured.
 
-    Points of which no size is configured are left out. Raises StageError for a file that isn't
-    YAML.
+    Sizes of the file's own are a mapping, with a `vocabulary` beside it. Points of which no size is
+    configured are left out. Raises StageError for a file that isn't YAML.
     """
     path = Path(__file__).with_name(study) / "points.yaml"
     try:
@@ -39,4 +39,5 @@ def _chosen(value: Any, keys: set[str]) -> Any:
 
 
 def _sized(point: Row, settings: Settings) -> Row:
-    return point | (models(settings, point["sizes"]) if "sizes" in point else {})
+    named = isinstance(point.get("sizes"), list)
+    return point | (models(settings, point["sizes"]) if named else {})

@@ -10,16 +10,12 @@ from workflow_src.studies.accounting.chapter import CHAPTER as accounting
 from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
-from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
-from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
-from workflow_src.studies.memory.chapter import CHAPTER as memory
-from workflow_src.studies.memory.figure import draw as draw_memory
 from workflow_src.studies.profiler.chapter import CHAPTER as profiler
 from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.ranks.chapter import CHAPTER as ranks
@@ -41,8 +37,6 @@ REGISTRY: Mapping[str, Study] = {
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
-    "memory": Study(memory, draw_memory),
-    "checkpointing": Study(checkpointing, draw_checkpointing),
     "ranks": Study(ranks, draw_ranks),
     "levers": Study(levers, draw_levers),
 }

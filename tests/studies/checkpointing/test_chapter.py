@@ -1,8 +1,10 @@
+"""What the study checkpointing finds in small tables, and what is derived of a raw row."""
+
 from typing import Any
 
 import pytest
 
-from tests.studies.tables import cells, result_of, verdict_of
+from tests.studies.chapters import facts, texts
 from workflow_src.studies.checkpointing.analyze import best_sublayers, derive
 from workflow_src.studies.models import case_of
 
@@ -25,27 +27,34 @@ def row(sublayers: int = 2, peak_mib: float | None = 1000.0, **other: Any) -> di
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [
-        ([row(2, 900.0), row(4, 800.0), row(0, 100.0)], "PREDICTED"),
-        ([row(2, 900.0), row(4, 905.0)], "PREDICTED"),
-        ([row(2, 800.0), row(4, 900.0)], "OTHERWISE"),
-        ([row(2, 800.0)], "OTHERWISE"),
-        ([row(0)], "PEAKS"),
-        ([row(4, None)], "CANT_TELL"),
+        ([row(2, 900.0), row(4, 800.0), row(0, 100.0)], "predicted"),
+        ([row(2, 900.0), row(4, 905.0)], "predicted"),
+        ([row(2, 800.0), row(4, 900.0)], "otherwise"),
+        ([row(2, 800.0)], "otherwise"),
+        ([row(0)], "peaks"),
+        ([row(4, None)], "can't tell"),
     ],
 )
 def test_verdicts(rows: list[dict[str, Any]], verdict: str) -> None:
-    assert verdict_of("checkpointing", rows)[0] == verdict
+    assert facts("checkpointing", rows)["verdict"] == verdict
 
 
-def test_what_is_repeated_counts_in_hfu_alone() -> None:
-    found = result_of("checkpointing", [row(1), row(2), row(6), row(0, None)]).flat
-    assert cells(found, "blocks per checkpoint") == ["half", "1", "3", "none"]
-    # 3e12 FLOPs in 100 ms are 30 TFLOP/s, of 50; with those repeated 40.
-    assert (
-        cells(found, "FLOPs / step, of the fastest product's")[0] == "60 %"
-        and cells(found, "with those repeated")[0] == "80 %"
-    )
-    assert cells(found, "FLOPs repeated")[0] == "33 %" and cells(found, "peak")[3] == "OOM"
+def test_what_is_repeated_counts_in_the_whole_rate_alone() -> None:
+    """3e12 FLOPs in 100 ms are 30 TFLOP/s, of 50; with those repeated 40."""
+    found = facts("checkpointing", [row(1), row(2), row(6), row(0, None)])["flat"]
+    assert texts(found["blocks"]) == ["half", "1", "3", "none"]
+    first = found.iloc[0]
+    assert (str(first["rate"]), str(first["whole_rate"])) == ("60 %", "80 %")
+    assert str(first["again"]) == "33 %" and texts(found["peak"])[3] == "OOM"
+
+
+def test_growth_is_told_without_weights_and_state() -> None:
+    steady = {"measurement": "nesting", "weights_and_state_mib": 400.0}
+    rows = [row(0, **steady), row(2, 1100.0, **steady), row(0, nested=True, **steady)]
+    found = facts("checkpointing", [*rows, row(4, **steady)])["nesting"]
+    assert found["way"].tolist() == ["none", "each block", "nested"]
+    assert texts(found["beside"]) == ["600", "700", "600"]
+    assert texts(found["off"])[1] == "9.1 %"
 
 
 def test_the_best_number_lies_between_inputs_and_activations() -> None:

@@ -1,13 +1,13 @@
+"""What is derived of measured peaks, records and blocks."""
+
 from pathlib import Path
 from typing import Any
 
 from tests.studies.memory.records import ABOUT, record
-from tests.studies.tables import NO_CEILINGS, filled, joined, printed
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
-from workflow_src.paper.show import Printer
 from workflow_src.studies.memory import analyze
-from workflow_src.studies.memory.chapter import headline, result
-from workflow_src.studies.memory.measure import measure_case, measure_saved
+from workflow_src.studies.memory.measure import measure_case
+from workflow_src.studies.memory.saved import measure_saved
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Row
 
@@ -40,39 +40,6 @@ def test_a_peak_stands_beside_its_prediction_and_whether_that_fits() -> None:
     assert "fits_predicted" not in derive([peak("forward", 0.5)])[0]
 
 
-def test_predictions_of_what_fits_are_scored(tmp_path: Path) -> None:
-    room = {"measurement": "device", "available_mib": 1e-3, "status": "ok", "reason": ""}
-    rows = [room, peak("forward", 0.0078), peak("train_step", None)]
-    table = joined(tmp_path, lambda _, rows: derive(rows), rows)
-    found = result(table, table[:0])
-    assert headline(found).verdict.name == "FAR"
-    assert found.peaks.table["training step, GiB"].tolist() == ["OOM"]
-    assert [cell.number for cell in found.fits.cells] == [1, 2]  # type: ignore[union-attr]
-
-
-def test_predictions_near_the_limit_are_scored_apart(tmp_path: Path) -> None:
-    """A forward pass far below what is free fits in any case; a step predicted at 90 % doesn't."""
-    (step,) = derive([peak("train_step", 1.0)])
-    free = step["predicted_peak_mib"] / 0.9
-    room = {"measurement": "device", "available_mib": free, "status": "ok", "reason": ""}
-    rows = [room, peak("forward", 0.1), peak("train_step", None)]
-    found = result(joined(tmp_path, lambda _, rows: derive(rows), rows), NO_CEILINGS)
-    assert headline(found).verdict.name == "CLOSE"
-    assert Printer()(found.fits) == "1 of 2" and Printer()(found.close) == "0 of 1"
-    assert "layers" in Printer()(found.peaks.models)
-
-
-def test_what_nearly_fills_the_device_stands_apart(tmp_path: Path) -> None:
-    """A step predicted to take 80 % of what is free is near the limit, and one of 50 % isn't."""
-    (step,) = derive([peak("train_step", 1.0)])
-    for share, near in ((0.5, 0), (0.8, 1)):
-        free = step["predicted_peak_mib"] / share
-        room = {"measurement": "device", "available_mib": free, "status": "ok", "reason": ""}
-        rows = [room, peak("train_step", 1.0)]
-        found = result(joined(tmp_path, lambda _, rows: derive(rows), rows), NO_CEILINGS).peaks
-        assert (len(found.near), len(found.table)) == (near, 1 - near)
-
-
 def test_a_record_becomes_stretches_allocations_and_sizes() -> None:
     rows = derive([record()])
     kinds = [row["measurement"] for row in rows]
@@ -103,13 +70,3 @@ def test_a_case_is_recorded_without_an_allocator(tmp_path: Path) -> None:
     assert found["least_mib"] == found["most_mib"] == found["predicted_mib"]
     steps = [row for row in made if row["measurement"] == "segment" and row["state_mib"] > 0]
     assert steps[0]["part"] == "optimizer" and steps[0]["step"] == "step 1"
-
-
-def test_the_handouts_figures_stand_beside_the_derived_ones(tmp_path: Path) -> None:
-    table = joined(tmp_path, lambda _, rows: analyze._handout(), [{}])
-    assert [row["printed_mib"] for row in filled(table)] == [3651.31, 14605.25, 160.0]
-    assert printed(result(table, table[:0]).block.handout) == [
-        ["one block", "3,651.31", "3,651.31"],
-        ["four blocks", "14,605.25", "14,605.25"],
-        ["two checkpointed pairs", "160.00", "160.00"],
-    ]

@@ -1,6 +1,5 @@
 from tests.studies.memory.records import record
 from workflow_src.studies.memory.timeline import (
-    around_last_block,
     gradient_bytes,
     kinds,
     largest_allocations,
@@ -37,14 +36,6 @@ def test_each_stretch_has_the_memory_of_its_peak() -> None:
         8.0,
     ]
     assert (found[0]["start_ms"], found[0]["end_ms"]) == (4.0, 8.0)
-
-
-def test_the_last_block_is_looked_at_closely() -> None:
-    """That of the last step; there is none in the second step of this record."""
-    assert around_last_block(record()) == []
-    first = record()
-    first["marks"] = first["marks"][:13]
-    assert [row["component"] for row in around_last_block(first)] == ["softmax", "", "attention"]
 
 
 def test_the_largest_allocations_of_the_last_step_have_their_lines() -> None:

@@ -19,8 +19,7 @@ from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import MultiHeadAttention
 from workflow_src.studies.checkpointing.checkpointed import arranged
-from workflow_src.studies.checkpointing.points import POINT
-from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.models import case_of
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
@@ -106,4 +105,4 @@ def _attention_calls() -> Iterator[list[nn.Module]]:
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes)
+    main(measure)

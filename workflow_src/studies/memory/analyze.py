@@ -14,7 +14,6 @@ from workflow_src.model.saved_tensors import (
     SavedTensor,
     attention_tensors,
     compiled_block_tensors,
-    compiled_course_tensors,
     feed_forward_tensors,
     stream_bytes,
     total_bytes,
@@ -22,7 +21,6 @@ from workflow_src.model.saved_tensors import (
 from workflow_src.model.step_memory import block_gradient_bytes
 from workflow_src.studies import join_points
 from workflow_src.studies.memory.timeline import (
-    around_last_block,
     gradient_bytes,
     largest_allocations,
     segments,
@@ -34,19 +32,11 @@ from workflow_src.studies.study import Point, Row
 CONTRIBUTORS = 5
 """How many of the tensors that a block saves are told."""
 
-HANDOUT = Case(
-    "handout", "xl", 2560, 10240, 32, 16, 10000, 4, 2048, "fp32", "naive", "adamw", "cuda"
-)
-"""The block of which the course's handout of 2026 prints what it saves, compiled."""
-
-PRINTED = {"one block": 3651.31, "four blocks": 14605.25, "two checkpointed pairs": 160.00}
-"""MiB that it prints."""
-
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Peaks and what came of the records of a model, or what a block saves and the handout's."""
+    """Peaks and what came of the records of a model, or what a block saves."""
     if point["measures"] == "block":
-        return [*_blocks(point, rows), *([] if point["compiled"] else _handout())]
+        return _blocks(point, rows)
     available = next((row["available_mib"] for row in rows if "available_mib" in row), None)
     made: list[Row] = []
     for row in rows:
@@ -79,7 +69,6 @@ def _record(case: Case, row: Row) -> list[Row]:
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
     made: list[Row] = [{"measurement": "segment"} | each for each in segments(row)]
-    made += [{"measurement": "close"} | each for each in around_last_block(row)]
     made += [
         {"measurement": "allocation", "rank": rank} | each
         for rank, each in enumerate(largest_allocations(row), start=1)
@@ -166,24 +155,6 @@ def _named(rows: Sequence[Row], tensors: Sequence[SavedTensor]) -> list[Row]:
         for size, alike in found.items()
         for names in [derived[size]]
         for place, row in enumerate(alike)
-    ]
-
-
-def _handout() -> list[Row]:
-    """What the handout prints, and what the derivation of a compiled block gives."""
-    block, stream = total_bytes(compiled_course_tensors(HANDOUT)), stream_bytes(HANDOUT)
-    derived = {"one block": block, "four blocks": 4 * block, "two checkpointed pairs": 2 * stream}
-    return [
-        {
-            "measurement": "handout",
-            "name": name,
-            "heads": HANDOUT.heads,
-            "status": "ok",
-            "reason": "",
-            "predicted_mib": derived[name] / MIB,
-            "printed_mib": printed,
-        }
-        for name, printed in PRINTED.items()
     ]
 
 

@@ -1,197 +1,166 @@
 """Study memory: peaks against their prediction, where they are, and what a block saves."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-
 import pandas as pd
 
-from workflow_src.common.thresholds import in_percent
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value, ratio
-from workflow_src.studies.lines import (
-    Line,
-    gib,
-    grouped,
-    lines,
-    most,
-    shape,
-    shown,
-    spread,
-    unmeasured,
-)
-from workflow_src.studies.memory.details import Block, Recorded, block, recorded
-from workflow_src.studies.peaks import fits, off
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.components import COMPONENTS
+from workflow_src.common.units import MIB_PER_GIB
+from workflow_src.common.words import PHASES
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import holds, of, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, unmeasured
 
 NEAR_LIMIT = 0.25
 """A step is near the limit if it is predicted to take what there is, within this share."""
 
+KINDS = {
+    "parameters": "parameters",
+    "state": "optimizer state",
+    "gradients": "gradients",
+    "activations": "activations",
+    "temporaries": "temporaries",
+}
+"""What memory is held for, in words."""
 
-@dataclass(frozen=True)
-class Peaks:
-    """Peaks beside their predictions: by size, context and precision; of steps near the limit.
+RECORD = ["size", "context", "precision", "phase"]
+"""What a record is of."""
 
-    asked: each by what was asked for, handed out and reserved; batch: of every step; models: how
-    large each size is.
-    """
+SIZES = {"stream": "a residual stream", "gradients": "gradients of a block"}
+"""What is as large as the model's shape says."""
 
-    batch: Cell
-    models: Cell
-    table: pd.DataFrame
-    near: pd.DataFrame
-    asked: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What the study found.
-
-    off: by how much predicted peaks are off, without sign; fits: how many predictions of what fits
-    are right, of all; close: of those near the limit; on_cpu: whether anything was measured
-    without an allocator.
-    """
-
-    off: tuple[Value, ...]
-    fits: Cell
-    close: Cell
-    peaks: Peaks
-    recorded: Recorded
-    block: Block
-    missing: pd.DataFrame
-    on_cpu: bool
+PARTS, MOST = ("forward", "backward"), 3
+"""The parts of a step that the figure names, and how many records it shows."""
 
 
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Memory:
+def facts(run: Run) -> Facts:
     """What the study's table says."""
-    every = lines(table, "memory")
-    of = {mine[0].text("measurement"): mine for mine in grouped(every, "measurement")}
-    peaks = of.get("peak", [])
-    return Memory(
-        off=off(peaks),
-        fits=fits(peaks),
-        close=fits(filter(_is_near, peaks)),
-        peaks=_peaks(peaks),
-        recorded=recorded(of, every),
-        block=block(of),
-        missing=unmeasured([*peaks, *of.get("block_saves", ())], _name),
-        on_cpu=any(not line.text("gpu") for line in every),
+    table = worded(load(run, "memory"))
+    rows = dict(list(table.groupby("measurement", sort=False)))
+    peaks, saves, segments, allocations, tensors = (
+        rows.get(name, table[:0])
+        for name in ("peak", "block_saves", "segment", "allocation", "saved_tensor")
     )
-
-
-def _name(line: Line) -> str:
-    """A line that wasn't measured, in words; only blocks of one size differ in their heads."""
-    heads = ("heads",) if line.text("measurement") == "block_saves" else ()
-    return line.named("size", "context", "precision", *heads, "phase")
-
-
-def _peaks(peaks: Sequence[Line]) -> Peaks:
-    cases = grouped(peaks, "size", "context", "precision")
-    near = [mine for mine in cases if any(map(_is_near, mine))]
-    return Peaks(
-        batch=spread(line.value("batch", "count") for line in peaks),
-        models=_models(peaks),
-        table=shown([_row(mine) for mine in cases if mine not in near]),
-        near=shown([_limit(line) for mine in near for line in mine if _is_near(line)]),
-        asked=shown([_asked(line) for line in peaks if line.has("requested_mib")]),
-    )
-
-
-def _models(peaks: Sequence[Line]) -> Cell:
-    """ "xl-2026: layers 32, d_model 2560, heads 32; small: ..."."""
-    sizes = {mine[0].text("size"): shape(mine[0]) for mine in grouped(peaks, "size")}
-    told = [Joined((size, Joined(tuple(of), by=", ")), by=": ") for size, of in sizes.items() if of]
-    return Joined(tuple(told), by="; ") if told else None
-
-
-def _is_near(line: Line) -> bool:
-    share = _of_free(line)
-    return share is not None and abs(share.number - 1) <= NEAR_LIMIT
-
-
-def _of_free(line: Line) -> Value | None:
-    """The predicted peak over what the device had free."""
-    free = line.value("available_mib", "MiB")
-    return ratio(line.value("predicted_peak_mib", "MiB"), free, "share", "predicted / free")
-
-
-def _of_case(line: Line) -> dict[str, Cell]:
+    peaks = beside(peaks)
+    off, fits = of(peaks["off"], "max"), of(peaks["right"], "count")
+    verdict = {(True, True): "both", (True, False): "peaks", (False, True): "fits"}
+    lost = pd.concat([peaks, saves.assign(named=saves["heads"])])
     return {
-        "size": line.text("size"),
-        "context": line.whole("context"),
-        "precision": line.text("precision"),
+        "verdict": verdict.get((off == off, fits == fits), "can't tell"),
+        "off": off,
+        "fits": fits,
+        "close": of(peaks["right"].where(peaks["near"]), "count"),
+        "models": peaks.drop_duplicates("size"),
+        "cases": cases(peaks),
+        "peaks": peaks,
+        "near": peaks[peaks["near"]],
+        "stages": stages(segments),
+        "sizes": table[table["what"].notna()],
+        "allocations": allocations,
+        "saves": saves.assign(saved=or_state(saves["saved_mib"], saves)),
+        "tensors": tensors,
+        "missing": unmeasured(lost, "size", "context", "precision", "named", "phase"),
+        "on_cpu": bool((table["gpu"] == "").any()),
+        "figure": figure(run["studies/memory"]),
     }
 
 
-def _of_phase(line: Line) -> dict[str, Cell]:
-    return _of_case(line) | {"phase": line.phase}
-
-
-def _limit(line: Line) -> dict[str, Cell]:
-    """A phase that nearly fills the device."""
-    return _of_phase(line) | {
-        "predicted, GiB": gib(line, "predicted_peak_mib"),
-        "of what is free": _of_free(line),
-        "peak, GiB": gib(line, "peak_mib") if line.ok else line.state,
-        "reserved for it": gib(line, "reserved_mib"),
-    }
-
-
-def _row(mine: Sequence[Line]) -> dict[str, Cell]:
-    """A size at a context in a precision: measured and predicted peaks of its phases."""
-    row = _of_case(mine[0])
-    for line in mine:
-        row[f"{line.phase}, GiB"] = gib(line, "peak_mib") if line.ok else line.state
-        row[f"{line.phase}, predicted"] = gib(line, "predicted_peak_mib")
-    return row
-
-
-def _asked(line: Line) -> dict[str, Cell]:
-    """A peak in MiB: predicted, asked for, handed out in blocks, and reserved for those."""
-    return _of_phase(line) | {
-        "predicted, MiB": line.value("predicted_peak_mib", "hundredths"),
-        "asked for": line.value("requested_mib", "hundredths"),
-        "handed out": line.value("peak_mib", "hundredths"),
-        "reserved of the device": line.value("reserved_mib", "hundredths"),
-    }
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
-
-    CLOSE = (
-        "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "
-        "memory is predicted right in {fits}; of those predicted within "
-        f"{in_percent(NEAR_LIMIT)} of what it has free (appendix), in {{close}}."
+def worded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with words for what was recorded, what has a size, components, and executions."""
+    component = table["component"].map(
+        lambda name: COMPONENTS[name].name if name in COMPONENTS else name
     )
-    FAR = (
-        "Predicted peak memory is off by at most {off}. Whether a phase fits in the device's "
-        "memory is predicted right in {fits}, none of them predicted within "
-        f"{in_percent(NEAR_LIMIT)} of what it has free."
+    is_first = table["phase"] == table["measurement"].map(
+        {"stream": "forward", "gradients": "train_step"}
     )
-    PEAKS = "Predicted peak memory is off by at most {off}."
-    FITS = "Whether a phase fits in the device's memory is predicted right in {fits}."
-    CANT_TELL = "That can't be told: no peak was measured."
+    return table.assign(
+        component=component,
+        phase=table["phase"].map(lambda name: PHASES.get(name, name)),
+        what=table["measurement"].map(SIZES).where(is_first),
+        kind=table["kind"].map(lambda name: KINDS.get(name, name)),
+        run=table["compiled"].map({True: "compiled", False: "operation by operation"}),
+        named="",
+    )
 
 
-def headline(result: Memory) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict = _verdict(result)
-    slots = {"off": most(result.off), "fits": result.fits, "close": result.close}
-    return Headline(verdict, verdict.value, slots)
+def beside(peaks: pd.DataFrame) -> pd.DataFrame:
+    """Peaks beside what was foretold: how far `off`, and whether what fits is foretold `right`."""
+    predicted, peak = peaks["predicted_peak_mib"], peaks["peak_mib"].where(peaks["ok"])
+    free = to(predicted / peaks["available_mib"], "share")
+    known = (peaks["fits_predicted"] != "") & peaks["status"].isin(["ok", "oom"])
+    right = peaks["ok"] == (peaks["fits_predicted"] == "yes")
+    return peaks.assign(
+        shown=or_state(to(peak, "GiB"), peaks),
+        predicted=to(predicted, "GiB"),
+        off=to(abs(predicted / peak - 1), "share"),
+        right=holds(predicted.where(known), right, "fits as predicted"),
+        free=free,
+        near=(free >= 1 - NEAR_LIMIT) & (free <= 1 + NEAR_LIMIT),
+        reserved=to(peaks["reserved_mib"], "GiB"),
+    )
 
 
-def _verdict(result: Memory) -> Verdict:
-    if result.off and result.fits:
-        return Verdict.CLOSE if result.close else Verdict.FAR
-    if result.off:
-        return Verdict.PEAKS
-    return Verdict.FITS if result.fits else Verdict.CANT_TELL
+def cases(peaks: pd.DataFrame) -> pd.DataFrame:
+    """A row per size, context and precision, of which none is near the limit, with both phases."""
+    case = peaks.groupby(RECORD[:3], sort=False, dropna=False).ngroup()
+    far = peaks.assign(case=case)[~case.isin(case[peaks["near"]])]
+    found = far.drop_duplicates("case").set_index("case")
+    for phase in ("forward", "train_step"):
+        mine = far[far["phase"] == PHASES[phase]].drop_duplicates("case").set_index("case")
+        found = found.assign(**{phase: mine["shown"], f"{phase}_predicted": mine["predicted"]})
+    return found
 
 
-CHAPTER = StudyChapter(
-    "Memory: what is held when, by what, and what fits",
-    "How much memory does a training step take at its peak, where, and for what?",
-    result,
-    headline,
-)
+def stages(segments: pd.DataFrame) -> pd.DataFrame:
+    """Where each record peaks, and the shares of what memory is held for then."""
+    active = -segments["active_mib"].astype(float)
+    ranked = segments.assign(active=active).sort_values("active", kind="stable")
+    top = ranked.drop_duplicates(RECORD).sort_index()
+    where = top[["step", "part", "block", "component"]].to_numpy()
+    at = [", ".join(filter(None, each)).replace("_", " ") for each in where]
+    held = {kind: to(top[f"{kind}_mib"] / top["active_mib"], "share") for kind in KINDS}
+    return top.assign(
+        peak=to(top["active_mib"], "GiB"), at=pd.Series(at, top.index, dtype=object), **held
+    )
+
+
+def figure(table: pd.DataFrame) -> Plot:
+    """Active memory over time by what it is held for: of each size and phase the longest context.
+
+    Training steps come first, which show the most. A stretch is as high as its peak.
+    """
+    is_drawn = table[["start_ms", "end_ms", "active_mib"]].notna().all(axis=1)
+    every = table[(table["measurement"] == "segment") & (table["status"] == "ok") & is_drawn]
+    longest = every.groupby(["size", "phase"])["context"].transform("max")
+    every = every[every["context"] == longest].assign(last=every["phase"] == "forward")
+    records = every.sort_values("last", kind="stable").groupby(RECORD, sort=False)
+    panels = [panel(mine) for _, mine in records]
+    return Plot(panels[:MOST], "no allocations were recorded", size=(5.0, 3.6))
+
+
+def panel(record: pd.DataFrame) -> Panel:
+    """The stretches of a record, with a place where each part of a step begins."""
+    ends = [record.assign(ms=record[name]) for name in ("start_ms", "end_ms")]
+    both = pd.concat(ends).sort_index(kind="stable")
+    held = [
+        both.assign(held=words, gib=both[f"{kind}_mib"].fillna(0) / MIB_PER_GIB)
+        for kind, words in KINDS.items()
+    ]
+    names = record["part"] + record["step"].str.removeprefix("step")
+    begun = record[record["part"].isin(PARTS)].drop_duplicates(["step", "part"])
+    first = record.iloc[0]
+    return Panel(
+        pd.concat(held),
+        x="ms",
+        y="gib",
+        by="held",
+        mark="area",
+        title=f"{first['size']}, context {first['context']:.0f}, {first['precision']}",
+        xlabel="ms of the host, recorded",
+        ylabel="active memory, GiB",
+        places=dict(zip(names[begun.index], begun["start_ms"], strict=True)),
+    )
+
+
+if __name__ == "__main__":
+    main("memory", facts)

@@ -27,10 +27,9 @@ from workflow_src.measure.step_peak import (
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.memory.marks import Marks
-from workflow_src.studies.memory.points import POINT
 from workflow_src.studies.memory.rows import Held, as_row
 from workflow_src.studies.memory.saved import measure_saved
-from workflow_src.studies.models import case_of, with_known_sizes
+from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
@@ -144,4 +143,4 @@ def _block_rows(case: Case, compiled: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes, beside=True)
+    main(measure, beside=True)

@@ -84,12 +84,7 @@ def spans(record: Row) -> Iterator[tuple[Place, int, int, int, int]]:
         yield place(path), first, last, begin, end
 
 
-WHOLE = ("step", "part", "block")
-CLOSE = (*WHOLE, "component")
-"""What a stretch is told by, in all of a record, and around its last block."""
-
-
-def segments(record: Row, by: Sequence[str] = WHOLE) -> list[Row]:
+def segments(record: Row) -> list[Row]:
     """A row per stretch of each step: its time, and memory by kind at its peak (MiB).
 
     `component`: where in it the peak is. What lies between parts, or is without any allocation,
@@ -105,22 +100,12 @@ def segments(record: Row, by: Sequence[str] = WHOLE) -> list[Row]:
         held = zip(KINDS, active[:, moment], strict=True)
         row: Row = here._asdict() | times | {"active_mib": _mib(total[moment])}
         row |= {f"{kind}_mib": _mib(size) for kind, size in held}
-        same = bool(found) and all(found[-1][key] == row[key] for key in by)
+        same = bool(found) and all(found[-1][key] == row[key] for key in ("step", "part", "block"))
         if found and (same or first == last or not here.part):
-            found[-1] = _joined(found[-1], row, by)
+            found[-1] = _joined(found[-1], row)
         elif here.part and first < last:
             found.append(row)
     return found
-
-
-def around_last_block(record: Row) -> list[Row]:
-    """The components of the last step from its last block on until the backward pass leaves it."""
-    every = segments(record, CLOSE)
-    step = every[-1]["step"] if every else ""
-    blocks = [row["block"] for row in every if row["block"].startswith("block")]
-    last = max(blocks, key=lambda block: int(block.split()[1]), default="")
-    places = [n for n, row in enumerate(every) if (row["step"], row["block"]) == (step, last)]
-    return every[places[0] : places[-1] + 1] if places else []
 
 
 def _ms(ns: int) -> float:
@@ -131,12 +116,11 @@ def _mib(size: float) -> float:
     return round(float(size) / MIB, 3)
 
 
-def _joined(before: Row, after: Row, by: Sequence[str]) -> Row:
+def _joined(before: Row, after: Row) -> Row:
     """One row for two stretches: at the place of the first, with the memory of the higher peak."""
     higher = before if before["active_mib"] >= after["active_mib"] else after
     memory = {key: cell for key, cell in higher.items() if key.endswith("_mib")}
-    where = {} if "component" in by else {"component": higher["component"]}
-    return before | memory | where | {"end_ms": after["end_ms"]}
+    return before | memory | {"component": higher["component"], "end_ms": after["end_ms"]}
 
 
 def places(record: Row) -> list[Place]:
