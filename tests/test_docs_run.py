@@ -169,7 +169,7 @@ LACKING = {
     ),
     r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
     r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
-    r"python -m benchmarks\.captures --paths .*": "minutes",
+    r"python -m benchmarks\.captures --(paths|ticks) .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
     r"python -m benchmarks\.product_kinds": "a GPU",
     r"python -m benchmarks\.blind\.cli record FOLDER --count 12": "a GPU",

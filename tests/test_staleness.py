@@ -121,7 +121,7 @@ BEHAVIOR = [
         id="which CUDA calls load code",
     ),
     pytest.param(
-        "captures/call_kinds.py", "|GraphLaunch", "",
+        "captures/call_kinds.py", "|^cuLaunch", "",
         {"case_tables", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
