@@ -42,7 +42,8 @@ def test_what_happens_to_a_task_is_its_row() -> None:
 
 
 TEXT = """
-small: [{point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}]}}}]
+small:
+- {point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}, {torch: 4}]}}}
 full: [{point: "y", sizes: [s]}, {point: "z", sizes: [none]}]
 """
 
@@ -53,9 +54,9 @@ def test_machine_and_scale_choose_what_points_measure(
     monkeypatch.setattr(of_files, "__file__", str(tmp_path / "points.py"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "points.yaml").write_text(TEXT)
-    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8}
+    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8, "profiler": "torch"}
     assert points("mine", "cpu", "small", settings) == [
-        {"point": "x", "dims": [1], "deep": {"b": [3]}}
+        {"point": "x", "dims": [1], "deep": {"b": [3, 4]}}
     ]
     assert [point["point"] for point in points("mine", "cuda", "full", settings)] == ["y"]
     (tmp_path / "mine" / "points.yaml").write_text("{")

@@ -9,8 +9,8 @@ from workflow_src.common.errors import StageError
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
 
-CHOICES = ({"cpu", "cuda"}, {"small", "full"})
-"""Keys of mappings of which the machine or the scale chooses a value."""
+CHOICES = ({"cpu", "cuda"}, {"small", "full"}, {"nsys", "torch"})
+"""Keys of mappings of which the machine, the scale or its profiler chooses a value."""
 
 
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
@@ -24,7 +24,8 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
         written = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
-    found = [_sized(each, settings) for each in _chosen(written, {device, scale})]
+    chosen = _chosen(written, {device, scale, settings.get("profiler")})
+    found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 
 
