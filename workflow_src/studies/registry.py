@@ -24,8 +24,6 @@ from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
 from workflow_src.studies.precision.chapter import CHAPTER as precision
 from workflow_src.studies.precision.figure import draw as draw_precision
-from workflow_src.studies.profiler.chapter import CHAPTER as profiler
-from workflow_src.studies.profiler.figure import draw as draw_profiler
 from workflow_src.studies.ranks.chapter import CHAPTER as ranks
 from workflow_src.studies.ranks.figure import draw as draw_ranks
 from workflow_src.studies.study_chapter import StudyChapter
@@ -42,7 +40,6 @@ class Study:
 
 
 REGISTRY: Mapping[str, Study] = {
-    "profiler": Study(profiler, draw_profiler),
     "warmup": Study(warmup, draw_warmup),
     "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
