@@ -29,7 +29,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
 @pytest.mark.parametrize(
     ("limit", "file"),
     [
-        (WAITS, "report_templates/studies/matmul.md.j2"),
+        (WAITS, "report_templates/studies/matmul.j2"),
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
         (FULLY, "workflow_src/studies/accounting/chapter.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),

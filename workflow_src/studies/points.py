@@ -24,7 +24,7 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
         written = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
-    chosen = _chosen(written, {device, scale, settings.get("profiler")})
+    chosen = _chosen(written, {device, scale, str(settings.get("profiler"))})
     found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 

@@ -18,8 +18,6 @@ from workflow_src.studies.fusion.chapter import CHAPTER as fusion
 from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
-from workflow_src.studies.matmul.chapter import CHAPTER as matmul
-from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
 from workflow_src.studies.precision.chapter import CHAPTER as precision
@@ -44,7 +42,6 @@ REGISTRY: Mapping[str, Study] = {
     "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
     "fusion": Study(fusion, draw_fusion),
-    "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
     "memory": Study(memory, draw_memory),
