@@ -44,7 +44,7 @@ def test_what_happens_to_a_task_is_its_row() -> None:
 TEXT = """
 small:
 - {point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}, {torch: 4}]}}}
-full: [{point: "y", sizes: [s]}, {point: "z", sizes: [none]}]
+full: [{point: "y", sizes: [s]}, {point: "z", sizes: [none]}, {point: "all", sizes: all}]
 """
 
 
@@ -58,7 +58,12 @@ def test_machine_and_scale_choose_what_points_measure(
     assert points("mine", "cpu", "small", settings) == [
         {"point": "x", "dims": [1], "deep": {"b": [3, 4]}}
     ]
-    assert [point["point"] for point in points("mine", "cuda", "full", settings)] == ["y"]
+    named, whole = points("mine", "cuda", "full", settings)
+    assert (
+        named | {"point": "all"}
+        == whole
+        == {"point": "all", "vocabulary": 8} | {"sizes": settings["sizes"]}
+    )
     (tmp_path / "mine" / "points.yaml").write_text("{")
     with pytest.raises(StageError, match=r"points.yaml can't be read"):
         points("mine", "cpu", "small", settings)

@@ -14,7 +14,8 @@ CHOICES = ({"cpu", "cuda"}, {"small", "full"}, {"nsys", "torch"})
 
 
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
-    """The points of a study. `sizes: [small]` becomes these sizes as configured.
+    """The points of a study. `sizes: [small]` becomes these sizes as configured, and
+    `sizes: all` all of them.
 
     Points of which no size is configured are left out. Raises StageError for a file that isn't
     YAML.
@@ -40,4 +41,5 @@ def _chosen(value: Any, keys: set[str]) -> Any:
 
 
 def _sized(point: Row, settings: Settings) -> Row:
-    return point | (models(settings, point["sizes"]) if "sizes" in point else {})
+    names = settings["sizes"] if point.get("sizes") == "all" else point.get("sizes")
+    return point | (models(settings, names) if names else {})
