@@ -1,6 +1,6 @@
 """The profiler study's processes: which run, in which order, and what becomes of their rows."""
 
-from functools import partial
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,10 @@ import pytest
 
 from tests.workflow import ROOT
 from workflow_src.plan.config import load
-from workflow_src.studies import run_point
 from workflow_src.studies.points import points
 from workflow_src.studies.profiler import measure
 from workflow_src.studies.study import Point
-from workflow_src.studies.tasks import rows
+from workflow_src.studies.tasks import main
 
 SETTINGS = load(ROOT / "config.yaml") | {"profiler": "torch"}
 
@@ -51,8 +50,8 @@ def test_a_pair_of_real_processes(tmp_path: Path) -> None:
     given = point(processes=2, warmup_steps=1, steps=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["measure", *arguments(given, output)])
-        run_point.main(partial(rows, measure.tasks), in_processes=measure.in_pairs)
-    found = measure.json.loads(output.read_text())
+        main(measure.tasks, in_processes=measure.in_pairs)
+    found = json.loads(output.read_text())
     assert [(row["name"], row["status"], len(row["samples_ns"])) for row in found["rows"]] == [
         ("plain", "ok", 2),
         ("profiled", "ok", 2),
@@ -62,4 +61,4 @@ def test_a_pair_of_real_processes(tmp_path: Path) -> None:
 
 def arguments(given: Point, output: Path) -> list[str]:
     """The arguments of the stage."""
-    return ["--point", measure.json.dumps(given), "--output", str(output)]
+    return ["--point", json.dumps(given), "--output", str(output)]

@@ -17,9 +17,8 @@ from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of
 from workflow_src.studies.programs import command_of, written_by
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.tasks import Task, rows
+from workflow_src.studies.tasks import Task, main
 
 FORWARD = PHASES[0]
 
@@ -84,4 +83,4 @@ def in_process(point: Point, output: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(partial(rows, tasks), in_processes=in_pairs)
+    main(tasks, in_processes=in_pairs)
