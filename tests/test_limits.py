@@ -31,8 +31,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
     [
         (WAITS, "report_templates/studies/matmul.j2"),
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
-        (FULLY, "workflow_src/studies/accounting/chapter.py"),
-        (FULLY, "report_templates/studies/accounting.md.j2"),
+        (FULLY, "report_templates/studies/accounting.j2"),
         (FULLY, "workflow_src/studies/precision/chapter.py"),
         (FULLY, "report_templates/studies/precision.md.j2"),
         (CHECKED, "report_templates/studies/flash.md.j2"),

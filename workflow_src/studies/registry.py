@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.studies.accounting.chapter import CHAPTER as accounting
-from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
@@ -42,7 +40,6 @@ REGISTRY: Mapping[str, Study] = {
     "precision": Study(precision, draw_precision),
     "attention": Study(attention, draw_attention),
     "fusion": Study(fusion, draw_fusion),
-    "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
     "memory": Study(memory, draw_memory),
     "checkpointing": Study(checkpointing, draw_checkpointing),

@@ -104,7 +104,7 @@ def bests(sized: pd.DataFrame) -> pd.DataFrame:
 def of_best(sized: pd.DataFrame, best: pd.DataFrame) -> pd.Series:
     """Each rate as a share of its precision's best."""
     top = sized["precision"].map(best.set_index("precision")["top"])
-    return to((sized["rate"] / top).astype(object), "share")
+    return to(sized["rate"] / top, "share")
 
 
 def alignment(fine: pd.DataFrame) -> Facts:
@@ -152,7 +152,7 @@ def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
 def around(edge: pd.DataFrame) -> pd.DataFrame:
     """The sizes around an edge of waves, each rate against that of the size before."""
     before = edge.groupby("sweep", sort=False)["rate"].shift()
-    change = to((edge["rate"] / before - 1).astype(object), "change")
+    change = to(edge["rate"] / before - 1, "change")
     return edge.assign(which=edge["sweep"].map(FINE), change=change)
 
 
