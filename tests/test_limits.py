@@ -35,7 +35,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (FULLY, "workflow_src/studies/precision/chapter.py"),
         (FULLY, "report_templates/studies/precision.md.j2"),
         (CHECKED, "report_templates/studies/flash.md.j2"),
-        (FULLY, "report_templates/studies/ranks.md.j2"),
+        (FULLY, "report_templates/studies/ranks.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "workflow_src/studies/checkpointing/chapter.py"),
         (NEARLY, "docs/glossary.md"),

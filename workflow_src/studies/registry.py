@@ -20,8 +20,6 @@ from workflow_src.studies.memory.chapter import CHAPTER as memory
 from workflow_src.studies.memory.figure import draw as draw_memory
 from workflow_src.studies.precision.chapter import CHAPTER as precision
 from workflow_src.studies.precision.figure import draw as draw_precision
-from workflow_src.studies.ranks.chapter import CHAPTER as ranks
-from workflow_src.studies.ranks.figure import draw as draw_ranks
 from workflow_src.studies.study_chapter import StudyChapter
 from workflow_src.studies.warmup.chapter import CHAPTER as warmup
 from workflow_src.studies.warmup.figure import draw as draw_warmup
@@ -43,7 +41,6 @@ REGISTRY: Mapping[str, Study] = {
     "flash": Study(flash, draw_flash),
     "memory": Study(memory, draw_memory),
     "checkpointing": Study(checkpointing, draw_checkpointing),
-    "ranks": Study(ranks, draw_ranks),
     "levers": Study(levers, draw_levers),
 }
 """The studies by name whose chapters aren't yet one function and one template."""
