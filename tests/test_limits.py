@@ -29,13 +29,12 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
 @pytest.mark.parametrize(
     ("limit", "file"),
     [
-        (WAITS, "report_templates/studies/matmul.md.j2"),
+        (WAITS, "report_templates/studies/matmul.j2"),
         (MATCH, "workflow_src/answers/forward_time/headline.py"),
-        (FULLY, "workflow_src/studies/accounting/chapter.py"),
-        (FULLY, "report_templates/studies/accounting.md.j2"),
+        (FULLY, "report_templates/studies/accounting.j2"),
         (FULLY, "report_templates/studies/precision.j2"),
         (CHECKED, "report_templates/studies/flash.md.j2"),
-        (FULLY, "report_templates/studies/ranks.md.j2"),
+        (FULLY, "report_templates/studies/ranks.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "report_templates/studies/checkpointing.j2"),
         (NEARLY, "docs/glossary.md"),

@@ -172,7 +172,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/ceilings.py", "TIMES_L2 = 4", "TIMES_L2 = 5",
-        {"ceilings", "accounting point", "fusion point"}, id="how ceilings are measured",
+        {"ceilings", "fusion point"}, id="how ceilings are measured",
     ),
     pytest.param(
         "measure/l2.py", "BEYOND = 2", "BEYOND = 3",
@@ -186,14 +186,17 @@ BEHAVIOR = [
     pytest.param(
         "common/ceilings.py", "return float(row[work] / ns * scale)",
         "return float(row[work] / ns / scale)",
-        {"ceilings table", "accounting table", "fusion table", "checkpointing table"},
+        {"ceilings table", "fusion table", "checkpointing table"},
         id="the rate of a ceiling",
     ),
     pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",
         {
             f"{s} point"
-            for s in ("precision", "attention", "fusion", "matmul", "mlp", "accounting", "levers")
+            for s in (
+                "profiler", "precision", "attention", "fusion", "matmul", "mlp", "accounting",
+                "levers",
+            )
         },
         id="how the studies count activities",
     ),

@@ -42,10 +42,12 @@ def test_what_happens_to_a_task_is_its_row() -> None:
 
 
 TEXT = """
-small: [{point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}]}}}]
+small:
+- {point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}, {torch: 4}]}}}
 full:
 - {point: "y", sizes: [s]}
 - {point: "z", sizes: [none]}
+- {point: "all", sizes: all}
 - {point: "own", sizes: {deep: {small: {layers: 2}, full: {layers: 3}}}, vocabulary: 2}
 """
 
@@ -56,12 +58,13 @@ def test_machine_and_scale_choose_what_points_measure(
     monkeypatch.setattr(of_files, "__file__", str(tmp_path / "points.py"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "points.yaml").write_text(TEXT)
-    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8}
+    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8, "profiler": "torch"}
     assert points("mine", "cpu", "small", settings) == [
-        {"point": "x", "dims": [1], "deep": {"b": [3]}}
+        {"point": "x", "dims": [1], "deep": {"b": [3, 4]}}
     ]
-    named, own = points("mine", "cuda", "full", settings)
-    assert named == {"point": "y", "sizes": settings["sizes"], "vocabulary": 8}
+    named, whole, own = points("mine", "cuda", "full", settings)
+    configured = {"vocabulary": 8, "sizes": settings["sizes"]}
+    assert named == {"point": "y"} | configured and whole == {"point": "all"} | configured
     assert own == {"point": "own", "sizes": {"deep": {"layers": 3}}, "vocabulary": 2}
     (tmp_path / "mine" / "points.yaml").write_text("{")
     with pytest.raises(StageError, match=r"points.yaml can't be read"):

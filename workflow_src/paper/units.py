@@ -17,6 +17,7 @@ SCALES = {
     ("MiB", "GiB"): 1 / 1024,
     ("bytes", "MiB"): 2.0**-20,
     ("bytes", "GiB"): 2.0**-30,
+    ("bytes", "MB"): 1e-6,
     ("bytes", "GB"): 1e-9,
     ("bytes/ms", "GB/s"): 1e-6,
     ("bytes/ns", "GB/s"): 1.0,

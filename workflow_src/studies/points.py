@@ -9,12 +9,13 @@ from workflow_src.common.errors import StageError
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
 
-CHOICES = ({"cpu", "cuda"}, {"small", "full"})
-"""Keys of mappings of which the machine or the scale chooses a value."""
+CHOICES = ({"cpu", "cuda"}, {"small", "full"}, {"nsys", "torch"})
+"""Keys of mappings of which the machine, the scale or its profiler chooses a value."""
 
 
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
-    """The points of a study. `sizes: [small]` becomes these sizes as configured.
+    """The points of a study. `sizes: [small]` becomes these sizes as configured, and
+    `sizes: all` all of them.
 
     Sizes of the file's own are a mapping, with a `vocabulary` beside it. Points of which no size is
     configured are left out. Raises StageError for a file that isn't YAML.
@@ -24,7 +25,8 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
         written = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
-    found = [_sized(each, settings) for each in _chosen(written, {device, scale})]
+    chosen = _chosen(written, {device, scale, str(settings.get("profiler"))})
+    found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 
 
@@ -39,5 +41,7 @@ def _chosen(value: Any, keys: set[str]) -> Any:
 
 
 def _sized(point: Row, settings: Settings) -> Row:
-    named = isinstance(point.get("sizes"), list)
-    return point | (models(settings, point["sizes"]) if named else {})
+    names = point.get("sizes")
+    if names == "all":
+        names = list(settings["sizes"])
+    return point | (models(settings, names) if isinstance(names, list) else {})

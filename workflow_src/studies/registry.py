@@ -6,20 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.studies.accounting.chapter import CHAPTER as accounting
-from workflow_src.studies.accounting.figure import draw as draw_accounting
 from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
-from workflow_src.studies.matmul.chapter import CHAPTER as matmul
-from workflow_src.studies.matmul.figure import draw as draw_matmul
-from workflow_src.studies.profiler.chapter import CHAPTER as profiler
-from workflow_src.studies.profiler.figure import draw as draw_profiler
-from workflow_src.studies.ranks.chapter import CHAPTER as ranks
-from workflow_src.studies.ranks.figure import draw as draw_ranks
 from workflow_src.studies.study_chapter import StudyChapter
 
 
@@ -32,12 +24,8 @@ class Study:
 
 
 REGISTRY: Mapping[str, Study] = {
-    "profiler": Study(profiler, draw_profiler),
     "attention": Study(attention, draw_attention),
-    "matmul": Study(matmul, draw_matmul),
-    "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
-    "ranks": Study(ranks, draw_ranks),
     "levers": Study(levers, draw_levers),
 }
 """The studies by name whose chapters aren't yet one function and one template."""

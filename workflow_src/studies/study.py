@@ -34,7 +34,7 @@ STUDIES = (
 )
 """The studies, in the order of the report."""
 
-JUDGED = frozenset({"attention", "flash"})
+JUDGED = frozenset({"accounting", "attention", "flash"})
 """The studies whose sections hold times against the ceilings of the run's machine."""
 
 Settings = Mapping[str, Any]

@@ -79,7 +79,11 @@ def _measured(task: Task, point: Point) -> Row:
     return {**more, **times, **activities}
 
 
-def main(tasks: Callable[[Point], Iterable[Task]], module: str = "") -> None:
+def main(
+    tasks: Callable[[Point], Iterable[Task]],
+    module: str = "",
+    in_processes: run_point.InProcesses | None = None,
+) -> None:
     """Measure one point as a command; see run_point. module: the study's own, for a point that is
-    measured in several fresh processes."""
-    run_point.main(partial(rows, tasks), module=module)
+    measured in several fresh processes, or in_processes, which runs these."""
+    run_point.main(partial(rows, tasks), module=module, in_processes=in_processes)

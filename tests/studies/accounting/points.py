@@ -7,23 +7,18 @@ from workflow_src.common.case import Case
 from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
-from workflow_src.studies.accounting.points import points
 from workflow_src.studies.join_points import prepared
+from workflow_src.studies.points import points
 
 FINE = {"status": "ok", "reason": ""}
 
-TINY = {
-    "buffer_mib": 1, "shapes": [[16, 16, 16]], "exponentials": 64, "wake_s": 0.0,
-    "budget_ms": 0.1, "sample_ms": 0.01, "pause_ms": 0.0,
-}  # fmt: skip
-
 
 def small_point() -> dict[str, Any]:
-    (point,) = points("cpu", "small", load(ROOT / "config.yaml"))
+    (point,) = points("accounting", "cpu", "small", load(ROOT / "config.yaml"))
     numbers = {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}
     return point | {
         "device": "cpu", "sizes": {"one": numbers}, "measured": ["one"], "vocabulary": 50,
-        "context": 8, "steps": 1, "ceilings": TINY,
+        "context": 8, "steps": 1,
     }  # fmt: skip
 
 
@@ -41,15 +36,6 @@ RAN = {"samples_ns": [2_000_000] * 3, "memory_before_mib": 100.0, "peak_memory_m
 PHASE = {"measurement": "phase", "phase": "train_step"} | SIZE | FINE | RAN
 
 FORWARD = {"measurement": "component", "steps": 2} | SIZE | FINE
-
-CEILING = {"measurement": "ceiling", "precision": "fp32", "dtype": "float32"} | FINE
-
-PRODUCTS = [
-    CEILING | {"kind": "compute", "flops": 2 * 100**3, "samples_ns": [1_000_000]},
-    CEILING | {"kind": "compute", "flops": 2 * 200**3, "samples_ns": [4_000_000]},
-]
-
-COPY = CEILING | {"kind": "bandwidth", "bytes": 8000, "samples_ns": [4_000]}
 
 
 def activity(name: str, inside: str, busy_ns: int) -> dict[str, Any]:

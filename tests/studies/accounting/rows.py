@@ -25,20 +25,22 @@ def phase(name: str = "forward", **more: Any) -> dict[str, Any]:
 
 def component(name: str, intensity: float, tflops: float, **more: Any) -> dict[str, Any]:
     """A component that took 1 ms."""
-    numbers = {"flops_per_byte": intensity, "flops": tflops * 1e9, "busy_ms": 1.0}
+    work = {"flops": tflops * 1e9, "bytes": tflops * 1e9 / intensity}
+    numbers = work | {"flops_per_byte": intensity, "busy_ms": 1.0}
     return {"measurement": "component", "component": name} | ABOUT | numbers | more
 
 
-def ceiling(name: str, work: str, amount: float, **more: Any) -> dict[str, Any]:
-    """A ceiling whose median call took 1 ms."""
-    about = {"measurement": "ceiling", "ceiling": name, "name": name.split()[0], "median_ms": 1.0}
-    return ABOUT | about | {work: amount, "size": None} | more
+def ceiling(kind: str, name: str, column: str, median: float, **more: Any) -> dict[str, Any]:
+    """A row of ceilings.csv."""
+    blank = {"best_gb_per_s": None, "best_giga_exp_per_s": None}
+    return blank | {"kind": kind, "name": name, "precision": "fp32", column: median} | more
 
 
 CEILINGS = [
-    ceiling("matmul 8", "flops", 10e9),
-    ceiling("matmul 9", "flops", 9e9, tflop_per_s=12.0),
-    ceiling("write", "bytes", 2e9),
-    ceiling("copy", "bytes", 1e9),
+    ceiling("compute", "matmul", "median_tflop_per_s", 9.0, best_tflop_per_s=12.0),
+    ceiling("compute", "matmul", "median_tflop_per_s", 10.0),
+    ceiling("compute", "matmul", "median_tflop_per_s", 10.0, precision="bf16"),
+    ceiling("bandwidth", "write", "median_gb_per_s", 2000.0),
+    ceiling("bandwidth", "copy", "median_gb_per_s", 1000.0),
 ]
 """10 TFLOP/s by medians, and 1,000 GB/s of what reads: a ridge of 10 FLOPs per byte."""

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from tests.studies.accounting.points import CASE
-from workflow_src.studies.accounting import measure as accounting_measure
+from workflow_src.studies.accounting.measure import forward
 from workflow_src.studies.accounting.work import component_work
 
 
@@ -13,7 +13,7 @@ from workflow_src.studies.accounting.work import component_work
 def launched_by(precision: str = "fp32") -> dict[str, Any]:
     """What launched the work of a forward pass of CASE with two layers, as a point keeps it."""
     case = replace(CASE, layers=2, precision=precision)
-    found: dict[str, Any] = accounting_measure.measure_forward(case, 1)["launched"]
+    found: dict[str, Any] = forward(case, 1)["launched"]
     return found
 
 

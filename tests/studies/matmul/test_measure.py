@@ -4,21 +4,14 @@ import pytest
 import torch
 
 from tests.studies.matmul.test_analyze import activity, joined
-from tests.workflow import ROOT
 from workflow_src.measure import timing
 from workflow_src.measure.timing import plan_repeats, time_within
-from workflow_src.plan.config import load
-from workflow_src.studies.matmul import measure as matmul_measure
-from workflow_src.studies.matmul import tiles as matmul_tiles
-from workflow_src.studies.matmul.points import SIZES, points
+from workflow_src.studies.matmul.measure import tasks
+from workflow_src.studies.matmul.tiles import divisibility_sizes
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows as measured
 
-SETTINGS = load(ROOT / "config.yaml")
-
-
-def test_points_have_ids_of_their_own():
-    for device, scale in SIZES:
-        ids = [point["point"] for point in points(device, scale, SETTINGS)]
-        assert ids == ["sizes", "fine"]
+SWEEPS = ("edge", "past_edge", "divisibility")
 
 
 @pytest.mark.parametrize(
@@ -37,10 +30,10 @@ def test_a_call_too_short_for_the_clock_is_repeated(monkeypatch):
 
 def test_measuring_on_a_cpu(tmp_path):
     on_cpu = {"device": "cpu", "budget_ms": 1.0}
-    sizes, fine = (point | on_cpu for point in points("cpu", "small", SETTINGS))
-    raw = matmul_measure.measure(sizes | {"sizes": [16, 32]})
-    about = ["sweep", "precision", "n", "status", "reason"]
-    assert list(raw[0]) == [*about, "samples_ns", "calls_per_sample", "activities"]
+    sizes, fine = (point | on_cpu for point in points("matmul", "cpu", "small", {}))
+    raw = measured(tasks, sizes | {"n": [16, 32]})
+    about = {"sweep", "precision", "n", "device", "status", "reason"}
+    assert set(raw[0]) == about | {"samples_ns", "calls_per_sample", "activities"}
     assert set(raw[0]["activities"][0]) == set(activity("", 0)), "names are derived, not measured"
     rows = joined(tmp_path, raw)
     assert [(r["precision"], r["n"], r["status"]) for r in rows] == [
@@ -49,29 +42,19 @@ def test_measuring_on_a_cpu(tmp_path):
     ]  # fmt: skip
     assert rows[1]["tflops"] == pytest.approx(2 * 32**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
-    edge, *divisors = joined(tmp_path, matmul_measure.measure(fine | {"near": 128}))
+    edge, *divisors = joined(tmp_path, measured(tasks, fine | {"near": 128}))
     assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
     assert {r["divisor"] for r in divisors} == {1, 2, 8, 16, 32}
 
 
 def test_the_fine_sweeps_of_a_gpu_are_around_its_edge(monkeypatch):
     """As on a GPU of 132 multiprocessors, of which only the number is asked here."""
-    monkeypatch.setattr(
-        torch.cuda,
-        "get_device_properties",
-        lambda index: type("Properties", (), {"multi_processor_count": 132}),
-    )
-    monkeypatch.setattr(
-        matmul_measure, "measure_product", lambda n, precision, point: {"n": n, "status": "ok"}
-    )
-    fine = points("cuda", "full", SETTINGS)[1] | {"device": "cuda"}
-    rows = matmul_measure.measure(fine)
-    edge = [row for row in rows if row["sweep"] == "edge"]
-    assert [row["n"] for row in edge] == list(range(1792, 2305, 32))
-    assert {(row["multiprocessors"], row["edge"]) for row in edge} == {(132, 2048)}
-    past, divided = rows[len(edge) : len(edge) + 3], rows[len(edge) + 3 :]
-    assert [(row["sweep"], row["n"]) for row in past] == [
-        ("past_edge", n) for n in (2048, 2049, 2056)
-    ]
-    assert [row["n"] for row in divided] == matmul_tiles.divisibility_sizes(2048)
-    assert set(edge[0]) == {"sweep", "precision", "multiprocessors", "edge", "n", "status"}
+    gpu = type("Properties", (), {"multi_processor_count": 132})
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
+    point = points("matmul", "cuda", "full", {})[1] | {"device": "cuda"}
+    rows = [task.about for task in tasks(point)]
+    sizes = {sweep: [row["n"] for row in rows if row["sweep"] == sweep] for sweep in SWEEPS}
+    assert sorted(sizes["edge"]) == list(range(1792, 2305, 32)) != sizes["edge"]
+    assert sorted(sizes["past_edge"]) == [2048, 2049, 2056]
+    assert sorted(sizes["divisibility"]) == divisibility_sizes(2048)
+    assert (rows[0]["multiprocessors"], rows[0]["edge"]) == (132, 2048)

@@ -5,16 +5,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.studies.tables import NO_CEILINGS, printed, table, verdict_of
+from tests.studies.chapters import facts
+from tests.studies.tables import printed, table
 from tests.synthetic_tables import Sample, tables
 from workflow_src.answers.forward_time.agreement import UNTOLD
 from workflow_src.answers.forward_time.pairs import pairs as pairs_of
 from workflow_src.answers.forward_time.result import result as result_of_a
 from workflow_src.answers.tables import Tables
 from workflow_src.studies.profiler.analyze import derive
-from workflow_src.studies.profiler.chapter import Verdict, result
 
-POINT = {"case": "tiny-ctx32-fp32", "size": "tiny", "context": 32, "precision": "fp32"}
+POINT = {"point": "tiny-ctx32-fp32", "sizes": {"tiny": {}}, "context": 32, "precision": "fp32"}
 MS = 1_000_000
 SAMPLE = Sample()
 
@@ -45,32 +45,25 @@ def test_each_pair_has_the_medians_of_its_two_processes() -> None:
 def test_a_case_that_ran_out_of_memory_says_so() -> None:
     lost = {"phase": "forward", "name": "plain", "status": "oom", "reason": "no memory"}
     (row,) = derive(POINT, [lost, raw("profiled", [1])])
-    assert (row["case"], row["status"], row["reason"]) == (POINT["case"], "oom", "no memory")
+    assert (row["case"], row["status"], row["reason"]) == (POINT["point"], "oom", "no memory")
 
 
 @pytest.mark.parametrize(
     ("pairs", "verdict", "shown"),
     [
-        ([pair(10, 15), pair(20, 28), pair(10, 16)], Verdict.COSTS, "1.5 x (1.4 x to 1.6 x)"),
-        (
-            [pair(10, 15), pair(20, 19), pair(10, 16)],
-            Verdict.NOT_SHOWN,
-            "1.5 x (0.95 x to 1.6 x)",
-        ),
-        ([pair(10, 15), pair(20, 28)], Verdict.NOT_SHOWN, "1.4 x (1.4 x to 1.5 x)"),
+        ([pair(10, 15), pair(20, 28), pair(10, 16)], "costs", ("1.5 ×", "1.4 ×", "1.6 ×")),
+        ([pair(10, 15), pair(20, 19), pair(10, 16)], "not shown", ("1.5 ×", "0.95 ×", "1.6 ×")),
+        ([pair(10, 15), pair(20, 28)], "not shown", ("1.4 ×", "1.4 ×", "1.5 ×")),
+        ([{"case": "a", "status": "oom", "reason": "no memory"}], "can't tell", ()),
     ],
 )
 def test_a_cost_is_shown_by_three_pairs_that_agree(
-    pairs: list[dict[str, Any]], verdict: Verdict, shown: str
+    pairs: list[dict[str, Any]], verdict: str, shown: tuple[str, ...]
 ) -> None:
-    (row,) = printed(result(table(*pairs), NO_CEILINGS).costs)
-    assert row[4] == shown
-    assert verdict_of("profiler", [row | {"status": "ok"} for row in pairs])[0] == verdict.name
-
-
-def test_no_pair_is_no_verdict() -> None:
-    lost = [{"case": "a", "status": "oom", "reason": "no memory"}]
-    assert verdict_of("profiler", lost)[0] == Verdict.CANT_TELL.name
+    found = facts("profiler", table(*pairs))
+    assert found["verdict"] == verdict
+    times = [each for cell in found["cases"]["times"] for each in (cell, *cell.ends)]
+    assert tuple(map(str, times)) == shown
 
 
 def tables_of(pairs: pd.DataFrame, sample: Sample = SAMPLE, **environment: str) -> Tables:

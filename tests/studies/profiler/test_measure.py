@@ -1,5 +1,6 @@
 """The profiler study's processes: which run, in which order, and what becomes of their rows."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,25 +8,26 @@ import pytest
 
 from tests.workflow import ROOT
 from workflow_src.plan.config import load
+from workflow_src.studies.points import points
 from workflow_src.studies.profiler import measure
-from workflow_src.studies.profiler.points import points
 from workflow_src.studies.study import Point
+from workflow_src.studies.tasks import main
 
-SETTINGS = load(ROOT / "config.yaml")
+SETTINGS = load(ROOT / "config.yaml") | {"profiler": "torch"}
 
 
 def point(**others: object) -> Point:
     """The small scale's point."""
-    (found,) = points("cpu", "small", SETTINGS)
-    return found | {"device": "cpu", "profiler": "torch"} | others
+    (found,) = points("profiler", "cpu", "small", SETTINGS)
+    return found | {"device": "cpu"} | others
 
 
 def test_points_are_called_as_their_cases() -> None:
-    found = points("cuda", "full", SETTINGS)
+    found = points("profiler", "cuda", "full", SETTINGS)
     sizes, contexts = ("small", "large"), (128, 512)
     expected = [f"{size}-ctx{context}-bf16" for size in sizes for context in contexts]
     assert [each["point"] for each in found] == expected
-    assert all(each["point"] == each["case"] and each["processes"] == 10 for each in found)
+    assert all(each["processes"] == 10 for each in found)
 
 
 def test_every_other_pair_begins_with_the_profiled_process(
@@ -48,13 +50,8 @@ def test_a_pair_of_real_processes(tmp_path: Path) -> None:
     given = point(processes=2, warmup_steps=1, steps=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["measure", *arguments(given, output)])
-        measure.main(
-            measure.measure,
-            measure.POINT,
-            measure.with_known_sizes,
-            in_processes=measure.in_pairs,
-        )
-    found = measure.json.loads(output.read_text())
+        main(measure.tasks, in_processes=measure.in_pairs)
+    found = json.loads(output.read_text())
     assert [(row["name"], row["status"], len(row["samples_ns"])) for row in found["rows"]] == [
         ("plain", "ok", 2),
         ("profiled", "ok", 2),
@@ -64,4 +61,4 @@ def test_a_pair_of_real_processes(tmp_path: Path) -> None:
 
 def arguments(given: Point, output: Path) -> list[str]:
     """The arguments of the stage."""
-    return ["--point", measure.json.dumps(given), "--output", str(output)]
+    return ["--point", json.dumps(given), "--output", str(output)]

@@ -9,10 +9,10 @@ import torch
 
 from tests.studies.ranks import summing_rank
 from workflow_src.common.schema import violation
+from workflow_src.studies.ranks.chapter import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.ranks.measure import measure, of_all
 from workflow_src.studies.ranks.points import POINT, WAYS, points
-from workflow_src.studies.ranks.way import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.ways import BUILD, balanced
 
 TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}

@@ -1,16 +1,13 @@
-"""Predicted times and peaks, by numbers that one can add up."""
+"""Predicted times, by numbers that one can add up."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.studies.ranks.test_collectives import CASE
-from workflow_src.common.units import MIB
-from workflow_src.model.flops import parameter_count
-from workflow_src.model.memory_formulas import activation_bytes
 from workflow_src.studies.ranks.collectives import AllReduceTimes, Call
 from workflow_src.studies.ranks.points import WAYS
-from workflow_src.studies.ranks.predictions import Baseline, memory
+from workflow_src.studies.ranks.predictions import Baseline
 
 FLAT = Baseline(AllReduceTimes((1, 10**9), (1.0, 1.0), 2), step_ms=100.0, optimizer_ms=10.0)
 """Each collective takes 1 ms; the passes take 90 ms, backward 60 of them."""
@@ -26,38 +23,21 @@ def test_a_reduction_begins_when_its_gradients_are_there_and_the_one_before_is_o
 
 
 def test_a_way_takes_the_step_alone_what_nothing_hides_and_its_copies() -> None:
-    found = {way: FLAT.times(CASE, way) for way in WAYS}
-    steps = {way: times["predicted_step_ms"] for way, times in found.items()}
+    steps = {way: FLAT.predicted_ms(CASE, way) for way in WAYS}
     parameters = 2 * 7 + 3
     assert steps["alone"] == 100
     assert steps["naive"] == 100 + parameters
     # Copies of 16 bytes per parameter, where the optimizer takes 10 ms for 28.
     assert steps["flat"] == pytest.approx(100 + 1 + 10 * 16 / 28)
     # As backward ends come the gradients of the first block's qkv, its norm, and the embedding.
-    assert found["overlapped"]["predicted_exposed_ms"] == pytest.approx(3)
+    assert steps["overlapped"] == pytest.approx(100 + 3)
     # Half of the optimizer, and each parameter sent.
     assert steps["sharded_optimizer"] == pytest.approx(100 + 3 + parameters - 5)
     # Two gathers and a scatter that nothing hides.
     assert steps["fsdp"] == pytest.approx(100 + 3 + 10 * (2 * (4 + 8) + 8) / 28 - 5)
-    assert found["fsdp"]["predicted_communication_ms"] == 5 + 3
 
 
 def test_fsdp_waits_for_gathers_longer_than_what_a_block_computes() -> None:
     slow = replace(FLAT, all_reduce=AllReduceTimes((1, 10**9), (20.0, 20.0), 2))
     # Per block: 15 ms of forward against one gather, 30 ms of backward against two collectives.
     assert slow.exposed_ms(CASE, "fsdp", []) == 3 * 20 + 2 * (5 + 10)
-
-
-def test_peaks_by_what_each_way_holds() -> None:
-    count = parameter_count(CASE)
-    activations = activation_bytes(CASE) + 8 * 2 * 4 * 50
-    assert 4 * count < activations < 8 * count
-    found = {way: [peak * MIB for peak in memory(CASE, way, 2).values()] for way in WAYS}
-    assert found["alone"] == found["naive"] == found["overlapped"]
-    assert found["alone"] == [4 * count, 12 * count + activations, 16 * count]
-    assert found["flat"] == [4 * count, 20 * count, 16 * count]
-    assert found["bucketed"] == [8 * count, 16 * count + activations, 16 * count]
-    assert found["sharded_optimizer"] == [4 * count, 8 * count + activations, 12 * count]
-    root, block = 4 * (2 * 400 + 8), 4 * (2 * 8 + 4 * 64 + 3 * 256)
-    whole = root + 2 * block
-    assert found["fsdp"] == [4 * count, 6 * count + whole + activations, 8 * count]

@@ -1,231 +1,180 @@
 """Study accounting: formulas against measurements, and passes against the machine's ceilings."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-
 import pandas as pd
 
+from workflow_src.common.components import COMPONENTS
+from workflow_src.common.precisions import NARROW
+from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.words import PHASES
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Value, count, ratio
-from workflow_src.studies.accounting.phases import Phase, marked, phases, rule
-from workflow_src.studies.accounting.roofline import Ceilings, Component, ceilings, components
-from workflow_src.studies.lines import (
-    Line,
-    absolute,
-    gib,
-    lines,
-    most,
-    shown,
-    spread,
-    unmeasured,
-    where,
-)
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import lift, of, over, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, span, unmeasured
 
-FLOPS_RATE = "FLOPs / whole time, of a reference product's rate"
-"""The column of what a whole pass reaches, whatever share of its time products take."""
+WRITES_ALONE = "write"
+"""The bandwidth of writing alone is no ceiling of work that reads."""
+
+PRODUCTS_ALONE, WITHOUT_PRODUCTS = ("qkv", "feed_forward", "head"), "softmax"
+"""Components that run products and elementwise work counted with them, and copy nothing; and one
+that runs none."""
+
+KEY = ["size", "precision"]
 
 
-@dataclass(frozen=True)
-class Accounting:
-    """What the study found.
+def facts(run: Run) -> Facts:
+    """What the study's table says, and how near the run's ceilings its forward passes come."""
+    table = load(run, "accounting")
+    rows = {name: mine for name, mine in table.groupby("measurement")}
+    models = formulas(rows.get("model", table[:0]))
+    roofs = ceilings(run)
+    roofs = roofs[roofs.index.isin(table["precision"])]
+    phases = of_phases(rows.get("phase", table[:0]), roofs)
+    off = of(phases["off"].map(abs), "max")
+    used = phases["reached"][phases["phase"] == "forward"]
+    parts = components(rows.get("component", table[:0]), roofs)
+    known = [name for name, n in (("memory", off), ("rates", of(used))) if n == n]
+    ruled = "formulas" if models["step_rule"].notna().any() else "can't tell"
+    return {
+        "verdict": " and ".join(known) or ruled,
+        "off": to(pd.Series([off], dtype=object), "share").iloc[0],
+        "used": span(used),
+        "rule": span(models["step_rule"]),
+        "context": span(phases["context"]),
+        "sizes": by_size(phases, models),
+        "models": models,
+        "phases": phases,
+        "components": parts,
+        "roofs": roofs.reset_index(),
+        "missing": unmeasured(table, *KEY, "measurement", "phase", "component"),
+        "figure": figure(parts, roofs),
+    }
 
-    off: by how much the predicted peak memory is off, of all phases, without sign; utilization: of
-    forward passes, by precision.
+
+def ceilings(run: Run) -> pd.DataFrame:
+    """By precision the rate of the fastest product (TFLOP/s), and the bandwidth (GB/s).
+
+    Both are of medians: a single fastest sample is reached by nothing that lasts. ridge: the FLOPs
+    per byte below which the bandwidth is the lower ceiling.
     """
-
-    rule: tuple[Value, ...]
-    off: tuple[Value, ...]
-    utilization: Mapping[str, tuple[Value, ...]]
-    sizes: pd.DataFrame
-    models: pd.DataFrame
-    phases: pd.DataFrame
-    components: pd.DataFrame
-    roofs: pd.DataFrame
-    ceilings: pd.DataFrame
-    missing: pd.DataFrame
+    rows = run["ceilings"]
+    products = rows[rows["kind"] == "compute"]
+    moved = rows[(rows["kind"] == "bandwidth") & (rows["name"] != WRITES_ALONE)]
+    rate = over(products, "precision", "median_tflop_per_s", "max").rename_axis("precision")
+    bandwidth = of(lift(moved["median_gb_per_s"]), "max")
+    made = pd.DataFrame({"products": rate, "bandwidth": bandwidth}, dtype=object)
+    ridge = made["products"].astype(float) * 1e3 / made["bandwidth"].astype(float)
+    return made.assign(ridge=ridge)
 
 
-def result(table: pd.DataFrame, of_the_run: pd.DataFrame) -> Accounting:
-    """What the study's table says; its ceilings are its own, of the same processes."""
-    every = lines(table, "accounting")
-    known = ceilings(every)
-    found = phases(every, known)
-    models = where(every, measurement="model")
-    rules = {line.text("size"): rule(line, "step_rule_flops") for line in models}
-    used: dict[str, tuple[Value, ...]] = {}
-    for each in found:
-        if each.name == "forward" and each.utilization:
-            used[each.key[1]] = (*used.get(each.key[1], ()), each.utilization)
-    return Accounting(
-        rule=tuple(value for value in rules.values() if value),
-        off=tuple(absolute(each.off) for each in found if each.off),
-        utilization=used,
-        sizes=_sizes(found, rules),
-        models=_models(models),
-        phases=shown([_phase(each) for each in found]),
-        components=shown([_component(each) for each in components(every, known)]),
-        roofs=shown([_roof(each) for each in known.values()]),
-        ceilings=shown(
-            [_ceiling(line) for line in where(every, measurement="ceiling", status="ok")]
-        ),
-        missing=unmeasured(every, lambda line: line.named(*NAMED)),
+def of_phases(rows: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
+    """Phases with their peak memory against its formula, and the rate of a whole pass.
+
+    works: the device's share of the time, known of forward passes on a GPU. reached: the rate as a
+    share of the fastest product's, only where the device works for WORKING_FULLY or more.
+    """
+    ms, on_gpu = rows["median_ms"].where(rows["ok"]), rows["gpu"] != ""
+    peak = to(rows["peak_mib"].where(rows["ok"]), "GiB")
+    predicted = to(rows["predicted_peak_mib"], "GiB")
+    works = to(rows["busy_ms"].where(on_gpu) / ms, "share")
+    best = rows["precision"].map(roofs["products"]).astype(object)
+    reached = to(
+        (to((rows["flops"] / ms).astype(object), "TFLOP/s") / best).astype(object), "share"
+    )
+    return rows.assign(
+        name=rows["phase"].map(lambda phase: PHASES.get(phase, phase)),
+        peak=peak,
+        shown=or_state(peak, rows),
+        took=or_state(rows["time"], rows),
+        predicted=predicted,
+        off=to(predicted / peak - 1, "change"),
+        works=works,
+        reached=reached.where((works >= WORKING_FULLY) | ~on_gpu),
     )
 
 
-def _sizes(found: Sequence[Phase], rules: Mapping[str, Value | None]) -> pd.DataFrame:
+def formulas(rows: pd.DataFrame) -> pd.DataFrame:
+    """By size FLOPs and memory by formula, and the FLOPs of rules as shares of the exact ones.
+
+    Activations depend on the precision, so that each has a column.
+    """
+    forward, backward = rows["forward_flops"], rows["backward_flops"]
+    rules = {
+        "forward_rule": rows["forward_rule_flops"] / forward,
+        "step_rule": rows["step_rule_flops"] / (forward + backward),
+        "step_rule_all": rows["step_rule_all_flops"] / (forward + backward),
+    }
+    made = rows.assign(**{name: to(cells, "share") for name, cells in rules.items()})
+    for name in ("weights", "gradients", "optimizer", "activations"):
+        made[name] = to(made[f"{name}_mib"], "GiB")
+    for name in ("forward", "backward"):
+        made[name] = to(made[f"{name}_flops"], "GFLOP")
+    one = made.drop_duplicates("size")
+    wide = made.drop_duplicates(KEY).pivot(index="size", columns="precision", values="activations")
+    return one.join(wide.astype(object), on="size")
+
+
+def by_size(phases: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
     """A row per size and precision that was measured: its training step and its forward pass."""
-    by = {(*each.key, each.name): each for each in found}
-    rows: list[dict[str, Cell]] = []
-    for size, precision in dict.fromkeys(each.key for each in found):
-        step, forward = (by.get((size, precision, n)) for n in ("train_step", "forward"))
-        row: dict[str, Cell] = {
-            "size": size,
-            "precision": precision,
-            "context": known.line.whole("context") if (known := step or forward) else None,
-            "6ND / step's FLOPs": rules.get(size),
-            "step's peak memory, GiB": (step.peak or step.line.state) if step else None,
-            "predicted": step.predicted if step else None,
-            "step, ms": (step.line.time or step.line.state) if step else None,
-            "forward, ms": (forward.line.time or forward.line.state) if forward else None,
-            "device works in it": forward.working if forward else None,
-            FLOPS_RATE: forward.mfu if forward else None,
-        }
-        rows.append(row)
-    return shown(rows)
+    one = phases.drop_duplicates([*KEY, "phase"])
+    step, forward = (one[one["phase"] == n].set_index(KEY) for n in ("train_step", "forward"))
+    made = phases[KEY].drop_duplicates()
+    made = made.join(step[["shown", "predicted", "took"]], on=KEY)
+    made = made.join(forward[["took", "works", "reached"]].add_prefix("forward_"), on=KEY)
+    return made.join(models.set_index("size")["step_rule"], on="size")
 
 
-def _models(models: Sequence[Line]) -> pd.DataFrame:
-    """A row per size; activations depend on the precision, so that each has a column."""
-    rows: dict[str, dict[str, Cell]] = {}
-    for line in models:
-        row = rows.setdefault(line.text("size"), _formulas(line))
-        row[f"activations {line.text('precision')}, GiB"] = gib(line, "activations_mib")
-    return shown(list(rows.values()))
+def components(rows: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
+    """Components of forward passes, and how near their lower ceiling they come.
 
-
-def _formulas(line: Line) -> dict[str, Cell]:
-    forward = line.value("forward_flops", "flops")
-    both = ratio(line.value("forward_rule_flops", "flops"), forward, "share", "2ND / forward")
-    return {
-        "size": line.text("size"),
-        "context": line.whole("context"),
-        "batch": line.whole("batch"),
-        "parameters": line.value("parameters", "count"),
-        "without embedding": line.value("parameters_without_embedding", "count"),
-        "forward, FLOPs": forward,
-        "backward, FLOPs": line.value("backward_flops", "flops"),
-        "2ND / forward": both,
-        "6ND / step": rule(line, "step_rule_flops"),
-        "6ND / step, all N": rule(line, "step_rule_all_flops"),
-        "weights, GiB": gib(line, "weights_mib"),
-        "gradients, GiB": gib(line, "gradients_mib"),
-        "AdamW, GiB": gib(line, "optimizer_mib"),
-    }
-
-
-def _phase(each: Phase) -> dict[str, Cell]:
-    size, precision = each.key
-    return {
-        "size": size,
-        "precision": precision,
-        "phase": PHASES.get(each.name, each.name),
-        "peak, GiB": each.peak or each.line.state,
-        "predicted": each.predicted,
-        "off by": each.off,
-        "median, ms": each.line.times if each.line.ok else None,
-        "device works": each.working,
-        FLOPS_RATE: each.mfu,
-    }
-
-
-def _component(each: Component) -> dict[str, Cell]:
-    return {
-        "size": each.line.text("size"),
-        "precision": each.line.text("precision"),
-        "component": each.name,
-        "FLOPs per byte": each.intensity,
-        "device time, ms": each.busy_ms,
-        "lower ceiling": "bandwidth" if each.by_bandwidth else "products",
-        "reaches of it": marked(each.of_roof),
-        "bytes by": each.line.text("work_from") or None,
-    }
-
-
-def _roof(each: Ceilings) -> dict[str, Cell]:
-    return {
-        "precision": each.precision,
-        "fastest product, TFLOP/s": each.products,
-        "bandwidth, GB/s": each.bandwidth,
-        "ridge, FLOPs per byte": each.ridge,
-    }
-
-
-def _ceiling(line: Line) -> dict[str, Cell]:
-    return {
-        "precision": line.text("precision"),
-        "ceiling": line.text("ceiling"),
-        "median, ms (20th to 80th percentile)": line.times,
-        "fastest sample, TFLOP/s": line.value("tflop_per_s", "TFLOP/s"),
-        "fastest sample, GB/s": line.value("gb_per_s", "GB/s"),
-    }
-
-
-NAMED = ("size", "precision", "measurement", "phase", "component", "ceiling")
-"""What tells a line that wasn't measured."""
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentences."""
-
-    BOTH = (
-        "Predicted peaks are off by at most {off}. Where the device works for 90 % or more, "
-        "forward passes, by their whole time, reach {used} of a reference product's rate."
+    reached: only of those of one kind of work: of a product and a cast, the time says nothing of
+    either. After Williams, Waterman & Patterson 2009, "Roofline".
+    """
+    rows = rows[rows["ok"] & rows["busy_ms"].notna() & rows["flops_per_byte"].notna()]
+    rate = to(rows["flops"] / rows["busy_ms"], "TFLOP/s")
+    moved = to(rows["bytes"] / rows["busy_ms"], "GB/s")
+    roof = rows[["precision"]].join(roofs, on="precision")
+    by_bandwidth = rows["flops_per_byte"] < roof["ridge"]
+    reached = (rate / roof["products"]).mask(by_bandwidth, moved / roof["bandwidth"])
+    wide = rows["component"].isin(PRODUCTS_ALONE) & ~rows["precision"].isin(NARROW)
+    alone = wide | (rows["component"] == WITHOUT_PRODUCTS)
+    lower = by_bandwidth.map({True: "bandwidth", False: "products"}).where(
+        roof["ridge"].notna(), ""
     )
-    MEMORY = (
-        "Predicted peaks of all phases are off by at most {off}. No forward pass is known to keep "
-        "the device working for 90 % of its time, so none is held against the machine's rates."
-    )
-    RATES = (
-        "Where the device works for 90 % or more, forward passes, by their whole time, reach "
-        "{used} of a reference product's rate. No peak memory was measured."
-    )
-    FORMULAS = (
-        "Nothing was measured that a formula predicts: by the rule 6ND, a training step has "
-        "{rule} of the FLOPs of the exact formulas."
-    )
-    CANT_TELL = "That can't be told: neither formulas nor measurements are there."
+    named = {name: each.name for name, each in COMPONENTS.items()}
+    name = rows["component"].map(lambda each: named.get(each, each))
+    reached = to(reached.where(alone), "share")
+    lower = lower.where(roof["ridge"].notna(), "")
+    return rows.assign(name=name, rate=rate, lower=lower, reached=reached)
 
 
-def headline(result: Accounting) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict = _verdict(result)
-    by_precision = result.utilization.items()
-    used = [
-        Joined((name, spread(values), Joined(("(n = ", count(values), ")"), by="")), by=" ")
-        for name, values in by_precision
-    ]
-    slots = {
-        "off": most(result.off),
-        "used": Joined(tuple(used), by=", "),
-        "rule": spread(result.rule),
-    }
-    return Headline(verdict, verdict.value, slots)
+def figure(parts: pd.DataFrame, roofs: pd.DataFrame) -> Plot:
+    """A roofline per precision, with the components of one kind of work."""
+    known = parts[parts["reached"].notna()]
+    # First of all what is in each panel, so that a component has one color.
+    known = known.sort_values("component", key=lambda c: c != WITHOUT_PRODUCTS, kind="stable")
+    panels = []
+    for precision, mine in known.groupby("precision", sort=False):
+        ((best, bandwidth, ridge),) = roofs.loc[[precision]].astype(float).to_numpy()
+        x = mine["flops_per_byte"].astype(float)
+        places = [min(x.min(), ridge) / 2, ridge, max(x.max(), ridge) * 2]
+        levels = [min(best, place * bandwidth / 1e3) for place in places]
+        line = {"name": "ceilings", "flops_per_byte": places, "rate": levels}
+        rows = pd.concat([pd.DataFrame(line, dtype=object), mine[[*line]]])
+        panel = Panel(
+            rows,
+            x="flops_per_byte",
+            y="rate",
+            by="name",
+            mark="o",
+            log="xy",
+            title=str(precision),
+            xlabel="FLOPs per byte",
+            reference="ceilings",
+        )
+        panels.append(panel)
+    return Plot(panels, "no component of one kind of work was measured", "TFLOP/s")
 
 
-def _verdict(result: Accounting) -> Verdict:
-    if result.off:
-        return Verdict.BOTH if result.utilization else Verdict.MEMORY
-    if result.utilization:
-        return Verdict.RATES
-    return Verdict.FORMULAS if result.rule else Verdict.CANT_TELL
-
-
-CHAPTER = StudyChapter(
-    "Accounting: FLOPs, memory, utilization and the roofline",
-    "How right are formulas for FLOPs and memory, and what rate does a whole pass reach?",
-    result,
-    headline,
-)
+if __name__ == "__main__":
+    main("accounting", facts)

@@ -1,282 +1,175 @@
 """Study matmul: the rate of each product, and what sizes of unaligned rows lose."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import replace
 
 import pandas as pd
 
 from workflow_src.common.datasheets import peak_tflop_per_s
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import (
-    Cell,
-    Joined,
-    Marked,
-    Value,
-    complement,
-    computed,
-    count,
-    median,
-    ratio,
-)
-from workflow_src.studies.lines import Line, number, ranged, shown, unmeasured
-from workflow_src.studies.matmul.analyze import DIVISORS, divisor
-from workflow_src.studies.matmul.points import PRECISIONS
-from workflow_src.studies.matmul.products import (
-    ITEM_BYTES,
-    ROW_BYTES,
-    Product,
-    changes,
-    measured,
-    products,
-)
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.thresholds import WAITS_BELOW
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import NAN, Number, each, holds, of, to, within
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.placing.kernel_words import built_for
+from workflow_src.studies.facts import load, main, or_state, unmeasured
+
+ITEM_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp8": 1}
+
+ROW_BYTES = 16
+"""Rows of so many bytes, or a multiple, can be read in the widest loads."""
+
+DROP = 0.05
+"""A rate that is lower by at least this share counts as lower: equal products differ by as much."""
+
+YLABEL, DIVIDES = "TFLOP/s (of the median time)", "by what divides n"
 
 FINE = {"edge": "across", "past_edge": "just past"}
 """The sweeps around an edge of waves, in words."""
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """Rates (TFLOP/s) of the sizes near one another whose rows are a multiple of 16 bytes or not.
+def facts(run: Run) -> Facts:
+    """What the study's table says."""
+    every = products(load(run, "matmul"))
+    sweeps = {name: mine[mine["rate"].notna()] for name, mine in every.groupby("sweep")}
+    none = every[:0]
+    sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
+    edge = around(pd.concat([sweeps.get(name, none) for name in FINE]))
+    found, best = alignment(fine), bests(sized)
+    fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))
+    verdict = found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell"
+    return found | {
+        "verdict": verdict,
+        "fastest": fastest,
+        "waits": sized["waits"].any(),
+        "rates": rates(every[every["sweep"] == "sizes"]),
+        "best": best,
+        "sizes": sized.assign(of_best=of_best(sized, best)),
+        "divisors": by_divisor(fine),
+        "edge": edge,
+        "missing": unmeasured(every, "precision", "sweep", "n"),
+        "figure": figure(sized, edge[edge["sweep"] == "edge"], fine),
+    }
 
-    sizes: the smallest and the largest n.
-    aligned, unaligned: the medians, of the latter one for odd n and one for even; lost: by which
-    share the median of all of the latter is lower; older, newer: the compute capabilities that the
-    kernels of both are named after, if all of the unaligned are older than all of the others, else
-    "".
+
+def products(table: pd.DataFrame) -> pd.DataFrame:
+    """The products by precision and size, with `rate` (TFLOP/s) and `marked`, where they waited.
+
+    The rate's ends are those of the 80th and the 20th percentile of times.
     """
-
-    precision: str
-    sizes: tuple[int | None, int | None]
-    aligned: Value | None
-    unaligned: Cell
-    lost: Value | None
-    older: str
-    newer: str
-
-
-@dataclass(frozen=True)
-class Matmul:
-    """What the study found: `rates` has a row per size and a column per precision."""
-
-    fastest: Product | None
-    alignment: Alignment
-    rates: pd.DataFrame
-    best: pd.DataFrame
-    sizes: pd.DataFrame
-    divisors: pd.DataFrame
-    edge: pd.DataFrame
-    missing: pd.DataFrame
+    rows = table[table["precision"].isin(ITEM_BYTES)]
+    order = rows["precision"].map([*ITEM_BYTES].index)
+    rows = rows.assign(order=order.astype(float), size=rows["n"].astype(float))
+    rows = rows.sort_values(["order", "size"], kind="stable")
+    rate, ms = rows["tflops"].where(rows["ok"] & rows["n"].notna()), rows["median_ms"]
+    rate = within(rate, rate * (ms / rows["p80_ms"]), rate * (ms / rows["p20_ms"]))
+    busy = rows["busy_ms"].where(rows["ok"])
+    waits = (rows["gpu"] != "") & (busy / ms < WAITS_BELOW)
+    marked = rate.where(~waits, each(rate, lambda number: (number, " †")))
+    return rows.assign(rate=rate, marked=marked, busy=busy, waits=waits)
 
 
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Matmul:
-    """What the study's table says; it isn't held against the run's ceilings."""
-    found = products(table)
-    by_size, fine = measured(found, "sizes"), measured(found, "divisibility")
-    by_divisor: dict[int, list[Product]] = {}
-    for each in fine:
-        by_divisor.setdefault(divisor(each.n or 1), []).append(each)
-    return Matmul(
-        fastest=max((each for each in found if each.n and each.rate), key=_rate, default=None),
-        alignment=alignment(fine),
-        rates=rates(found),
-        best=shown([_best(mine) for mine in _by_precision(by_size)]),
-        sizes=shown([_size(each, mine) for mine in _by_precision(by_size) for each in mine]),
-        divisors=shown([_divisor(n, mine) for n in DIVISORS if (mine := by_divisor.get(n))]),
-        edge=shown([row for sweep in FINE for row in _edge(measured(found, sweep))]),
-        missing=unmeasured((each.line for each in found), _name),
-    )
+def rates(mine: pd.DataFrame) -> pd.DataFrame:
+    """Rates by size, or why there is none; a skipped precision has no sizes."""
+    cells = mine.assign(cell=or_state(mine["marked"], mine))
+    known = cells[cells["n"].notna()].drop_duplicates(["size", "precision"], keep="last")
+    found = known.pivot(index="size", columns="precision", values="cell")
+    found = found.reindex(columns=mine["precision"].unique()).astype(object)
+    skipped = mine[mine["n"].isna()].drop_duplicates("precision").set_index("precision")["state"]
+    for name in skipped.index:
+        found[name] = found[name].fillna(skipped[name])
+    n = [Number(size, "whole") for size in found.index]
+    found.insert(0, "n", pd.Series(n, found.index, dtype=object))
+    return found.rename_axis(columns=None)
 
 
-def _rate(product: Product) -> float:
-    return number(product.rate)
+def bests(sized: pd.DataFrame) -> pd.DataFrame:
+    """By precision the best rate, beside the datasheet's, and from which n on all reach half."""
+    made = []
+    for name, mine in sized.groupby("precision", sort=False):
+        top = of(mine["rate"], "max").value
+        best = first(mine[mine["rate"] == top])
+        slow = mine["size"][mine["rate"] < top / 2].max()
+        fast = mine["n"][~(mine["size"] <= slow)]
+        peak = peak_tflop_per_s(best["gpu"], str(name))
+        sheet = Number(peak, "TFLOP/s", best["rate"].rows, "datasheet") if peak else NAN
+        share = (best["rate"] / sheet).to("share") if peak else NAN
+        about = {"precision": name, "top": best["rate"], "n": best["n"], "sheet": sheet}
+        half = fast.iloc[0] if len(fast) else NAN
+        about |= {"share": share, "half": half, "ran": best["ran"], "kernel": best["kernel"]}
+        made.append(about)
+    columns = ["precision", "top", "n", "sheet", "share", "half", "ran", "kernel"]
+    return pd.DataFrame(made, columns=columns)
 
 
-def _by_precision(found: Sequence[Product]) -> list[list[Product]]:
-    every = [[each for each in found if each.precision == name] for name in PRECISIONS]
-    return [mine for mine in every if mine]
+def of_best(sized: pd.DataFrame, best: pd.DataFrame) -> pd.Series:
+    """Each rate as a share of its precision's best."""
+    top = sized["precision"].map(best.set_index("precision")["top"])
+    return to(sized["rate"] / top, "share")
 
 
-def alignment(fine: Sequence[Product]) -> Alignment:
-    """What the sizes of the sweep by divisor lose whose rows aren't aligned."""
-    sides = {side: [each for each in fine if each.aligned == side] for side in (True, False)}
-    aligned, others = (median(each.rate for each in mine) for mine in sides.values())
-    older, newer = _named_after(sides[False]), _named_after(sides[True])
-    told = bool(older and newer) and max(older) < min(newer)
-    return Alignment(
-        precision=fine[0].precision if fine else "",
-        sizes=(fine[0].n, fine[-1].n) if fine else (None, None),
-        aligned=aligned,
-        unaligned=_odd_and_even(sides[False]),
-        lost=complement(ratio(others, aligned, "share", "unaligned / aligned")),
-        older=_capabilities(older) if told else "",
-        newer=_capabilities(newer) if told else "",
-    )
+def alignment(fine: pd.DataFrame) -> Facts:
+    """What sizes near one another lose whose rows are no multiple of ROW_BYTES.
+
+    older: whether all kernels of these are named after older GPUs than all of the others are.
+    """
+    item = fine["precision"].map(ITEM_BYTES).astype(float)
+    is_aligned = fine["size"] * item % ROW_BYTES == 0
+    aligned, others = fine[is_aligned], fine[~is_aligned]
+    fast, slow = of(aligned["rate"], "median"), of(others["rate"], "median")
+    lost = to(pd.Series([1 - slow / fast], dtype=object), "share").iloc[0]
+    old, new = capabilities(others), capabilities(aligned)
+    older = bool(old and new) and max(old) < min(new)
+    verdict = "older kernels" if older else "slower"
+    verdict = verdict if lost >= DROP else "not slower" if lost == lost else "rates"
+    odd = of(others["rate"][others["size"] % 2 == 1], "median")
+    even = of(others["rate"][others["size"] % 2 == 0], "median")
+    medians = {"aligned": fast, "odd": odd, "even": even, "lost": lost}
+    return medians | {"verdict": verdict, "precision": first(fine)["precision"]}
 
 
-def _odd_and_even(found: Sequence[Product]) -> Cell:
-    """The median rates: "124 (n odd) or 188 (n even)"; libraries have kernels for each."""
-    rates = {
-        words: median(each.rate for each in found if (each.n or 0) % 2 == rest)
-        for words, rest in ((" (n odd)", 1), (" (n even)", 0))
-    }
-    told = tuple(Marked(rate, words) for words, rate in rates.items() if rate)
-    return Joined(told, by=" or ") if told else None
+def capabilities(mine: pd.DataFrame) -> list[int]:
+    """The compute capabilities that all kernels are named after; none unless all names tell."""
+    told = {built_for(kernel) for kernel in mine["kernel"]}
+    return sorted(number for number in told if number) if None not in told else []
 
 
-def _named_after(found: Sequence[Product]) -> list[int]:
-    """The compute capabilities in the names of all kernels; none unless all names tell."""
-    told = {each.built_for for each in found}
-    return sorted(each for each in told if each) if None not in told else []
+def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
+    """A row per largest divisor of sizes near one another: how many, their rates and kernels."""
+    ordered = fine.sort_values("divisor", key=lambda c: -c.astype(float))
+    made = []
+    for divisor, mine in ordered.groupby("divisor", sort=False):
+        one = holds(mine["rate"], mine["rate"].notna(), "measured")
+        tiles = mine["tiles"] if mine["tiles"].nunique() == 1 else mine["tiles"][:0]
+        rate = of(mine["rate"])
+        about = {"divisor": divisor, "sizes": of(one, "sum"), "rate": rate}
+        about |= {"least": of(mine["rate"], "min"), "most": of(mine["rate"], "max")}
+        about |= {"after": ", ".join(f"sm{each}" for each in capabilities(mine))}
+        about |= {"tiles": of(tiles, "max"), "kernel": ", ".join(sorted({*mine["kernel"]} - {""}))}
+        made.append(about)
+    return pd.DataFrame(made)
 
 
-def _capabilities(found: Sequence[int]) -> str:
-    return ", ".join(f"sm{each}" for each in found)
+def around(edge: pd.DataFrame) -> pd.DataFrame:
+    """The sizes around an edge of waves, each rate against that of the size before."""
+    before = edge.groupby("sweep", sort=False)["rate"].shift()
+    change = to(edge["rate"] / before - 1, "change")
+    return edge.assign(which=edge["sweep"].map(FINE), change=change)
 
 
-def rates(found: Sequence[Product]) -> pd.DataFrame:
-    """Rates by size, with their marks, or why there is none; a skipped precision has no sizes."""
-    mine = [each for each in found if each.sweep == "sizes"]
-    names = dict.fromkeys(each.precision for each in mine)
-    cells: dict[int, dict[str, Cell]] = {}
-    for each in mine:
-        if each.n:
-            state = None if each.line.ok else each.line.state
-            cells.setdefault(each.n, {})[each.precision] = each.marked or state
-    skipped = {each.precision: each.line.state for each in mine if not each.n}
-    return shown(
-        [{"n": n} | {name: cells[n].get(name, skipped.get(name)) for name in names}
-         for n in sorted(cells)]
-    )  # fmt: skip
-
-
-def _best(mine: Sequence[Product]) -> dict[str, Cell]:
-    """The best rate of a precision; half of it: from the n on from which no rate is below that."""
-    best = max(mine, key=_rate)
-    slow = [each.n or 0 for each in mine if _rate(each) < _rate(best) / 2]
-    fast = [each.n or 0 for each in mine if (each.n or 0) > max(slow, default=0)]
-    sheet = peak_tflop_per_s(best.line.text("gpu"), best.precision)
-    share = best.rate and sheet and computed(_rate(best) / sheet, "share", "of it", best.rate)
-    return {
-        "precision": best.precision,
-        "best, TFLOP/s": best.rate,
-        "at n": best.n,
-        "half of it from n": min(fast, default=None),
-        "datasheet, TFLOP/s": sheet,
-        "of datasheet": share or None,
-        "kernel's name says": best.line.text("ran") or None,
-        "kernel": best.kernel or None,
-    }
-
-
-def _size(product: Product, mine: Sequence[Product]) -> dict[str, Cell]:
-    """A product in the table of all sizes; `mine`: those of its precision."""
-    best = max(mine, key=_rate).rate
-    return {
-        "precision": product.precision,
-        "n": product.n,
-        "median, ms (20th to 80th percentile)": product.line.times,
-        "TFLOP/s": product.marked,
-        "of best": ratio(product.rate, best, "share", "rate / the precision's best"),
-        "device time, ms": product.busy_ms,
-        "name says": product.line.text("ran") or None,
-        "kernel": product.kernel or None,
-    }
-
-
-DIVIDES = f"largest of {', '.join(map(str, sorted(DIVISORS)))} that divides n"
-
-
-def _divisor(largest: int, mine: Sequence[Product]) -> dict[str, Cell]:
-    found, after = [each.rate for each in mine if each.rate], _named_after(mine)
-    tiles = {each.covered[0] for each in mine}
-    return {
-        DIVIDES: largest,
-        "sizes": count(found),
-        "median, TFLOP/s (least to most)": ranged(found),
-        "kernels named after": _capabilities(after) or None,
-        "tiles": tiles.pop() if len(tiles) == 1 else None,
-        "kernels": Joined(tuple(sorted({each.kernel for each in mine} - {""})), ", "),
-    }
-
-
-def _edge(mine: list[Product]) -> list[dict[str, Cell]]:
-    return [
-        {
-            "sweep": FINE[each.sweep],
-            "n": each.n,
-            "TFLOP/s": each.rate,
-            "against the one before": change,
-            "tile": each.line.text("tile") or None,
-            "tiles": each.covered[0],
-            "waves": each.covered[1],
-            "kernel": each.kernel or None,
-        }
-        for each, change in zip(mine, changes(mine), strict=True)
+def figure(sized: pd.DataFrame, edge: pd.DataFrame, fine: pd.DataFrame) -> Plot:
+    """Rates by size, across an assumed edge of waves, and by what divides n."""
+    places = {f"edge of 128x256, n = {n}": float(n) for n in edge["edge"].dropna()[:1]}
+    more = edge[edge["waves"].astype(float).diff() > 0][:1]
+    for waves, n in zip(more["waves"], more["n"], strict=True):
+        places[f"{waves} waves from n = {n}"] = float(n)
+    divided = fine.sort_values("divisor", key=lambda c: -c.astype(float))
+    panels = [
+        Panel(sized, "n", "rate", "precision", log="xy", title="by size", ylabel=YLABEL),
+        Panel(edge, "n", "rate", "precision", title="across a tile edge", places=places),
+        Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES),
     ]
+    return Plot([replace(panel, xlabel="n") for panel in panels], "no product was measured")
 
 
-def _name(line: Line) -> str:
-    n = line.whole("n")
-    about = f"{line.text('precision')} {line.text('sweep').replace('_', ' ')}"
-    return f"{about}, n = {n}" if n else about
-
-
-DROP = 0.05
-"""A rate that is lower by at least this share counts as lower: equal products differ by as much."""
-
-
-FASTEST = "The fastest product ({precision}, n = {n}) reaches {rate} TFLOP/s."
-MEDIANS = FASTEST + (
-    " In {fine} (n from {from} to {to}), medians are {aligned} TFLOP/s where {multiple} divides n, "
-    "and {unaligned}"
-)
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentences."""
-
-    OLDER_KERNELS = MEDIANS + " elsewhere, by older GPUs' kernels ({older}, not {newer})."
-    SLOWER = MEDIANS + " elsewhere."
-    NOT_SLOWER = MEDIANS + " elsewhere, which is less than 5 % below."
-    RATES = FASTEST + " What an awkward size costs can't be told."
-    CANT_TELL = "No product was measured."
-
-
-def headline(result: Matmul) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict, best, rows = _verdict(result), result.fastest, result.alignment
-    slots = {
-        "rate": best.between if best else None,
-        "precision": best.precision if best else None,
-        "n": best.n if best else None,
-        "fine": rows.precision,
-        "from": rows.sizes[0],
-        "to": rows.sizes[1],
-        "multiple": ROW_BYTES // ITEM_BYTES[rows.precision] if rows.precision else None,
-        "aligned": rows.aligned,
-        "unaligned": rows.unaligned,
-        "older": rows.older,
-        "newer": rows.newer,
-    }
-    return Headline(verdict, verdict.value, slots)
-
-
-def _verdict(result: Matmul) -> Verdict:
-    lost = result.alignment.lost
-    if result.fastest is None:
-        return Verdict.CANT_TELL
-    if lost is None:
-        return Verdict.RATES
-    if lost.number < DROP:
-        return Verdict.NOT_SLOWER
-    return Verdict.OLDER_KERNELS if result.alignment.older else Verdict.SLOWER
-
-
-CHAPTER = StudyChapter(
-    "Matrix multiplication: rate over size, and the cost of awkward sizes",
-    "How fast are square matrix products, and what does an awkward size cost?",
-    result,
-    headline,
-)
+if __name__ == "__main__":
+    main("matmul", facts)

@@ -1,88 +1,82 @@
 """Measures square matrix products: times, and the kernels that ran."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from workflow_src.measure.activities import activities_of
+from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.precision import unsupported, use_precision
-from workflow_src.measure.progress import said
-from workflow_src.measure.timing import time_within
-from workflow_src.studies.matmul.points import POINT
+from workflow_src.measure.timing import Call
 from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes, sizes_past
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main
 
 FP8 = torch.float8_e4m3fn
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp8": FP8}
 
 
-def measure(point: Point) -> list[Row]:
-    """A row per product; see measure_sizes and measure_fine."""
-    torch.manual_seed(0)
-    return measure_sizes(point) if point["point"] == "sizes" else measure_fine(point)
-
-
-def measure_sizes(point: Point) -> list[Row]:
-    """A row per precision and size; one row with the reason for an unsupported precision."""
-    rows: list[Row] = []
+def tasks(point: Point) -> Iterator[Task]:
+    """A task per product: of all sizes in each precision, or of the fine sweeps."""
+    if "near" in point:
+        yield from fine(point)
+        return
     for precision in point["precisions"]:
         about = {"sweep": "sizes", "precision": precision}
         if why := unsupported(precision, point["device"]):
-            rows.append(about | {"status": "skipped", "reason": why})
-            continue
-        rows += [about | measure_product(n, precision, point) for n in point["sizes"]]
-    return rows
+            yield Task(about, partial(unavailable, why))
+        else:
+            yield from products(point["n"], about, point["device"])
 
 
-def measure_fine(point: Point) -> list[Row]:
-    """A row per size across the tile edge nearest to `near`, just past it, and per divisibility."""
-    about = {"sweep": "edge", "precision": point["precision"]}
-    if point["device"] != "cuda":
-        why = "a CPU has no multiprocessors that process tiles in waves"
-        edge, rows = point["near"], [about | {"status": "skipped", "reason": why}]
-    else:
-        there = torch.cuda.get_device_properties(0).multi_processor_count
-        edge = edge_near(point["near"], there)
-        about |= {"multiprocessors": there, "edge": edge}
-        sizes = edge_sizes(edge, point["reach"], point["step"])
-        rows = [about | row for row in measure_shuffled(sizes, point)]
-        just_past = about | {"sweep": "past_edge"}
-        rows += [just_past | row for row in measure_shuffled(sizes_past(edge), point)]
-    about = {"sweep": "divisibility", "precision": point["precision"]}
-    return rows + [about | row for row in measure_shuffled(divisibility_sizes(edge), point)]
+def fine(point: Point) -> Iterator[Task]:
+    """Products across the tile edge nearest to `near`, just past it, and by what divides n.
 
-
-def measure_shuffled(sizes: list[int], point: Point) -> list[Row]:
-    """A row per size, by rising size.
-
-    Measured in a shuffled, fixed order, so that clock drift isn't mistaken for an effect of n.
+    Each sweep in a shuffled, fixed order, so that clock drift isn't mistaken for an effect of n.
     """
-    shuffled = random.Random(0).sample(sizes, len(sizes))
-    rows = [measure_product(n, point["precision"], point) for n in shuffled]
-    return sorted(rows, key=lambda row: int(row["n"]))
+    device, edge = point["device"], point["near"]
+    about = {"sweep": "edge", "precision": point["precision"]}
+    if device == "cuda":
+        there = torch.cuda.get_device_properties(0).multi_processor_count
+        edge = edge_near(edge, there)
+        waves = about | {"multiprocessors": there, "edge": edge}
+        across = edge_sizes(edge, point["reach"], point["step"])
+        yield from products(shuffled(across), waves, device)
+        yield from products(shuffled(sizes_past(edge)), waves | {"sweep": "past_edge"}, device)
+    else:
+        why = "a CPU has no multiprocessors that process tiles in waves"
+        yield Task(about, partial(unavailable, why))
+    divided = shuffled(divisibility_sizes(edge))
+    yield from products(divided, about | {"sweep": "divisibility"}, device)
 
 
-def measure_product(n: int, precision: str, point: Point) -> Row:
-    """The row of an (n, n) by (n, n) product: time samples and activities."""
-    device = point["device"]
-
-    def run() -> Row:
-        sets = sets_beyond(l2_bytes(device), 3 * n * n * TYPES[precision].itemsize)
-        call = product(n, precision, device, sets)
-        times = time_within(call, device, point["budget_ms"], point["sample_ms"])
-        times |= {"sets": sets} if sets > 1 else {}
-        return times | {"activities": activities_of(call, device)}
-
-    return {"n": n} | said(f"{precision} {n}", attempt(run, partial(free, device)))
+def shuffled(sizes: list[int]) -> list[int]:
+    """Sizes in an order that is always the same."""
+    return random.Random(0).sample(sizes, len(sizes))
 
 
-def product(n: int, precision: str, device: str, sets: int = 1) -> Callable[[], object]:
+def unavailable(why: str) -> Row:
+    """Raises UnavailableError."""
+    raise UnavailableError(why)
+
+
+def products(sizes: list[int], about: Row, device: str) -> Iterator[Task]:
+    """A profiled task per size."""
+    for n in sizes:
+        make = partial(repeated, n, about["precision"], device)
+        yield Task(about | {"n": n}, make, profiled=True)
+
+
+def repeated(n: int, precision: str, device: str) -> tuple[Call, Row]:
+    """A product on as many pairs of matrices as a cache doesn't hold, and how many if several."""
+    sets = sets_beyond(l2_bytes(device), 3 * n * n * TYPES[precision].itemsize)
+    return product(n, precision, device, sets), {"sets": sets} if sets > 1 else {}
+
+
+def product(n: int, precision: str, device: str, sets: int = 1) -> Call:
     """A call that multiplies two (n, n) matrices of standard normal numbers in `precision`.
 
     Calls take `sets` pairs of matrices in turn, so that small ones are not read from a cache.
@@ -104,4 +98,4 @@ def _scaled(one: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    main(measure, POINT)
+    main(tasks)

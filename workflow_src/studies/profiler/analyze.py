@@ -10,7 +10,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
     profiled_first: whether the process with the profiler ran before the other.
     """
-    about = {name: point[name] for name in ("case", "size", "context", "precision")}
+    about = {"case": point["point"], "size": next(iter(point["sizes"]))}
+    about |= {name: point[name] for name in ("context", "precision")}
     lost = [row for row in rows if row["status"] != "ok"]
     if lost:
         return [about | {name: lost[0][name] for name in ("phase", "status", "reason")}]

@@ -2,46 +2,46 @@
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import PHASES
-from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
-from workflow_src.studies.models import case_of, with_known_sizes
-from workflow_src.studies.profiler.points import POINT
+from workflow_src.studies.models import case_of
 from workflow_src.studies.programs import command_of, written_by
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main
 
 FORWARD = PHASES[0]
 
 
-def measure(point: Point) -> list[Row]:
-    """The row of this process: every step of the forward pass, with the profiler or without."""
-    case = case_of(point, point["size"], point["precision"])
-
-    def run(workload: Workload, phase: str) -> Row:
-        step, wait = workload.phase(phase), workload.synchronize
-
-        def ranged() -> None:
-            with range_(phase):
-                step()
-
-        time_steps(step, wait, point["warmup_steps"])
-        with TemporaryDirectory() as folder, window(point, Path(folder, "trace"), step):
-            return {"samples_ns": time_steps(ranged, wait, point["steps"])}
-
+def tasks(point: Point) -> Iterator[Task]:
+    """The task of this process: the forward pass, with the profiler or without."""
     name = "profiled" if point.get("profiled") else "plain"
-    return [
-        {"phase": phase, "name": name} | row for phase, row in run_phases(case, run, (FORWARD,))
-    ]
+    yield Task({"phase": FORWARD, "name": name}, partial(forward, point))
+
+
+def forward(point: Point) -> Row:
+    """The time of every step of the point's forward pass."""
+    (size,) = point["sizes"]
+    workload = Workload(case_of(point, size, point["precision"]))
+    step, wait = workload.phase(FORWARD), workload.synchronize
+
+    def ranged() -> None:
+        with range_(FORWARD):
+            step()
+
+    time_steps(step, wait, point["warmup_steps"])
+    with TemporaryDirectory() as folder, window(point, Path(folder, "trace"), step):
+        return {"samples_ns": time_steps(ranged, wait, point["steps"])}
 
 
 def window(point: Point, output: Path, settle: Any) -> AbstractContextManager[None]:
@@ -83,4 +83,4 @@ def in_process(point: Point, output: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes, in_processes=in_pairs)
+    main(tasks, in_processes=in_pairs)

@@ -10,20 +10,18 @@ from workflow_src.studies import join_points
 from workflow_src.studies.models import DIMENSIONS, case_of, dimensions
 from workflow_src.studies.ranks.collectives import AllReduceTimes, bus_factor, gb_per_s
 from workflow_src.studies.ranks.points import ALL_REDUCE
-from workflow_src.studies.ranks.predictions import Baseline, memory
+from workflow_src.studies.ranks.predictions import Baseline
 from workflow_src.studies.study import Point, Row
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """All-reduces with their bandwidths; ways with predicted memory, then their collectives."""
+    """All-reduces with their bandwidths; ways, then their collectives."""
     ranks = {"ranks": point["ranks"]}
     if point["measurement"] == ALL_REDUCE:
         return [row | ranks | bandwidths(row, point["ranks"]) for row in rows]
     case = case_of(point, point["size"], point["precision"])
     about = ranks | dimensions(case)
-    known = memory if point["device"] == "cuda" else lambda *_: {}
-    ways = [row | about | known(case, row["way"], point["ranks"]) for row in rows]
-    return [*ways, *(each for row in rows for each in collectives(row))]
+    return [*(row | about for row in rows), *(each for row in rows for each in collectives(row))]
 
 
 def bandwidths(row: Row, ranks: int) -> Row:
@@ -48,21 +46,21 @@ def collectives(row: Row) -> list[Row]:
 
 
 def complete(table: pd.DataFrame, predictions: list[Path]) -> pd.DataFrame:
-    """The table with the predicted times of each way, if its baseline was measured.
+    """The table with the predicted step of each way, if its baseline was measured.
 
     Raises StageError for a file of predictions: they are made here, from the table alone.
     """
     if predictions:
         raise StageError(f"--predictions: this study takes none, not {str(predictions[0])!r}")
     rows = [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
-    return pd.DataFrame([row | _times(row, table) for row in rows])
+    return pd.DataFrame([row | _predicted(row, table) for row in rows])
 
 
-def _times(row: Row, table: pd.DataFrame) -> Row:
+def _predicted(row: Row, table: pd.DataFrame) -> Row:
     if row["measurement"] != "training" or row["way"] == "alone":
         return {}
     found = baseline(table, str(row["point"]))
-    return found.times(_case(row), row["way"]) if found else {}
+    return {"predicted_step_ms": found.predicted_ms(_case(row), row["way"])} if found else {}
 
 
 def baseline(table: pd.DataFrame, point: str) -> Baseline | None:

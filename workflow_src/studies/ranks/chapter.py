@@ -1,207 +1,167 @@
-"""What communication costs each way of training, and how near predictions came."""
+"""Study ranks: what communication costs each way of training, and how near a prediction came."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 import pandas as pd
 
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Marked, Value
-from workflow_src.studies.lines import (
-    Line,
-    in_gib,
-    lines,
-    most,
-    number,
-    out_of,
-    shown,
-    spread,
-    unmeasured,
-    where,
-)
-from workflow_src.studies.ranks.details import Details, details
-from workflow_src.studies.ranks.points import ALL_REDUCE
-from workflow_src.studies.ranks.way import NAMES, PEAKS, Way, case_name, off, ways_of
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.datasheets import LINKS_GB_PER_S
+from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import NAN, Number, Numbers, each, holds, of, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+
+NAMES = {
+    "alone": "no communication",
+    "naive": "naive: an all-reduce per parameter, after backward",
+    "flat": "flat: one all-reduce, after backward",
+    "overlapped": "overlapped: an all-reduce per parameter, during backward",
+    "bucketed": "in buckets: DistributedDataParallel",
+    "sharded_optimizer": "overlapped, optimizer in shards",
+    "fsdp": "FSDP2",
+}
+COLLECTIVES = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+}
+
+GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
+"""What rounding may do to gradients in float32, and to a step of AdamW, which depends on the sign
+of gradients that are nearly 0."""
 
 NEAR = 0.03
-"""A predicted time or peak is right within this share."""
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """What the study found.
-
-    error: the largest difference of a step's gradients from one process's. working: the device's
-    share of the step without communication, by case. foretold, fitted: how many predicted steps,
-    of which cases that don't wait for launches, and how many peaks are right within NEAR.
-    elsewhere: said of all-reduces alone, if known to be of no host of the ways foretold.
-    """
-
-    ways: tuple[Way, ...]
-    error: Value | None
-    working: Cell
-    foretold: Cell
-    fitted: Cell
-    elsewhere: str
-    steps: pd.DataFrame
-    details: Details
-    missing: pd.DataFrame
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Ranks:
-    """What the study's table says; it isn't held against the run's ceilings."""
-    every = lines(table, "ranks")
-    names = (ALL_REDUCE, "training", "collective")
-    reduced, trained, collectives = (where(every, measurement=name) for name in names)
-    ways = ways_of(trained)
-    judged = [way for way in ways if not way.waits]
-    peaks = [each for way in ways for name in PEAKS if (each := off(way.line, name))]
-    return Ranks(
-        ways=tuple(ways),
-        error=most(way.line.measured("gradient_error", "error") for way in ways),
-        working=_working(ways),
-        foretold=_foretold(judged),
-        fitted=out_of(_near(peaks), peaks),
-        elsewhere=_elsewhere(reduced, [way.line for way in judged]),
-        steps=_steps(ways),
-        details=details(ways, reduced, collectives),
-        missing=unmeasured([*reduced, *trained], _name),
-    )
-
-
-def _working(ways: Sequence[Way]) -> Cell:
-    """ "98 % in 2.7B fp32, 59 % in 2.7B bf16"."""
-    found = {way.case: way.working for way in ways if way.working}
-    parts = [Joined((share, f"in {case}"), by=" ") for case, share in found.items()]
-    return Joined(tuple(parts), by=", ") if parts else None
-
-
-def _foretold(ways: Sequence[Way]) -> Cell:
-    """ "5 of 6 steps of 2.7B fp32"; None without a prediction."""
-    found = [(way.case, each) for way in ways if (each := off(way.line, "step_ms"))]
-    times, cases = [each for _, each in found], ", ".join(dict.fromkeys(case for case, _ in found))
-    return Joined((out_of(_near(times), times), f"steps of {cases}"), by=" ") if times else None
-
-
-def _elsewhere(reduced: Sequence[Line], trained: Sequence[Line]) -> str:
-    ours, theirs = ({line.text("host_id") for line in every} - {""} for every in (reduced, trained))
-    return " (of another host)" if ours and theirs and ours.isdisjoint(theirs) else ""
-
-
-def _steps(ways: Sequence[Way]) -> pd.DataFrame:
-    """A row per way; of each case the step, what nothing hides of communication, and the peak."""
-    rows: dict[str, dict[str, Cell]] = {}
-    for way in ways:
-        row = rows.setdefault(way.name, {"gradients are averaged by": way.name})
-        exposed, whole = (way.line.value(f"{n}_ms", "ms") for n in ("exposed", "communication"))
-        row[f"{way.case}, ms"] = way.line.times if way.ms else way.line.state
-        hidden = Joined((exposed, whole), by=" of ") if exposed and number(whole) else None
-        row[f"{way.case}: nothing hides, ms"] = hidden
-        # The larger of the peaks before and in the optimizer's part.
-        row[f"{way.case}: peak, GiB"] = in_gib(most(way.line.value(n, "MiB") for n in PEAKS[1:]))
-    return shown(list(rows.values()))
-
-
-def _near(offs: Sequence[Value]) -> list[Value]:
-    return [each for each in offs if abs(each.number) <= NEAR]
-
-
-def _name(line: Line) -> str:
-    if line.text("measurement") == ALL_REDUCE:
-        return "all-reduce alone"
-    return f"{case_name(line)}, {NAMES.get(line.text('way'), line.text('way'))}"
-
+"""A predicted time is right within this share."""
 
 LITTLE = 1.05
 """Communication costs little where the best way's step takes at most so much of one without it."""
 
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
-
-    WRONG = (
-        "That can't be told: after {wrong}, gradients are not those of one process on the whole "
-        "batch (off by {error} of them at most)."
-    )
-    LITTLE = (
-        "Little with the best way: in one run, a training step of {cases} takes {least} as long as "
-        "without communication ({best}), with the worst way {most} ({worst})."
-    )
-    MUCH = (
-        "Much even with the best way: in one run, a training step of {cases} takes {least} as long "
-        "as without communication ({best}), with the worst way {most} ({worst})."
-    )
-    WAITS = (
-        "That can't be told: without communication, the device works for {working} of the step, "
-        "and a step that waits for launches tells little of what else it waits for."
-    )
-    ON_A_CPU = (
-        "A CPU doesn't show that: all ways give the gradients of one process on the whole batch "
-        "(off by {error} of them at most), and no more is to be learned from processes that share "
-        "its cores."
-    )
-    CANT_TELL = "That can't be told: no step without communication was measured beside one with it."
+LINKS = {gpu: Number(rate, "GB/s", formula="NVLink") for gpu, rate in LINKS_GB_PER_S.items()}
 
 
-def headline(result: Ranks) -> Headline:
-    """The verdict on a result, with its numbers."""
-    cases = _by_case(result.ways)
-    cases = [case for case in cases if not case[0].waits] or cases
-    best, worst = ([pick(case, key=_over) for case in cases] for pick in (min, max))
-    slots: dict[str, Cell] = {
-        "wrong": _names([way for way in result.ways if way.wrong]),
-        "error": result.error,
-        "cases": " or ".join(case[0].case for case in cases),
-        "working": result.working,
-        "least": _hundredths(best),
-        "best": _names(best),
-        "most": _hundredths(worst),
-        "worst": _names(worst),
+def facts(run: Run) -> Facts:
+    """What the study's table says."""
+    table = load(run, "ranks")
+    table = table.assign(
+        case=(table["size"] + " " + table["precision"]).str.strip(),
+        name=table["way"].map(lambda way: NAMES.get(way, way)),
+    )
+    kinds = {str(name): mine for name, mine in table.groupby("measurement")}
+    ways = of_ways(kinds.get("training", table[:0]))
+    reduced = all_reduces(kinds.get("all_reduce", table[:0]))
+    collectives = kinds.get("collective", table[:0])
+    said = collectives["collective"].map(lambda name: COLLECTIVES.get(name, name))
+    judged = ways[~ways["waits"] & ways["off"].notna()]
+    near = judged["off"].map(abs) <= NEAR
+    return verdict(ways) | {
+        "foretold": of(holds(judged["off"], near, "|predicted / measured - 1| <= 3 %"), "count"),
+        "elsewhere": elsewhere(reduced, judged),
+        "context": span(ways["context"]),
+        "batch": span(ways["batch"]),
+        "ways": ways,
+        "reduced": reduced,
+        "collectives": collectives[collectives["ok"]].assign(said=said),
+        "missing": unmeasured(table, "measurement", "case", "way").drop_duplicates(),
+        "figure": figure(ways, reduced),
     }
-    verdict = _verdict(result, best)
-    return Headline(verdict, verdict.value, slots)
 
 
-def _verdict(result: Ranks, best: Sequence[Way]) -> Verdict:
-    if any(way.wrong for way in result.ways):
-        return Verdict.WRONG
-    if not best:
-        return Verdict.CANT_TELL
-    if not any(way.line.text("gpu") for way in best):
-        return Verdict.ON_A_CPU if result.error else Verdict.CANT_TELL
-    if best[0].waits:
-        return Verdict.WAITS
-    return Verdict.LITTLE if all(_over(way) <= LITTLE for way in best) else Verdict.MUCH
+def of_ways(trained: pd.DataFrame) -> pd.DataFrame:
+    """The ways of each case in the order of NAMES, beside its step without communication.
+
+    works: the device's share of the step without communication, known on a GPU; waits: whether that
+    is below WORKING_FULLY, so that communication may hide in waits for launches.
+    """
+    order = {way: place for place, way in enumerate(NAMES)}
+    place = trained["way"].map(lambda way: order.get(way, len(order))).astype(float)
+    number = trained.groupby("case", sort=False).ngroup()
+    rows = trained.assign(number=number, place=place).sort_values(["number", "place"])
+    ms = rows["median_ms"].where(rows["ok"])
+    alone = rows.assign(ms=ms)[rows["way"] == "alone"].drop_duplicates("case").set_index("case")
+    works = to(alone["compute_ms"].where(alone["gpu"] != "") / alone["ms"], "share")
+    over = ms / rows["case"].map(alone["ms"])
+    before, within = rows["before_optimizer_mib"], rows["optimizer_mib"]
+    peak = before.where(before.notna() & ~(within > before), within)
+    wrong = rows["gradient_error"] > GRADIENTS_EQUAL
+    peaks = ("initialized", "held", "before_optimizer", "optimizer")
+    return rows.assign(
+        ms=ms,
+        shown=or_state(rows["time"], rows),
+        over=each(over, lambda ratio: replace(ratio, digits=3)).where(rows["way"] != "alone"),
+        works=rows["case"].map(works).where(rows["way"] == "alone"),
+        waits=rows["case"].map(works < WORKING_FULLY).eq(True),
+        wrong=wrong | (rows["parameter_error"] > PARAMETERS_EQUAL),
+        peak=to(peak, "GiB"),
+        off=to(rows["predicted_step_ms"] / ms - 1, "change"),
+        traced=rows["recorded_ms"] / ms,
+        **{name: to(rows[f"{name}_mib"], "GiB") for name in peaks},
+    )
 
 
-def _by_case(ways: Sequence[Way]) -> list[list[Way]]:
-    """The ways of each case that communicate and have a time beside that without."""
-    found: dict[str, list[Way]] = {}
-    for way in ways:
-        if way.communicates and way.over:
-            found.setdefault(way.case, []).append(way)
-    return list(found.values())
+def verdict(ways: pd.DataFrame) -> Facts:
+    """The best and the worst way of each case, of those that don't wait if there are any."""
+    known = ways[ways["over"].notna()]
+    judged = known[~known["waits"]] if (~known["waits"]).any() else known
+    places = judged["over"].astype(float).groupby(judged["case"], sort=False)
+    best, worst = judged.loc[places.idxmin()], judged.loc[places.idxmax()]
+    error = of(ways["gradient_error"].where(ways["ok"]), "max")
+    wrong = ways[ways["wrong"]]
+    on_gpu = (best["gpu"] != "").any()
+    found = "little" if (best["over"] <= LITTLE).all() else "much"
+    found = "waits" if best["waits"].any() else found
+    found = found if on_gpu else "on a CPU" if error == error else "can't tell"
+    found = found if len(best) else "can't tell"
+    return {
+        "verdict": "wrong" if len(wrong) else found,
+        "error": error,
+        "wrong": " or ".join(wrong["name"].unique()),
+        "works": span(ways["works"]),
+        "cases": " or ".join(best["case"]),
+        "least": ends(best["over"]),
+        "best": " or ".join(best["name"].unique()),
+        "most": ends(worst["over"]),
+        "worst": " or ".join(worst["name"].unique()),
+    }
 
 
-def _hundredths(ways: Sequence[Way]) -> Cell:
-    """How many times as long steps take, with the digits that times of three digits bear."""
-    over = [replace(way.over, unit="hundredths") for way in ways if way.over]
-    return Marked(spread(over), " x")
+def ends(over: Numbers) -> object:
+    """The least to the most, with the digits that times of three digits bear; NaN without any."""
+    ordered = sorted(over.dropna(), key=float)
+    low, high = (ordered[0], ordered[-1]) if ordered else (NAN, NAN)
+    return low if str(low) == str(high) else (low, " to ", high)
 
 
-def _over(way: Way) -> float:
-    return number(way.over)
+def elsewhere(reduced: pd.DataFrame, judged: pd.DataFrame) -> str:
+    """Said of all-reduces alone that are known to be of no host of the ways foretold."""
+    ours, theirs = ({*each["host_id"]} - {""} for each in (reduced, judged))
+    return " (of another host)" if ours and theirs and ours.isdisjoint(theirs) else ""
 
 
-def _names(ways: Sequence[Way]) -> Cell:
-    return Joined(tuple(dict.fromkeys(way.name for way in ways)), by=" or ")
+def all_reduces(rows: pd.DataFrame) -> pd.DataFrame:
+    """All-reduces alone: their bus bandwidth as a share of the link's."""
+    rows = rows[rows["ok"]]
+    link = rows["gpu"].map(LINKS)
+    return rows.assign(mb=to(rows["bytes"], "MB"), of_link=to(rows["bus_gb_per_s"] / link, "share"))
 
 
-CHAPTER = StudyChapter(
-    "Two GPUs: what communication costs",
-    "What does communication cost a training step on two GPUs, and what hides it?",
-    result,
-    headline,
-)
+def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
+    """Bus bandwidth of all-reduces by size, and per case the step of each way beside its parts."""
+    link = LINKS.get(next(iter(reduced["gpu"]), ""))
+    sizes = reduced.sort_values("mb", key=lambda cells: cells.astype(float))
+    levels = {"NVLink, one way": float(link)} if link else {}
+    title, axis = "All-reduce alone: bus bandwidth, GB/s", "MB"
+    panels = [Panel(sizes, "mb", "bus_gb_per_s", log="x", title=title, xlabel=axis, levels=levels)]
+    parts = {"ms": "step", "predicted_step_ms": "predicted step", "exposed_ms": "nothing hides"}
+    for case, mine in ways[ways["ms"].notna()].groupby("case", sort=False):
+        waits = " (waits for launches)" if mine["waits"].any() else ""
+        shown = mine.assign(exposed_ms=mine["exposed_ms"].where(~mine["waits"]))
+        shown["way"] = shown["way"].str.replace("_", "\n")
+        rows = [shown.assign(y=shown[name], part=said) for name, said in parts.items()]
+        titled = f"{case}{waits}, ms"
+        panels.append(Panel(pd.concat(rows), "way", "y", "part", mark="bar", title=titled))
+    return Plot(panels, "nothing was measured", size=(6.2, 3.4), wide=2)
+
+
+if __name__ == "__main__":
+    main("ranks", facts)

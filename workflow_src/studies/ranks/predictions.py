@@ -1,18 +1,13 @@
 """What a way of training takes, predicted from all-reduce alone and from one GPU's step.
 
 Nothing here was fitted to a step with communication; see `Baseline` for what is taken from
-measurements. Memory is by formula alone.
+measurements.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workflow_src.common.case import OPTIMIZER_TRAFFIC_BYTES, Case
-from workflow_src.common.units import MIB
-from workflow_src.model.flops import parameter_count
-from workflow_src.model.memory_formulas import activation_bytes
-from workflow_src.model.saved_tensors import WIDE
-from workflow_src.model.step_memory import OPTIMIZER_BYTES
 from workflow_src.studies.ranks.collectives import (
     ELEMENT_BYTES,
     AllReduceTimes,
@@ -21,7 +16,6 @@ from workflow_src.studies.ranks.collectives import (
     calls_of,
     root_bytes,
 )
-from workflow_src.studies.study import Row
 
 BACKWARD_SHARE = 2 / 3
 """Of the passes' time: a backward pass has twice the products of the forward pass."""
@@ -60,21 +54,16 @@ class Baseline:
         """The forward and the backward pass."""
         return self.step_ms - self.optimizer_ms
 
-    def times(self, case: Case, way: str) -> Row:
-        """predicted_communication_ms, predicted_exposed_ms and predicted_step_ms of a way.
+    def predicted_ms(self, case: Case, way: str) -> float:
+        """The step of a way.
 
-        A step takes what it takes alone and what nothing hides; copies as long as the optimizer
+        It takes what it takes alone and what nothing hides; copies as long as the optimizer
         takes for so many bytes; and the optimizer, where each rank has a part of it, that part.
         """
-        calls = calls_of(case, way)
-        exposed_ms = self.exposed_ms(case, way, calls)
+        exposed_ms = self.exposed_ms(case, way, calls_of(case, way))
         copied = copied_bytes(way, self.all_reduce.ranks) / OPTIMIZER_TRAFFIC_BYTES["fused"]
         saved = 1 - 1 / self.all_reduce.ranks if way in SHARDED else 0.0
-        return {
-            "predicted_communication_ms": self.all_reduce.total_ms(calls),
-            "predicted_exposed_ms": exposed_ms,
-            "predicted_step_ms": self.step_ms + exposed_ms + (copied - saved) * self.optimizer_ms,
-        }
+        return self.step_ms + exposed_ms + (copied - saved) * self.optimizer_ms
 
     def exposed_ms(self, case: Case, way: str, calls: Sequence[Call]) -> float:
         """What of a way's communication runs while nothing else does.
@@ -106,34 +95,3 @@ class Baseline:
         longer = max(0.0, gather[block] - forward)
         longer += max(0.0, gather[block] + scatter[block] - backward)
         return gather[root] + gather[block] + scatter[root] + case.layers * longer
-
-
-def memory(case: Case, way: str, ranks: int) -> Row:
-    """Predicted peaks (MiB) of a rank: initialization, before the optimizer's part, and in it.
-
-    Weights, gradients and AdamW's states as in model/memory_formulas.py, and activations, which a
-    backward pass frees about as fast as it makes gradients. `flat` holds all gradients twice at
-    the end; `bucketed` has them in buckets from initialization on. In shards, of weights, gradients
-    and states a rank has its part; FSDP2 has besides, while it computes, what is outside of the
-    blocks and two blocks in whole.
-    """
-    count = parameter_count(case)
-    weights = gradients = WIDE * count
-    states = OPTIMIZER_BYTES * count // (ranks if way in SHARDED else 1)
-    activations = activation_bytes(case) + 8 * case.batch * case.context * case.vocabulary
-    made, working, passed = weights, weights, max(activations, gradients)
-    optimizing = weights + gradients
-    if way == "flat":
-        passed = max(activations, 2 * gradients)
-    if way == "bucketed":
-        made, passed = weights + gradients, gradients + activations
-    if way == "fsdp":
-        root, block = root_bytes(case), ELEMENT_BYTES * sum(block_sizes(case))
-        optimizing //= ranks
-        working = weights // ranks + root + 2 * block
-        passed = max(activations, gradients // ranks + root)
-    return {
-        "predicted_initialized_mib": made / MIB,
-        "predicted_before_optimizer_mib": (working + states + passed) / MIB,
-        "predicted_optimizer_mib": (optimizing + states) / MIB,
-    }
