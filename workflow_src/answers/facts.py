@@ -52,8 +52,9 @@ def captured(run: Run, phase: str, table: str = "kernels") -> pd.Series:
     status = states(run, phase)
     total = run["captures"].groupby("case")["total_ns"].sum().reindex(status.index)
     there = status.index.isin(run.of_phase(table, phase)["case"])
-    why = [status.isin(["oom", "skipped", "failed"]), total <= 0, ~there]
-    return pd.Series(np.select(why, [status, "no_activity", "not_measured"], "ok"), status.index)
+    lost = status.isin(["oom", "skipped", "failed"])
+    found = status.where(lost, "ok").mask(~lost & ~there, "not_measured")
+    return found.mask(~lost & (total <= 0), "no_activity")
 
 
 def kernels(run: Run, phase: str) -> pd.DataFrame:

@@ -55,9 +55,12 @@ def longest(rows: pd.DataFrame, by: str) -> pd.DataFrame:
     return rows[pd.MultiIndex.from_frame(rows[[*PART, by]]).isin(first)]
 
 
-def tops(run: Run) -> pd.DataFrame:
-    """A row per case and part: its top kernel by whole name, all that does the same together, and
-    its top matrix product, each with `ms` and `share` of the part; calls, also those per layer."""
+def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row per case and part, and the `places` of its top kernel.
+
+    It has that kernel by its whole name, all that does the same `together`, and the top matrix
+    `product`: each with its ms and share of the part, and calls, also those per layer.
+    """
     rows, layers = kernels_of(run), layers_of(run)
     mine = longest(rows[rows["kind"].isin(["kernel", "operator"])], "name")
     doing = longest(rows[rows["kind"].isin(["kernel", "operator"])], "what")
@@ -71,9 +74,11 @@ def tops(run: Run) -> pd.DataFrame:
         found[f"{name}share"] = to(times[f"{name}ms"] / times["part"], "share")
     found = found.join(calls(mine, in_layers(mine, layers), layers))
     found["together"] = doing.drop_duplicates(PART).set_index(PART)["what"]
-    found = found.join(product.drop(columns="product_ms")).join(places(mine))
+    there = places(mine)
+    found["where"] = there["at"].groupby(PART, sort=False).agg(", ".join)
+    found = found.join(product.drop(columns="product_ms"))
     order = pd.MultiIndex.from_product([run.cases.index, words.PARTS], names=PART)
-    return found.reindex(order[order.isin(found.index)])
+    return found.reindex(order[order.isin(found.index)]), there
 
 
 def layers_of(run: Run) -> Numbers:
@@ -97,7 +102,7 @@ def in_layers(rows: pd.DataFrame, layers: Numbers) -> pd.Series:
         optimizer=inside(rows, "optimizer"),
     )
     of_part = split.groupby(PART)[["forward", "undivided", "optimizer"]].sum()
-    deep = of_part.index.get_level_values("case").map(layers.astype(float))
+    deep = of_part.index.get_level_values("case").map(layers.astype(float).to_dict())
     undivided, more = of_part["undivided"], of_part["undivided"] % deep
     few = (deep < LAYERS) | (undivided < deep) | (more > FEW)
     unknown = (undivided > 0) & few | (of_part["optimizer"] > 0)
@@ -108,7 +113,7 @@ def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFram
     """By part the `calls` a step, and where `within` of them are the layers', each of which calls
     as often: those `per_layer`, and those `besides`, if there are any."""
     found = pd.DataFrame({"calls": over(rows, PART, "calls_per_step", unit="calls")})
-    found["layers"] = found.index.get_level_values("case").map(layers)
+    found["layers"] = found.index.get_level_values("case").map(layers.to_dict())
     found = named(found.astype(object))
     deep, within = found["layers"].astype(float), within.reindex(found.index, fill_value=0.0)
     divides = (deep >= 2) & (within > 0) & (within % deep == 0)
@@ -119,23 +124,15 @@ def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFram
     return found.assign(per_layer=each, besides=besides.where(besides > 0)).drop(columns="layers")
 
 
-def places(rows: pd.DataFrame) -> Numbers:
-    """By part the places where one kernel runs, most time first, with its calls in each."""
+def places(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of one kernel in each part its calls `at` each place where it runs, most time first."""
     multiply = rows["family"].isin(MULTIPLYING).groupby([rows[name] for name in PART]).all()
     by = [*PART, "component"]
     found = rows.groupby(by).agg({"busy_ns": "sum", "place": "first"})
     found["calls"] = over(rows, by, "calls_per_step", unit="calls")
     found = found.reset_index().sort_values(["busy_ns", "component"], ascending=[False, True])
-    keys = pd.MultiIndex.from_frame(found[PART])
-    found["at"] = found["place"].where(multiply.reindex(keys).to_numpy(), found["component"])
-    made = {}
-    for key, mine in found.groupby(PART):
-        cells = [
-            (", ", at, " ", count) for at, count in zip(mine["at"], mine["calls"], strict=True)
-        ]
-        made[key] = tuple(part for cell in cells for part in cell)[1:]
-    index = pd.MultiIndex.from_tuples(list(made), names=PART)
-    return pd.Series(list(made.values()), index, dtype=object, name="where")
+    multiplies = multiply.reindex(pd.MultiIndex.from_frame(found[PART])).to_numpy(dtype=bool)
+    return found.assign(at=found["place"].where(multiplies, found["component"])).set_index(PART)
 
 
 def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> pd.DataFrame:
