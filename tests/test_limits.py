@@ -30,7 +30,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
     ("limit", "file"),
     [
         (WAITS, "report_templates/studies/matmul.md.j2"),
-        (MATCH, "workflow_src/answers/forward_time/headline.py"),
+        (MATCH, "report_templates/answers/forward_time.j2"),
         (FULLY, "workflow_src/studies/accounting/chapter.py"),
         (FULLY, "report_templates/studies/accounting.md.j2"),
         (FULLY, "workflow_src/studies/precision/chapter.py"),

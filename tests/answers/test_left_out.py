@@ -49,7 +49,6 @@ STATES: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
 """What a case is like, and by question the reason for which it is left out."""
 
 COUNTED: Mapping[str, Callable[[Any], float]] = {
-    "a": lambda result: result.every.of.number,
     "c": lambda result: result.over_half.of.number,
     "d": lambda result: result.compared.number,
     "e": lambda result: result.compared.number,
@@ -125,7 +124,6 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
 @pytest.mark.parametrize(
     ("question", "both", "step_alone"),
     [
-        ("a", "OOM", "12.0 → 12.0¹ → 12.6"),
         ("c", "OOM", "40 %: softmax 30 %"),
         ("d", "OOM", "60 % → OOM"),
         ("e", "OOM", "0.50 x"),
