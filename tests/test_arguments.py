@@ -539,7 +539,7 @@ def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.Completed
         (
             "answers.top_kernel.chapter",
             ["--tables", "missing"],
-            "--tables: 'missing' does not exist",
+            "--tables: there is no file 'missing'",
         ),
     ],
 )
