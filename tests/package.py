@@ -4,6 +4,7 @@ import ast
 import shutil
 from pathlib import Path
 
+from tests.answers.chapters import WRITTEN as ANSWERED
 from tests.studies.chapters import WRITTEN
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.plan.code import Code, code_under
@@ -23,7 +24,10 @@ STAGES = {
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
     "remedies": "tables.remedies",
-    **{f"answer {letter}": f"answers.{asked.room}.answer" for letter, asked in QUESTIONS.items()},
+    **{
+        f"answer {letter}": f"answers.{asked.room}.{'chapter' if letter in ANSWERED else 'answer'}"
+        for letter, asked in QUESTIONS.items()
+    },
     "figure": "answers.figures",
     "report": "report.report",
     "timeline": "timeline.make",

@@ -536,9 +536,9 @@ def stage(module: str, *given: str, folder: Path = ROOT) -> subprocess.Completed
     [
         ("plan.write_plan", ["--settings", "x", "--output", "o"], "--settings: 'x' is not JSON"),
         (
-            "answers.top_kernel.answer",
+            "answers.top_kernel.chapter",
             ["--tables", "missing"],
-            "--tables: 'missing' does not exist",
+            "--tables: there is no file 'missing'",
         ),
     ],
 )

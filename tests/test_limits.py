@@ -30,7 +30,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
     ("limit", "file"),
     [
         (WAITS, "report_templates/studies/matmul.j2"),
-        (MATCH, "workflow_src/answers/forward_time/headline.py"),
+        (MATCH, "report_templates/answers/forward_time.j2"),
         (FULLY, "report_templates/studies/accounting.j2"),
         (FULLY, "report_templates/studies/precision.j2"),
         (CHECKED, "report_templates/studies/flash.md.j2"),

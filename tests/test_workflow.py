@@ -274,7 +274,7 @@ def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     project.log.unlink()
     project.run("all")
     assert all((project.folder / name).exists() for name in gone)
-    remade = ["answers.figures", "answers.top_kernel.answer", "report.report", "report.report"]
+    remade = ["answers.figures", "answers.top_kernel.chapter", "report.report", "report.report"]
     assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
 
 

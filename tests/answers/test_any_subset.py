@@ -5,10 +5,12 @@ A thousand of them: python -m benchmarks.any_subset
 
 import importlib
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.answers.subsets import ROOT, empty, subset
+from tests.answers.chapters import OTHERS, WRITTEN, chapter
+from tests.answers.subsets import ROOT, empty, subset, written
 from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
@@ -37,12 +39,28 @@ def check(text: str) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_subset_of_a_run_is_answered(seed: int) -> None:
     tables = subset(seed)
-    for question in QUESTIONS:
+    for question in OTHERS:
         written = answered(question, tables)
         for text in (written.markdown, written.page, written.appendix, written.json):
             check(text)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", OTHERS)
 def test_a_run_that_measured_nothing_is_answered(question: str) -> None:
     check(answered(question, empty()).markdown)
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, None])
+def test_any_subset_gives_chapters_whose_numbers_have_evidence(
+    seed: int | None, tmp_path: Path
+) -> None:
+    written(empty() if seed is None else subset(seed), tmp_path)
+    for question in WRITTEN:
+        made = chapter(question, tmp_path)
+        assert made.verdict != "failed"
+        assert all(why["rows"] and why["formula"] for why in made.evidence.values())
+        for block in ("headline", "section", "tables", "appendix"):
+            check(made.markdown[block])
+            page = re.sub(r"<[^>]+>", " ", made.html[block])
+            numbers = r"\d[\d,.]* (?:×|%)|\d[\d,]*\.\d+"
+            assert re.findall(numbers, page) == re.findall(numbers, made.markdown[block])

@@ -10,7 +10,6 @@ from workflow_src.answers import doubts
 from workflow_src.answers.change_first.result import result as change_first
 from workflow_src.answers.conditions import Conditions, conditions, disturbed
 from workflow_src.answers.doubts import Warned
-from workflow_src.answers.forward_time.result import CAPPED, marks
 from workflow_src.answers.gemm_share.result import result as gemm_share
 from workflow_src.answers.other_kernels.result import result as other_kernels
 from workflow_src.answers.questions import QUESTIONS
@@ -81,7 +80,7 @@ def test_one_limit_decides_of_power_in_the_warning_its_row_and_the_mark(
     (found,), (case,) = conditions(tables), tables.cases
     assert (Warned.THROTTLED in found.warnings) is throttled
     assert ("readings with the clock capped for power" in warnings(tables)) is throttled
-    assert (CAPPED in marks(phase_times(tables, case, "forward"), bound=False)) is throttled
+    assert phase_times(tables, case, "forward").power_limited is throttled
 
 
 def test_a_change_of_the_hosts_speed_is_the_same_either_way():

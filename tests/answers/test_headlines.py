@@ -1,4 +1,4 @@
-"""A test per verdict of (b) to (f): which one follows from the numbers that a result counts."""
+"""A test per verdict of (c) to (f): which one follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -13,22 +13,12 @@ from workflow_src.answers.change_first.result import Chosen, Counts
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.softmax.result import SoftmaxCase
 from workflow_src.answers.tables import CaseKey
-from workflow_src.answers.top_kernel.result import Leader
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
 
 
 def among(holds: int, of: int) -> Among:
     return Among(Value(holds, "count", ()), Value(of, "count", ()))
-
-
-def leading(*leaders: tuple[str, str, int, int], both: int) -> Mapping[str, object]:
-    """(b): precisions, what leads there, in how many cases of how many; cases with backward."""
-    each = {name: Leader(what, among(holds, of)) for name, what, holds, of in leaders}
-    alike = sum(holds for _, what, holds, _ in leaders if what == leaders[0][1])
-    of = sum(of for *_, of in leaders)
-    every = Leader(leaders[0][1], among(alike, of)) if leaders else None
-    return {"leader": every, "leaders": each, "same": among(0, both)}
 
 
 def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
@@ -67,18 +57,10 @@ def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str
 APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "ok")
 """A case that was measured beside other work."""
 
-TF32, CAST = ("tf32", "matrix product", 20, 20), ("bf16", "cast to bf16", 13, 20)
-
 
 @pytest.mark.parametrize(
     ("question", "values", "verdict"),
     [
-        ("b", leading(("fp32", "matrix product", 1, 1), both=1), "ONE_KIND"),
-        ("b", leading(("fp32", "sum", 2, 2), ("bf16", "sum", 4, 4), both=6), "ONE_KIND"),
-        ("b", leading(("fp32", "matrix product", 20, 20), TF32, CAST, both=60), "BY_PRECISION"),
-        ("b", leading(("fp32", "sum", 3, 4), ("bf16", "sum", 2, 4), both=8), "MIXED"),
-        ("b", leading(("fp32", "sum", 3, 4), ("bf16", "mean", 2, 4), both=0), "FORWARD_ALONE"),
-        ("b", leading(both=0), "CANT_TELL"),
         ("c", no_product(34, 60, "softmax"), "MOST"),
         ("c", no_product(1, 1, "softmax"), "MOST"),
         ("c", no_product(0, 20, "softmax"), "LESS"),

@@ -4,13 +4,8 @@ import pytest
 
 from tests.answers.reading import reading
 from tests.synthetic_tables import Sample
-from tests.workflow import ROOT
-from workflow_src.answers.answer import answer
-from workflow_src.answers.forward_time.headline import Verdict, headline
-from workflow_src.answers.forward_time.result import result
-from workflow_src.answers.launch_bound import limit, split, us_per_launch
+from workflow_src.answers.launch_bound import split, us_per_launch
 from workflow_src.answers.times import phase_times
-from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
 
 WAITS, FULL = 0.5, 0.99
@@ -56,22 +51,6 @@ def of_kernels(us: float, profiled: float, **about: object) -> Sample:
     return Sample(times_ms=times, median_ms=plain, **about)  # type: ignore[arg-type]
 
 
-def test_launch_bound_cases_are_marked_and_the_rule_stands_below(read) -> None:
-    tables = read(of_kernels(29.9, 40.0), of_kernels(30.0, 20.0, context=256))
-    assert limit(tables).us.number == 30
-    text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
-    assert "2.93 → 20††¹ → 40.0" in text and "2.94 → 20¹ → 20.0" in text
-    assert "about 30 us of device time per launch: kernel, copy or fill ([the usual limit](" in text
-    said = headline(result(tables))
-    assert "1 of 1 cases of 30 us per launch or more (the usual limit)" in said.text(Printer())
-    assert said.verdict is Verdict.WHERE_LONG
-    assert [said.slots[name].number for name in ("long_agree", "long", "bound_agree", "bound")] == [
-        1, 1, 0, 1,
-    ]  # fmt: skip
-
-
 def test_nothing_is_launch_bound_on_a_cpu(read) -> None:
     tables = read(of_kernels(1.0, 20.0, device="cpu"))
     assert us_per_launch(tables, phase_times(tables, tables.cases[0], "forward")) is None
-    text = answer("a", result, headline).texts(tables, ROOT / "report_templates").markdown
-    assert "†" not in text and "\n¹ Of one process" in text

@@ -4,7 +4,6 @@ from tests.answers.reading import printed
 from tests.published import H100
 from workflow_src.answers.case_card import FIRST, PARTS, case_card
 from workflow_src.answers.change_first.first import first_of_case
-from workflow_src.answers.forward_time.steps import optimizer_ms
 from workflow_src.answers.gemm_share.change import change
 from workflow_src.answers.gemm_share.result import optimizer_cell
 from workflow_src.answers.questions import CARDS
@@ -12,7 +11,7 @@ from workflow_src.answers.tables import Tables
 
 
 def test_the_optimizer_and_the_best_share_are_alike_wherever_they_stand() -> None:
-    """The optimizer's device time in (a), (d) and the card; what the best combination saves.
+    """The optimizer's device time in (d) and the card; what the best combination saves.
 
     Of the published cases of size small: at 512 and 1024 in fp32 the median over three captured
     steps has another third digit than their mean.
@@ -22,8 +21,7 @@ def test_the_optimizer_and_the_best_share_are_alike_wherever_they_stand() -> Non
         first = first_of_case(tables, case)
         step = first.phases["train_step"]
         card = case_card(tables, case, first).table.set_index(case.case).iloc[:, -1].map(printed)
-        optimizer = printed(optimizer_ms(tables, step.times))
-        assert printed(optimizer_cell(change(tables, case))).startswith(f"{optimizer} ms")
+        optimizer = printed(optimizer_cell(change(tables, case))).split(" ms")[0]
         assert card[PARTS].endswith(f"optimizer {optimizer}")
         best = step.choice.best
         assert best

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.answers.chapters import OTHERS, WRITTEN, chapter
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
 from workflow_src.answers import cards, figures, stage
@@ -25,7 +26,10 @@ BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 def write_parts(results: Path, drawn: bool = True) -> None:
     """Write the answers, the cards and the figures of results/tables; `drawn`: no blank ones."""
     tables = results / "tables"
-    for question, asked in QUESTIONS.items():
+    for question in WRITTEN:
+        chapter(question, tables).write(results / "answers", TEMPLATES)
+    for question in OTHERS:
+        asked = QUESTIONS[question]
         room = f"workflow_src.answers.{asked.room}"
         result = importlib.import_module(f"{room}.result").result
         headline = importlib.import_module(f"{room}.headline").headline

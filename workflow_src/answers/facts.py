@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.units import NS_PER_MS
@@ -14,6 +15,7 @@ from workflow_src.paper import written
 from workflow_src.paper.number import NAN, lift, named, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
+from workflow_src.placing.kernel_words import what
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
@@ -22,11 +24,13 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     """
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
+    there = captured(run, phase) == "ok"
     steps = to(over(run.of_phase("ledger", phase), "case", "busy_ns", "median"), "ms")
     summed = over(kernels(run, phase), "case", "ms", unit="ms")
     made = pd.DataFrame({"unprofiled": plain, "busy": steps.combine_first(summed)})
     made = named(made.reindex(run.cases.index))
-    status = timed.set_index("case")["status"].reindex(run.cases.index, fill_value="not_measured")
+    made["busy"] = made["busy"].where(there, NAN)
+    status = states(run, phase)
     status = status.mask((status == "ok") & made["unprofiled"].isna(), "not_measured")
     works = to(made["busy"] / made["unprofiled"], "share")
     state = status.map(lambda each: STATES.get(each, each)).astype(object)
@@ -34,12 +38,46 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     return found.assign(works=works, waits=(works < WORKING_FULLY).astype(bool), state=state)
 
 
+def states(run: Run, phase: str) -> pd.Series:
+    """By case whether a phase was timed: "ok", or why not, a key of STATES."""
+    timed = run.of_phase("timings", phase).drop_duplicates("case").set_index("case")["status"]
+    return timed.reindex(run.cases.index, fill_value="not_measured")
+
+
+def captured(run: Run, phase: str, table: str = "kernels") -> pd.Series:
+    """By case whether a phase was captured: "ok", or why not, a key of STATES.
+
+    One that ran out of memory wasn't, even if `table` has rows of one of its steps.
+    """
+    status = states(run, phase)
+    total = run["captures"].groupby("case")["total_ns"].sum().reindex(status.index)
+    there = status.index.isin(run.of_phase(table, phase)["case"])
+    lost = status.isin(["oom", "skipped", "failed"])
+    found = status.where(lost, "ok").mask(~lost & ~there, "not_measured")
+    return found.mask(~lost & (total <= 0), "no_activity")
+
+
 def kernels(run: Run, phase: str) -> pd.DataFrame:
-    """The kernels of a phase, with their `ms` in one step and the `range` that they began in."""
+    """The kernels of a phase that was captured, with their `ms` and `calls_per_step` in one step
+    and the `range` that they began in."""
     rows = run.of_phase("kernels", phase)
+    rows = rows[(rows["case"].map(captured(run, phase)) == "ok").astype(bool)]
+    rows = rows.assign(calls_per_step=rows["calls"] / rows["steps"])
     ms = rows["busy_ns"] / rows["steps"] / NS_PER_MS
     last = rows["path"].str.rsplit("/", n=1).str[-1]
     return rows.assign(ms=ms.where(np.isfinite(ms)), range=last.astype(object))
+
+
+def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Kernels with `what` they do, the `component` of the model that runs them, and its `place` in
+    a sentence. Modules of a brought model are told from those of all cases."""
+    names = rows[["name", "short_name", "family"]]
+    words = {each: what(*each) for each in names.drop_duplicates().itertuples(False, None)}
+    does = [words[each] for each in names.itertuples(False, None)]
+    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
+    found = [known[path] for path in rows["path"]]
+    component, place = [each.name for each in found], [each.place for each in found]
+    return rows.assign(what=does, component=component, place=place)
 
 
 def memory(run: Run) -> Any:

@@ -28,8 +28,7 @@ QUESTIONS: dict[str, Question] = {
         "forward_time",
         "How long is the forward pass, and does the profiler agree with plain timing?",
         ("timings", "ranges", "captures", "kernels"),
-        optional=("ledger", "environments"),
-        studies=("profiler",),
+        optional=("ledger",),
     ),
     "b": Question(
         "top_kernel",

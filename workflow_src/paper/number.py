@@ -157,7 +157,8 @@ def over(
     """
     known = rows[rows[column].notna()]
     if known.empty:
-        return pd.Series(dtype=object)
+        keys = [by] if isinstance(by, str) else [*by]
+        return pd.Series(dtype=object, index=known.reindex(columns=keys).set_index(keys).index)
     cells, first, is_read = known[column], known[column].iloc[0], known[column].dtype != object
     values = cells.astype(float).to_numpy()
     sources = cells.index.to_numpy() if is_read else cells.map(lambda each: each.rows).to_numpy()

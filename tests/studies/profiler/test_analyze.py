@@ -8,9 +8,7 @@ import pytest
 from tests.studies.chapters import facts
 from tests.studies.tables import printed, table
 from tests.synthetic_tables import Sample, tables
-from workflow_src.answers.forward_time.agreement import UNTOLD
 from workflow_src.answers.forward_time.pairs import pairs as pairs_of
-from workflow_src.answers.forward_time.result import result as result_of_a
 from workflow_src.answers.tables import Tables
 from workflow_src.studies.profiler.analyze import derive
 
@@ -84,31 +82,3 @@ def test_question_a_takes_all_pairs_of_a_case() -> None:
     assert pairs_of(tables_of(pairs.assign(host_id="1e5"), host_id="1e5"), SAMPLE.case) == found
     elsewhere = tables_of(pairs.assign(host_id="100000"), host_id="1e5")
     assert not pairs_of(elsewhere, SAMPLE.case), "another host's"
-
-
-@pytest.mark.parametrize(
-    ("plain", "said"),
-    [
-        pytest.param((10.0, 10.8), ["12", "10.0 to 10.8", "2"], id="12 is over 1.1 x 10.8"),
-        pytest.param((10.0, 11.0), [], id="12 is within 1.1 x 11"),
-        pytest.param((13.5, 20.0), ["12", "13.5 to 20.0", "2"], id="12 is under 0.9 x 13.5"),
-        pytest.param((13.0, 20.0), [], id="12 is within 0.9 x 13"),
-    ],
-)
-def test_a_plain_time_that_the_study_contradicts_is_named(
-    plain: tuple[float, float], said: list[str]
-) -> None:
-    """The run's single process took 12 ms; the device works for 10 of them."""
-    sample = Sample(times_ms=Sample().times_ms | {"forward": (12.6, 10.0, 12.3)})
-    rows = table(*(pair(ms, 15, case=sample.case) for ms in plain))
-    found = result_of_a(tables_of(rows, sample)).outside
-    assert [cell for row in printed(found) for cell in row[1:]] == said
-
-
-def test_a_case_is_untold_where_its_pairs_and_its_own_processes_disagree() -> None:
-    """12.6 of 12 ms is 5 % longer; in the study, as long and 4 % longer, or 25 % longer in one."""
-    for plain, untold in ((15.0, 0), (12.0, 1)):
-        rows = table(*(pair(ms, 15, case=SAMPLE.case) for ms in (15.0, 14.4, plain)))
-        found = result_of_a(tables_of(rows))
-        assert (found.untold.number, found.every.holds.number) == (untold, 1 - untold)
-        assert found.left_out["why"].tolist() == untold * [UNTOLD[False]]

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from workflow_src.answers.forward_time.result import PHASE
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import PhaseTimes, phase_times
 from workflow_src.paper.drawing import (
@@ -22,6 +21,7 @@ from workflow_src.paper.drawing import (
 )
 from workflow_src.paper.value import Value
 
+PHASE = "forward"
 Look = tuple[str, str]
 """A color and a marker."""
 

@@ -3,15 +3,11 @@
 How many times as long the profiler makes it, and how long it takes without in other processes.
 """
 
-from collections.abc import Iterable
-
 import pandas as pd
 
 from workflow_src.answers.conditions import elsewhere
 from workflow_src.answers.tables import Tables
-from workflow_src.answers.times import PhaseTimes
-from workflow_src.common.thresholds import MATCH_WITHIN
-from workflow_src.paper.value import Cell, Joined, Value, count, ratio, rows_of, value
+from workflow_src.paper.value import Value, ratio, rows_of, value
 
 TABLE = "studies/profiler"
 COLUMNS = frozenset(("case", "status", "plain_ms", "profiled_ms"))
@@ -43,23 +39,3 @@ def _ms(rows: pd.DataFrame, name: str) -> list[Value | None]:
     sources = (rows_of(TABLE, rows.loc[[line]]) for line in rows.index)
     cells = rows.get(f"{name}_ms", ())
     return [value(ms, "ms", source) for ms, source in zip(cells, sources, strict=True)]
-
-
-def outside(tables: Tables, cases: Iterable[PhaseTimes]) -> pd.DataFrame:
-    """A row per case whose plain time is further than MATCH_WITHIN from all of the study's."""
-    lines = (_outside(each, _ms(_rows(tables, each.case.case), "plain")) for each in cases)
-    heads = ["case", "here, ms", "in the study, ms", "processes there"]
-    return pd.DataFrame(filter(None, lines), columns=heads, dtype="object")
-
-
-def _outside(times: PhaseTimes, others: Iterable[Value | None]) -> list[Cell] | None:
-    """The row of a case; None if its fastest to its slowest process meet the study's."""
-    theirs = sorted(filter(None, others), key=lambda each: each.number)
-    low, high = times.fastest or times.plain, times.slowest or times.plain
-    if not theirs or low is None or high is None:
-        return None
-    least, most = theirs[0].number * (1 - MATCH_WITHIN), theirs[-1].number * (1 + MATCH_WITHIN)
-    if least <= high.number and low.number <= most:
-        return None
-    here = Joined((low, high), " to ") if low is not high else times.plain_told
-    return [times.case.case, here, Joined((theirs[0], theirs[-1]), " to "), count(theirs)]

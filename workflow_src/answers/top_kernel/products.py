@@ -1,23 +1,18 @@
 """The matrix product that takes the most time in a part of a step, and what it multiplies."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 
 import pandas as pd
 
 from workflow_src.answers.kernels import calls, device_ms, grouped, multiplies, ranked
 from workflow_src.answers.top_kernel.layer_calls import explained, in_layers
-from workflow_src.common import words
+from workflow_src.answers.top_kernel.tops import product_words
 from workflow_src.common.operators import CALLING, GROUPED
 from workflow_src.paper.markdown import joined
 from workflow_src.paper.value import Cell, Value, ratio, rows_of, value
 
 FORWARD = "forward"
 HEAD = "head"
-FEED_FORWARD = ("gate", "up", "down")
-GATE_OR_UP = "gate or up"
-"""One of the two, which have the same sizes, where nothing tells which."""
 
 SAME_PRODUCT = ["direction", "m", "n", "k", "matrices"]
 
@@ -86,17 +81,3 @@ def _of_sizes(products: pd.DataFrame, rows: pd.DataFrame, layers: Value | None) 
 
 def _named(direction: str, product: str) -> str:
     return product if direction == FORWARD else f"{direction} of {product}"
-
-
-def product_words(names: Iterable[str]) -> str:
-    """Products of the same sizes in words: "QK^T", "feed-forward gate and up, output head"."""
-    present = set(map(str, names))
-    if present & set(FEED_FORWARD):
-        present.discard(GATE_OR_UP)
-    said: list[str] = []
-    ordered = [name for name in words.PRODUCTS if name in present]
-    others = sorted(present - set(words.PRODUCTS) - {""})
-    for inside, group in groupby(ordered, FEED_FORWARD.__contains__):
-        mine = list(group)
-        said += [f"feed-forward {joined(mine)}"] if inside else [words.PRODUCTS[n] for n in mine]
-    return joined([*said, *others]) or "a product that no name is known of"

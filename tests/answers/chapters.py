@@ -1,0 +1,40 @@
+"""What chapters that answer questions make of small tables, or of any folder of tables."""
+
+import importlib
+from functools import partial
+from pathlib import Path
+
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import QUESTIONS
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, Written, write
+
+ROOT = Path(__file__).parent.parent.parent
+TEMPLATES = ROOT / "report_templates"
+WRITTEN = tuple(
+    name for name, asked in QUESTIONS.items() if (TEMPLATES / f"answers/{asked.room}.j2").is_file()
+)
+"""The questions whose chapter is one function and one template; those of OTHERS aren't yet."""
+OTHERS = tuple(name for name in QUESTIONS if name not in WRITTEN)
+
+
+def run_of(question: str, folder: Path) -> Run:
+    """A run with the tables in a folder that a question reads."""
+    return Run([folder / f"{name}.csv" for name in tables_of(QUESTIONS[question])])
+
+
+def facts(question: str, folder: Path, *samples: Sample) -> Facts:
+    """What a question's chapter says of samples."""
+    run = run_of(question, write_tables(folder, *samples))
+    room = f"workflow_src.answers.{QUESTIONS[question].room}"
+    found: Facts = importlib.import_module(f"{room}.chapter").facts(run)
+    return found
+
+
+def chapter(question: str, folder: Path) -> Written:
+    """A question's chapter as its stage writes it, from the tables in a folder."""
+    room = QUESTIONS[question].room
+    module = importlib.import_module(f"workflow_src.answers.{room}.chapter")
+    make = partial(module.facts, run_of(question, folder))
+    return write(question, make, TEMPLATES, [f"answers/{room}.j2"])

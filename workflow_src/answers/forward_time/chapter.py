@@ -1,0 +1,125 @@
+"""(a): how long a forward pass takes, and whether the profiler's time is the unprofiled one."""
+
+import pandas as pd
+
+from workflow_src.answers.facts import captured, example, main, phase
+from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
+from workflow_src.common.thresholds import MATCH_WITHIN, REPLAY_AT_LEAST
+from workflow_src.common.words import STATES
+from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
+from workflow_src.paper.run import Run, first, matrices, medians
+from workflow_src.paper.written import Facts
+
+FORWARD = "forward"
+BOUND = "\N{DAGGER}"
+"""Behind the unprofiled time of a pass that waits for its launches."""
+
+CLEARLY_MORE = 0.5
+"""Agreement depends on whether the device works if it is more frequent there by this share."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of forward passes."""
+    cases = times(run)
+    agree = (cases["longer"] <= MATCH_WITHIN) & (cases["longer"] >= -MATCH_WITHIN)
+    counted = holds(cases["longer"], agree, "|profiled / unprofiled - 1| <= 10 %")
+    waits = holds(cases["works"], cases["waits"], "device time / unprofiled < 90 %")
+    works = {name: of(counted[mine], "count") for name, mine in groups(cases).items()}
+    chosen = example(run, cases.index[cases["unprofiled"].notna() & cases["busy"].notna()])
+    rows = {
+        "unprofiled, ms": (cases["unprofiled"], "spread"),
+        "profiled, ms": (cases["profiled"], "spread"),
+        "device time, ms": (cases["busy"], "spread"),
+        "device time / unprofiled": (cases["works"], "spread"),
+        "launch-bound: the device idles for over 10 %": (waits, "count"),
+        "profiled is within 10 % of unprofiled": (counted, "count"),
+        "profiled beyond unprofiled": (cases["longer"], "spread"),
+        "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
+        "a CUDA graph beyond device time": (cases["replay"], "spread"),
+    }
+    opened = {
+        "(a) profiled within 10 % of unprofiled": (counted, "count"),
+        "forward: device works, of unprofiled time": (cases["works"], "median"),
+    }
+    phases = every_phase(run)
+    under_compile = compiled(phases)
+    by_case = cases.reset_index(drop=True)
+    return works | {
+        "verdict": verdict(counted, cases),
+        "agree": of(counted, "count"),
+        "summary": medians(cases, rows),
+        "unprofiled": matrices(cases, marked(cases)),
+        "profiled": matrices(cases, shown(cases["profiled"], cases["profiled_state"])),
+        "bound": bool(cases["waits"].any()),
+        "example": first(cases[cases.index == chosen]),
+        "by_case": by_case[by_case["unprofiled"].notna() | by_case["profiled"].notna()],
+        "phases": measured(phases),
+        "compiled": under_compile,
+        "breaks": under_compile[under_compile["reason"] != ""],
+        "opening": medians(cases, opened),
+    }
+
+
+def times(run: Run) -> pd.DataFrame:
+    """A row per case: facts.phase of the forward pass, with `profiled`, `fastest` and `slowest` of
+    several processes, and `replayed` (ms), `longer`, `saved` and `replay`."""
+    found = phase(run, FORWARD)
+    timed = run.of_phase("timings", FORWARD).drop_duplicates("case")
+    several, replays = timed["processes"] > 1, timed["replay_status"] == "ok"
+    columns = {"fastest": ("fastest_ms", several), "slowest": ("slowest_ms", several)}
+    columns |= {"replayed": ("replayed_median_ms", replays)}
+    made = {
+        name: lift(timed[column].where(mine)).set_axis(timed["case"])
+        for name, (column, mine) in columns.items()
+    }
+    steps = run.of_phase("ranges", FORWARD)
+    steps = steps[steps["path"] == FORWARD]
+    state = captured(run, FORWARD, "ranges")
+    profiled = over(steps, "case", "host_ms", "median").reindex(found.index)
+    made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
+    found = found.join(named(pd.DataFrame(made).reindex(found.index).astype(object)))
+    same = ~(found["replayed"] / found["busy"] < REPLAY_AT_LEAST).astype(bool)
+    replayed = found["replayed"].where(same, NAN)
+    ended = within(found["unprofiled"], found["fastest"], found["slowest"])
+    told = ended.where(found["fastest"].notna() | found["waits"], found["unprofiled"])
+    return found.assign(
+        told=told,
+        profiled_state=state.map(STATES).astype(object),
+        replayed=replayed,
+        longer=to(found["profiled"] / found["unprofiled"] - 1, "change"),
+        saved=to(1 - replayed / found["unprofiled"], "share"),
+        replay=to(replayed / found["busy"] - 1, "change"),
+    )
+
+
+def groups(cases: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
+    """Which passes a GPU works all through, and which wait for launches."""
+    known = cases["works"].notna()
+    return {"working": known & ~cases["waits"], "waiting": known & cases["waits"]}
+
+
+def verdict(counted: Numbers, cases: pd.DataFrame) -> str:
+    """Whether times agree everywhere, nowhere, where the device works all the time, or partly."""
+    known = counted.dropna().astype(float)
+    if known.empty:
+        return "can't tell"
+    if known.mean() in (0.0, 1.0):
+        return "everywhere" if known.mean() else "nowhere"
+    parts = [known[mine.reindex(known.index)].mean() for mine in groups(cases).values()]
+    return "where it works" if parts[0] - parts[1] >= CLEARLY_MORE else "partly"
+
+
+def marked(cases: pd.DataFrame) -> pd.Series:
+    """Unprofiled times, with a mark where launches set the pace, or why there is none."""
+    cells = each(cases["told"], lambda number: (number, BOUND))
+    return shown(cells.where(cases["waits"], cases["told"]), cases["state"])
+
+
+def shown(cells: pd.Series, state: pd.Series) -> pd.Series:
+    """Cells, or why there is none."""
+    words = state.replace(STATES["ok"], STATES["not_measured"])
+    return cells.where(cells.notna(), words)
+
+
+if __name__ == "__main__":
+    main("a", facts)

@@ -1,0 +1,119 @@
+"""(b): the kernel with the most time in each part of a step, and its calls, by precision."""
+
+import pandas as pd
+
+from workflow_src.answers.facts import captured, example, main
+from workflow_src.answers.top_kernel.tops import BACKWARD, FORWARD, tops
+from workflow_src.common.words import PARTS, STATES
+from workflow_src.paper.number import NAN, holds, of
+from workflow_src.paper.run import Run, first, matrices
+from workflow_src.paper.written import Facts
+
+SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
+"""The parts that the summary tells of."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of top kernels."""
+    (found, places), cases = tops(run), run.cases
+    parts = found.index.get_level_values("part")
+    part = {name: found[parts == name].droplevel("part") for name in PARTS}
+    forward, backward = part[FORWARD], part[BACKWARD]
+    state = captured(run, FORWARD).replace("ok", "not_measured").map(STATES).astype(object)
+    chosen = example(run, forward.index)
+    by_precision = {name: leading(mine, cases) for name, mine in part.items()}
+    told = by_precision[FORWARD]
+    labels = cases["label"].reindex(found.index.get_level_values("case")).to_numpy()
+    every = found.assign(case=labels, part=parts.map(PARTS))
+    return headline(leader(forward), told) | {
+        "summary": summary(run, by_precision, same(forward, backward)),
+        "matrices": matrices(cases, forward["share"].reindex(cases.index).fillna(state)),
+        "example": cases["label"].get(chosen, ""),
+        "top": first(forward[forward.index == chosen]),
+        "where": said(places.loc[[(chosen, FORWARD)]]) if chosen else "",
+        "backward": first(backward[backward.index == chosen]),
+        "every": every,
+        "opening": opening(run, told),
+    }
+
+
+def leader(part: pd.DataFrame) -> pd.Series:
+    """What the top kernel does in most cases (of several, the first), and how often it `leads`;
+    the medians of its calls and its share there."""
+    counts = part["what"].value_counts()
+    what = min(counts.index, key=lambda each: (-counts[each], each), default="")
+    mine, rule = part["what"] == what, f"the top kernel is of the kind {what}"
+    leads = of(holds(part["ms"], mine, rule), "count")
+    of_it = {name: of(part[name][mine]) for name in ("calls", "share")}
+    return pd.Series({"what": what, "leads": leads, **of_it}, dtype=object)
+
+
+def leading(part: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
+    """The leader of each precision, a row each, indexed by it."""
+    precision = cases["precision"].reindex(part.index)
+    names = [name for name in cases["precision"].unique() if (precision == name).any()]
+    rows = [leader(part[precision == name]) for name in names]
+    columns = ["what", "leads", "calls", "share"]
+    return pd.DataFrame(rows, index=names, columns=columns, dtype=object)
+
+
+def same(forward: pd.DataFrame, backward: pd.DataFrame) -> pd.Series:
+    """By case whether backward's top kernel is forward's, by its whole name."""
+    one, other = forward.align(backward, join="inner", axis=0)
+    return holds(one["ms"] + other["ms"], one["name"] == other["name"], "both names are equal")
+
+
+def headline(every: pd.Series, told: pd.DataFrame) -> Facts:
+    """The verdict, with what leads in the first precision and in the last."""
+    one, last = first(told), first(told[::-1])
+    kinds = told["what"].nunique()
+    always = kinds == 1 and every["leads"].value == int(every["leads"].unit.removeprefix("of "))
+    verdict = "one kind" if always else "by precision" if one["what"] != last["what"] else "mixed"
+    names = [with_article(str(each["what"])) for each in (every, one, last)]
+    return {
+        "verdict": verdict if kinds else "can't tell",
+        "leads": every["leads"],
+        "one": one,
+        "last": last,
+        "kinds": names,
+        "precisions": [*told.index[:1], *told.index[-1:]],
+    }
+
+
+def with_article(what: str) -> str:
+    """What a kernel does, in a sentence: "a sum", "an addition"."""
+    return f"an {what}" if what[:1] in "aeiou" else f"a {what}"
+
+
+def summary(run: Run, by_precision: dict[str, pd.DataFrame], alike: pd.Series) -> pd.DataFrame:
+    """What leads each part of a step in most cases of each precision, and whether it's the same."""
+    labels = {"what": "top kernel of {}", "leads": "most often, in", "calls": "its calls, median"}
+    labels |= {"share": "its share of device time, median"}
+    rows: dict[tuple[str, str], pd.Series] = {}
+    for part, word in SHOWN.items():
+        told = by_precision[part]
+        rows |= {(part, label.format(word)): told[name] for name, label in labels.items()}
+    precision = run.cases["precision"].reindex(alike.index)
+    alike_of = {name: of(alike[precision == name], "count") for name in run.precisions}
+    rows[BACKWARD, "backward's is forward's, in"] = pd.Series(alike_of, dtype=object)
+    frame = pd.DataFrame(rows, run.precisions, dtype=object).T
+    frame = frame[frame.notna().any(axis=1)].dropna(axis=1, how="all")
+    return frame.droplevel(0).rename_axis("").reset_index()
+
+
+def said(places: pd.DataFrame) -> tuple[object, ...]:
+    """Places with the calls in each: "feed-forward 48, QK^T 24"."""
+    cells = zip(places["at"], places["calls"], strict=True)
+    return tuple(part for at, calls in cells for part in (", ", at, " ", calls))[1:]
+
+
+def opening(run: Run, told: pd.DataFrame) -> pd.DataFrame:
+    """The row of the report's opening: what leads in each precision, and in how many cases."""
+    pairs = zip(told["what"], told["leads"], strict=True)
+    cells = dict(zip(told.index, ((what, ", ", leads) for what, leads in pairs), strict=True))
+    row = ["(b) forward's top kernel", *(cells.get(name, NAN) for name in run.precisions)]
+    return pd.DataFrame([row], columns=["", *run.precisions], dtype=object)
+
+
+if __name__ == "__main__":
+    main("b", facts)

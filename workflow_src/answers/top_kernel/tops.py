@@ -1,0 +1,194 @@
+"""The kernel and the matrix product with the most time in each part of a step, and their calls."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+import pandas as pd
+
+from workflow_src.answers.facts import kernels, placed
+from workflow_src.common import words
+from workflow_src.common.operators import CALLING, GROUPED
+from workflow_src.paper.markdown import joined
+from workflow_src.paper.number import Numbers, named, over, to
+from workflow_src.paper.run import Run
+
+FORWARD, BACKWARD, BOTH = "forward", "backward", "forward_backward"
+PART = ["case", "part"]
+MULTIPLYING = ["gemm", "attention"]
+SAME_PRODUCT = ["direction", "m", "n", "k", "matrices"]
+FEED_FORWARD = ("gate", "up", "down")
+LAYERS, FEW = 4, 2
+"""With fewer layers, calls in backward could be split in several ways; it may have FEW besides."""
+
+
+def kernels_of(run: Run) -> pd.DataFrame:
+    """The kernels of each `part` of a step; backward is what was launched inside its range."""
+    rows = [kernels(run, phase).assign(part=phase) for phase in words.PHASES]
+    backward = rows[1][inside(rows[1], BACKWARD)].assign(part=BACKWARD)
+    return placed(run, pd.concat([*rows, backward]))
+
+
+def products_of(run: Run) -> pd.DataFrame:
+    """The matrix products of each part of a step, with the columns that kernels have."""
+    rows = pd.concat([run.of_phase("products", phase) for phase in words.PHASES])
+    rows = rows.assign(
+        part=rows["phase"],
+        busy_ns=rows["busy_ms_per_step"],
+        ms=rows["busy_ms_per_step"],
+        calls_per_step=rows["kernels_per_step"],
+        sizes=rows.groupby(SAME_PRODUCT, dropna=False).ngroup(),
+    )
+    backward = rows[(rows["part"] == BOTH) & (rows["direction"] != FORWARD)]
+    return pd.concat([rows, backward.assign(part=BACKWARD)])
+
+
+def inside(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
+    """Which rows were launched inside a range of that name."""
+    return rows["path"].str.contains(rf"(?:^|/){name}(?:/|$)").astype(bool)
+
+
+def longest(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    """The rows of what takes the most time in each part of each case; of several, of the first."""
+    sums = rows.groupby([*PART, by], sort=False)["busy_ns"].sum().reset_index()
+    sums = sums.sort_values(["busy_ns", by], ascending=[False, True])
+    first = pd.MultiIndex.from_frame(sums.drop_duplicates(PART)[[*PART, by]])
+    return rows[pd.MultiIndex.from_frame(rows[[*PART, by]]).isin(first)]
+
+
+def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row per case and part, and the `places` of its top kernel.
+
+    It has that kernel by its whole name, all that does the same `together`, and the top matrix
+    `product`: each with its ms and share of the part, and calls, also those per layer.
+    """
+    rows, layers = kernels_of(run), layers_of(run)
+    mine = longest(rows[rows["kind"].isin(["kernel", "operator"])], "name")
+    doing = longest(rows[rows["kind"].isin(["kernel", "operator"])], "what")
+    main = mine.sort_values("busy_ns", ascending=False, kind="stable").drop_duplicates(PART)
+    product = top_product(rows, products_of(run), layers)
+    ms = {"part": rows, "ms": mine, "together_ms": doing}
+    times = pd.DataFrame({name: over(each, PART, "ms", unit="ms") for name, each in ms.items()})
+    times = named(times.join(product["product_ms"]).astype(object))
+    found = main.set_index(PART)[["name", "short_name", "what"]].join(times.drop(columns="part"))
+    for name in ("", "together_", "product_"):
+        found[f"{name}share"] = to(times[f"{name}ms"] / times["part"], "share")
+    found = found.join(calls(mine, in_layers(mine, layers), layers))
+    found["together"] = doing.drop_duplicates(PART).set_index(PART)["what"]
+    there = places(mine)
+    found["where"] = there["at"].groupby(PART, sort=False).agg(", ".join)
+    found = found.join(product.drop(columns="product_ms"))
+    order = pd.MultiIndex.from_product([run.cases.index, words.PARTS], names=PART)
+    return found.reindex(order[order.isin(found.index)]), there
+
+
+def layers_of(run: Run) -> Numbers:
+    """By case how many layers its forward pass runs; without cases whose steps differ."""
+    rows = run.of_phase("ranges", FORWARD)
+    rows = rows[rows["path"] == "forward/block"]
+    same = rows.groupby("case")["instances"].transform("nunique") == 1
+    return over(rows[same], "case", "instances", "max")
+
+
+def in_layers(rows: pd.DataFrame, layers: Numbers) -> pd.Series:
+    """The calls a step of each part that are the layers'; 0 if that isn't known.
+
+    The forward pass's ranges say which are. Backward has no such ranges: its calls must be a
+    multiple of the layers, or at most FEW more. The optimizer's are no layer's.
+    """
+    backward, block = inside(rows, BACKWARD), inside(rows, "block")
+    split = rows[PART].assign(
+        forward=rows["calls_per_step"].where(block & ~backward, 0.0),
+        undivided=rows["calls_per_step"].where(backward, 0.0),
+        optimizer=inside(rows, "optimizer"),
+    )
+    of_part = split.groupby(PART)[["forward", "undivided", "optimizer"]].sum()
+    deep = of_part.index.get_level_values("case").map(layers.astype(float).to_dict())
+    undivided, more = of_part["undivided"], of_part["undivided"] % deep
+    few = (deep < LAYERS) | (undivided < deep) | (more > FEW)
+    unknown = (undivided > 0) & few | (of_part["optimizer"] > 0)
+    return (of_part["forward"] + undivided - more.fillna(0.0)).mask(unknown, 0.0).fillna(0.0)
+
+
+def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFrame:
+    """By part the `calls` a step, and where `within` of them are the layers', each of which calls
+    as often: those `per_layer`, and those `besides`, if there are any."""
+    found = pd.DataFrame({"calls": over(rows, PART, "calls_per_step", unit="calls")})
+    found["layers"] = found.index.get_level_values("case").map(layers.to_dict())
+    found = named(found.astype(object))
+    deep, within = found["layers"].astype(float), within.reindex(found.index, fill_value=0.0)
+    divides = (deep >= 2) & (within > 0) & (within % deep == 0)
+    besides = found["calls"] - within
+    known = found.where(divides)
+    each = to((known["calls"] - besides.astype(float)) / known["layers"], "calls")
+    besides = to(known["calls"] - each * known["layers"], "calls")
+    return found.assign(per_layer=each, besides=besides.where(besides > 0)).drop(columns="layers")
+
+
+def places(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of one kernel in each part its calls `at` each place where it runs, most time first."""
+    multiply = rows["family"].isin(MULTIPLYING).groupby([rows[name] for name in PART]).all()
+    by = [*PART, "component"]
+    found = rows.groupby(by).agg({"busy_ns": "sum", "place": "first"})
+    found["calls"] = over(rows, by, "calls_per_step", unit="calls")
+    found = found.reset_index().sort_values(["busy_ns", "component"], ascending=[False, True])
+    multiplies = multiply.reindex(pd.MultiIndex.from_frame(found[PART])).to_numpy(dtype=bool)
+    return found.assign(at=found["place"].where(multiplies, found["component"])).set_index(PART)
+
+
+def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> pd.DataFrame:
+    """By part its matrix product with the most time, or all of the same sizes: `product`, in words,
+    and its `product_` ms and calls.
+
+    Where products.csv doesn't account for every call, the kernel that multiplies for longest. On a
+    CPU that is an operator, which runs all; there fused attention, which has no sizes, is held
+    against the others.
+    """
+    rows = rows[rows["family"].isin(MULTIPLYING) & ~rows["name"].isin(CALLING)]
+    fused = rows["family"] == "attention"
+    apart = (rows["kind"] == "operator") & (fused | rows["name"].isin(GROUPED))
+    number = rows["calls_per_step"].mask(apart, 0.0).groupby([rows[name] for name in PART]).sum()
+    told = products.groupby(PART)["kernels_per_step"].sum().reindex(number.index, fill_value=0.0)
+    whole = number.index[abs(told - number) <= 1e-6]
+    is_whole = pd.MultiIndex.from_frame(rows[PART]).isin(whole)
+    sized = longest(products[pd.MultiIndex.from_frame(products[PART]).isin(whole)], "sizes")
+    kernel = longest(rows[~is_whole | (apart & fused)], "name")
+    names = pd.concat([names_of_sizes(sized), names_of_places(kernel)])
+    outside = sized["calls_per_step"].where(sized["product"] == "head", 0.0)
+    of_layers = (sized["calls_per_step"] - outside).groupby([sized[name] for name in PART]).sum()
+    made = [
+        calls(mine, within, layers).assign(ms=over(mine, PART, "ms", unit="ms"))
+        for mine, within in ((sized, of_layers), (kernel, in_layers(kernel, layers)))
+    ]
+    found = pd.concat(made).add_prefix("product_").assign(product=names)
+    found = found.sort_values("product_ms", ascending=False, kind="stable")
+    return found[~found.index.duplicated()]
+
+
+def names_of_places(rows: pd.DataFrame) -> "pd.Series[str]":
+    """Kernels that multiply, named by the places where they run, most time first."""
+    sums = rows.groupby([*PART, "component"], as_index=False)
+    found = sums.agg({"busy_ns": "sum", "place": "first"})
+    found = found.sort_values(["busy_ns", "component"], ascending=[False, True])
+    return found.groupby(PART)["place"].agg(joined)
+
+
+def names_of_sizes(rows: pd.DataFrame) -> "pd.Series[str]":
+    """Products of equal sizes, named by what they multiply."""
+    named = (
+        rows.groupby([*PART, "direction"])["product"].agg(product_words).reset_index("direction")
+    )
+    of = (named["direction"] + " of ").where(named["direction"] != FORWARD, "")
+    return of + named["product"]
+
+
+def product_words(names: Iterable[str]) -> str:
+    """Products of the same sizes in words: "QK^T", "feed-forward gate and up, output head"."""
+    present = set(map(str, names))
+    present -= {"gate or up"} if present & set(FEED_FORWARD) else set()
+    ordered = [name for name in words.PRODUCTS if name in present]
+    said: list[str] = []
+    for fed, group in groupby(ordered, FEED_FORWARD.__contains__):
+        mine = list(group)
+        said += [f"feed-forward {joined(mine)}"] if fed else [words.PRODUCTS[n] for n in mine]
+    others = sorted(present - set(words.PRODUCTS) - {""})
+    return joined([*said, *others]) or "a product that no name is known of"
