@@ -495,7 +495,6 @@ def alike(good: Any, accepted: Any) -> bool:
         ("measure.benchmark", {"steps": float("inf")}, "Infinity is not a finite number"),
         ("studies.warmup.measure", {"size": "huge"}, "'huge' is not one of the point's sizes"),
         ("studies.accounting.measure", {"measured": ["huge"]}, "measured: 'huge' is not one of"),
-        ("studies.attention.measure", {"point": "core"}, "did you mean 'cores'?"),
         ("plan.write_plan", {"suite": "quick"}, "suite: 'quick' is not one of quickstart,"),
         ("plan.write_plan", {"cpu_threads": None}, "cpu_threads: None must be a number"),
     ],

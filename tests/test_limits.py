@@ -7,8 +7,8 @@ import pytest
 from workflow_src.common import thresholds
 from workflow_src.common.thresholds import in_percent
 from workflow_src.compare import captures_steps, change
+from workflow_src.studies.attention import implementations
 from workflow_src.studies.checkpointing.chapter import SAME_WITHIN
-from workflow_src.studies.flash import implementations
 
 ROOT = Path(__file__).parents[1]
 WAITS = {0.2: "a fifth"}[round(1 - thresholds.WAITS_BELOW, 2)]
@@ -35,7 +35,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (FULLY, "report_templates/studies/accounting.md.j2"),
         (FULLY, "workflow_src/studies/precision/chapter.py"),
         (FULLY, "report_templates/studies/precision.md.j2"),
-        (CHECKED, "report_templates/studies/flash.md.j2"),
+        (CHECKED, "report_templates/studies/attention.j2"),
         (FULLY, "report_templates/studies/ranks.md.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "workflow_src/studies/checkpointing/chapter.py"),

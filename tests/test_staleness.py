@@ -44,7 +44,7 @@ RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
         "levers",
     )
 }
-RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "flash point", "fusion point"}
+RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
 
 
 @cache
@@ -148,7 +148,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
-        {*RUN_A_MODEL, "attention point", "flash point"}, id="the model's arithmetic",
+        {*RUN_A_MODEL, "attention point"}, id="the model's arithmetic",
     ),
     pytest.param(
         "model/adamw.py", "BETAS = (0.9, 0.999)", "BETAS = (0.9, 0.99)", RUN_A_MODEL,

@@ -8,12 +8,8 @@ from matplotlib.figure import Figure
 
 from workflow_src.studies.accounting.chapter import CHAPTER as accounting
 from workflow_src.studies.accounting.figure import draw as draw_accounting
-from workflow_src.studies.attention.chapter import CHAPTER as attention
-from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.checkpointing.chapter import CHAPTER as checkpointing
 from workflow_src.studies.checkpointing.figure import draw as draw_checkpointing
-from workflow_src.studies.flash.chapter import CHAPTER as flash
-from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.fusion.chapter import CHAPTER as fusion
 from workflow_src.studies.fusion.figure import draw as draw_fusion
 from workflow_src.studies.levers.chapter import CHAPTER as levers
@@ -45,11 +41,9 @@ REGISTRY: Mapping[str, Study] = {
     "profiler": Study(profiler, draw_profiler),
     "warmup": Study(warmup, draw_warmup),
     "precision": Study(precision, draw_precision),
-    "attention": Study(attention, draw_attention),
     "fusion": Study(fusion, draw_fusion),
     "matmul": Study(matmul, draw_matmul),
     "accounting": Study(accounting, draw_accounting),
-    "flash": Study(flash, draw_flash),
     "memory": Study(memory, draw_memory),
     "checkpointing": Study(checkpointing, draw_checkpointing),
     "ranks": Study(ranks, draw_ranks),
