@@ -184,7 +184,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/l2.py", "BEYOND = 2", "BEYOND = 3",
-        {"attention point", "fusion point", "matmul point", "mlp point"},
+        {"fusion point", "matmul point", "mlp point"},
         id="how the L2 cache is evaded",
     ),
     pytest.param(
@@ -207,7 +207,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
-        {"capture", "attention point", "profiler point", "warmup point"}, id="how nsys captures",
+        {"capture", "profiler point", "warmup point"}, id="how nsys captures",
     ),
     pytest.param(
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"
