@@ -494,7 +494,6 @@ def alike(good: Any, accepted: Any) -> bool:
         ("measure.benchmark", {"heads": 3}, "heads: 3 must divide d_model"),
         ("measure.benchmark", {"precision": "fp8"}, "precision: 'fp8' is not one of fp32, tf32,"),
         ("measure.benchmark", {"steps": float("inf")}, "Infinity is not a finite number"),
-        ("studies.attention.measure", {"point": "core"}, "did you mean 'cores'?"),
         ("plan.write_plan", {"suite": "quick"}, "suite: 'quick' is not one of quickstart,"),
         ("plan.write_plan", {"cpu_threads": None}, "cpu_threads: None must be a number"),
     ],

@@ -7,8 +7,8 @@ import pytest
 from workflow_src.common import thresholds
 from workflow_src.common.thresholds import in_percent
 from workflow_src.compare import captures_steps, change
+from workflow_src.studies.attention import implementations
 from workflow_src.studies.checkpointing.chapter import SAME_WITHIN
-from workflow_src.studies.flash import implementations
 
 ROOT = Path(__file__).parents[1]
 WAITS = {0.2: "a fifth"}[round(1 - thresholds.WAITS_BELOW, 2)]
@@ -33,7 +33,7 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (MATCH, "report_templates/answers/forward_time.j2"),
         (FULLY, "report_templates/studies/accounting.j2"),
         (FULLY, "report_templates/studies/precision.j2"),
-        (CHECKED, "report_templates/studies/flash.md.j2"),
+        (CHECKED, "report_templates/studies/attention.j2"),
         (FULLY, "report_templates/studies/ranks.j2"),
         (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "report_templates/studies/checkpointing.j2"),

@@ -19,7 +19,7 @@ from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import as_csv
-from workflow_src.studies.flash.points import points
+from workflow_src.studies.points import points
 
 TILES = "examples/own_attention/tiles.py:TiledAttention"
 TRITON = "examples/own_attention/triton_tiles.py:TritonAttention"
@@ -103,8 +103,8 @@ def test_a_plan_has_it_beside_others_whose_rows_stay_as_they_were(mine: Path) ->
 def test_only_what_the_file_does_measures_its_case_and_its_point_again(mine: Path) -> None:
     def codes() -> tuple[Any, Any]:
         plan = planned(f"{mine}:late", folder=mine.parent)
-        point = points("cpu", "small", plan.settings)[-1]
-        assert point["point"] == "own-mine.late"
+        found = points("attention", "cpu", "small", plan.settings)
+        (point,) = (each for each in found if each["point"] == "own-mine.late")
         return plan.benchmark_row(plan.case_ids[0])["attention_code"], point["code"]
 
     before = codes()

@@ -161,11 +161,16 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     assert dag.timelines.shown() == [first]
 
 
-def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(
-        SystemExit, match="config: studies: 'warmpu' is not one of profiler, warmup"
-    ):
-        make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        ("warmpu", "'warmpu' is not one of profiler, warmup"),
+        ("flash", "'flash' is now part of 'attention'"),
+    ],
+)
+def test_an_unknown_study_is_refused_with_the_known_ones(study: str, said: str) -> None:
+    with pytest.raises(SystemExit, match=f"config: studies: {said}"):
+        make_dag(CONFIG | {"suite": "smoke", "studies": [study]})
 
 
 def test_studies_take_their_sizes_from_the_configuration() -> None:

@@ -135,6 +135,9 @@ def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path
 
 
 PARTLY = {"levers", "profiler"}
+OTHERS = ("own-*", "batch8-*", "*-limit")
+"""Points of an attention that a run brought, which its configuration names; of an earlier version;
+and of contexts that were chosen by what the device had free."""
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -147,9 +150,7 @@ def test_published_study_tables_are_derived_from_the_published_points(
     )
     folder = published / "studies" / study
     files = [folder / f"{point}.json" for point in dag.studies.points(study)]
-    # Of an attention that a run brought, which its configuration names; and of contexts that were
-    # chosen by what the device had free.
-    files += sorted([*folder.glob("own-*.json"), *folder.glob("*-limit.json")])
+    files += sorted(each for kind in OTHERS for each in folder.glob(f"{kind}.json"))
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
     # Of two studies, some points were measured.
     points = [file for file in files if file.is_file()] if study in PARTLY else files

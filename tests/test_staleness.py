@@ -45,7 +45,7 @@ RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
         "levers",
     )
 }
-RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "flash point", "fusion point"}
+RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
 
 
 @cache
@@ -141,7 +141,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
-        {*RUN_A_MODEL, "attention point", "flash point"}, id="the model's arithmetic",
+        {*RUN_A_MODEL, "attention point"}, id="the model's arithmetic",
     ),
     pytest.param(
         "model/adamw.py", "BETAS = (0.9, 0.999)", "BETAS = (0.9, 0.99)", RUN_A_MODEL,
@@ -177,7 +177,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/l2.py", "BEYOND = 2", "BEYOND = 3",
-        {"attention point", "fusion point", "matmul point", "mlp point"},
+        {"fusion point", "matmul point", "mlp point"},
         id="how the L2 cache is evaded",
     ),
     pytest.param(
@@ -203,7 +203,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/nsys_cli.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
-        {"capture", "attention point", "profiler point"}, id="how nsys captures",
+        {"capture", "profiler point"}, id="how nsys captures",
     ),
     pytest.param(
         "common/nsys_cli.py", '    "cuda_api_sum",\n', "", {"export"}, id="a report of nsys stats"

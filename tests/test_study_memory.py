@@ -6,7 +6,7 @@ import torch
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import memory
 from workflow_src.measure.oom import free
-from workflow_src.studies.attention.cores import measure_core
+from workflow_src.studies.attention.implementations import Passes, Series
 
 
 def test_kept_memory_counts_each_tensor_once():
@@ -36,17 +36,19 @@ def test_a_peak_leaves_out_what_was_there_before(monkeypatch):
     assert memory.peak_mib(lambda: None, "cpu", 0) is None
 
 
+def core(implementation: str, context: int) -> Passes:
+    return Passes(Series(implementation, "bf16", 64, {"device": "cuda", "batch": 8}), context)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
 def test_a_core_leaves_no_memory_behind_it():
-    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [2048], "profiled_head_size": 64, "budget_ms": 25.0}
     free("cuda")
     before = torch.cuda.memory_allocated()
     found = []
     for implementation in ("naive", "fused_softmax", "sdpa_math", "sdpa_flash"):
         for _ in range(2):
-            measure_core(point, implementation, 64, 2048)
+            core(implementation, 2048).forward_backward()
             free("cuda")
             found.append((torch.cuda.memory_allocated() - before) / 2**20)
     # cuBLAS keeps its workspaces; the written-out core's tensors are 200 MiB.
@@ -58,7 +60,8 @@ def test_a_core_leaves_no_memory_behind_it():
 @pytest.mark.parametrize("implementation", ["naive", "sdpa_math", "sdpa_flash"])
 def test_a_peak_holds_no_workspaces(implementation):
     """cuBLAS takes tens of MiB at a thread's first product; these tensors are below 4 MiB."""
-    point = {"device": "cuda", "precision": "bf16", "batch": 8, "heads": 1, "compile": False}
-    point |= {"profiled_contexts": [], "profiled_head_size": 64, "budget_ms": 25.0}
-    forward, backward = measure_core(point, implementation, 64, 128)
-    assert forward["kept_mib"] <= forward["peak_mib"] <= backward["peak_mib"] < 4
+    passes = core(implementation, 128)
+    kept = memory.kept_mib(passes.forward)
+    calls = passes.forward, passes.forward_backward
+    forward, both = (memory.peak_mib(call, "cuda", passes.before_bytes) for call in calls)
+    assert kept <= forward <= both < 4

@@ -70,14 +70,14 @@ def test_studies_of_hosts_on_which_no_case_ran_are_named(read, tmp_path):
     """One of the same host, two of another, one that doesn't tell, as older ones don't."""
     run = read(Sample(environment={"host_id": "1e5"}))
     studies = {"mlp": "host_id,status\n1e5,ok\n,ok\n", "levers": "host_id,status\n100000,ok\n"}
-    studies |= {"warmup": "status\nok\n", "flash": "host_id,status\n,ok\n100000,ok\n"}
+    studies |= {"warmup": "status\nok\n", "fusion": "host_id,status\n,ok\n100000,ok\n"}
     (tmp_path / "tables" / "studies").mkdir()
     for name, text in studies.items():
         (tmp_path / "tables" / "studies" / f"{name}.csv").write_text(text)
     parts = tuple(replace(NOTHING, name=name) for name in studies)
     tables = run.tables.with_studies(tmp_path / "tables", studies)
     found = what_ran(replace(run, studies=parts, tables=tables))
-    assert (found.elsewhere, found.without_host) == (("levers", "flash (in part)"), ("warmup",))
+    assert (found.elsewhere, found.without_host) == (("levers", "fusion (in part)"), ("warmup",))
 
 
 def test_compiled_cases_are_said_to_have_no_ranges_of_modules(read):

@@ -14,7 +14,7 @@ from workflow_src.plan.config import ConfigError, options, read_config, usable
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.unfinished import lost
-from workflow_src.studies.study import STUDIES
+from workflow_src.studies.study import FORMER, STUDIES
 
 MODEL_BYTES = 2**18
 """More than the scheduler's model of some hundred jobs takes."""
@@ -110,6 +110,10 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
 
 def _check(dag: Dag) -> None:
     for name in dag.plan.settings["studies"]:
+        if name in FORMER:
+            raise ConfigError(
+                f"studies: {name!r} is now part of {FORMER[name]!r}; name that instead"
+            )
         known("studies", name, STUDIES)
     for name in dag.plan.case_ids:
         usable(f"case of {dag.plan.tag}", name)

@@ -24,6 +24,7 @@ SCALES = {
     ("flops", "GFLOP"): 1e-9,
     ("flops/ms", "TFLOP/s"): 1e-9,
     ("flops/ns", "TFLOP/s"): 1e-3,
+    ("count/ms", "10^9/s"): 1e-6,
     ("count", "millions"): 1e-6,
     ("count", "billions"): 1e-9,
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from workflow_src.common.case import short_name
 from workflow_src.common.errors import StageError
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
@@ -18,26 +19,40 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
     `sizes: all` all of them.
 
     Sizes of the file's own are a mapping, with a `vocabulary` beside it. Points of which no size is
-    configured are left out. Raises StageError for a file that isn't YAML.
+    configured are left out, and so is what machine or scale don't choose. A point with
+    `brought: attention_codes` becomes one for each code of that setting, with the hash of what it
+    does, so that an edit measures it again. Raises StageError for a file that isn't YAML.
     """
     path = Path(__file__).with_name(study) / "points.yaml"
     try:
         written = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
-    chosen = _chosen(written, {device, scale, str(settings.get("profiler"))})
+    keys = {device, scale, str(settings.get("profiler"))}
+    chosen = [made for each in _chosen(written, keys) for made in _brought(each, settings)]
     found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 
 
 def _chosen(value: Any, keys: set[str]) -> Any:
     if isinstance(value, list):
-        return [_chosen(each, keys) for each in value]
+        return [made for each in value if (made := _chosen(each, keys)) is not None]
     if not isinstance(value, dict):
         return value
     if any(value.keys() <= choice for choice in CHOICES):
         return _chosen(next((value[key] for key in value if key in keys), None), keys)
     return {key: _chosen(each, keys) for key, each in value.items()}
+
+
+def _brought(point: Row, settings: Settings) -> list[Row]:
+    if "brought" not in point:
+        return [point]
+    common = {key: value for key, value in point.items() if key != "brought"}
+    return [
+        common | {"point": point["point"].format(short_name(where)), "implementations": [where]}
+        | {"code": code}
+        for where, code in settings.get(point["brought"], {}).items()
+    ]  # fmt: skip
 
 
 def _sized(point: Row, settings: Settings) -> Row:

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.studies.attention.chapter import CHAPTER as attention
-from workflow_src.studies.attention.figure import draw as draw_attention
-from workflow_src.studies.flash.chapter import CHAPTER as flash
-from workflow_src.studies.flash.figure import draw as draw_flash
 from workflow_src.studies.levers.chapter import CHAPTER as levers
 from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.study_chapter import StudyChapter
@@ -24,8 +20,6 @@ class Study:
 
 
 REGISTRY: Mapping[str, Study] = {
-    "attention": Study(attention, draw_attention),
-    "flash": Study(flash, draw_flash),
     "levers": Study(levers, draw_levers),
 }
 """The studies by name whose chapters aren't yet one function and one template."""

@@ -26,7 +26,6 @@ STUDIES = (
     "matmul",
     "mlp",
     "accounting",
-    "flash",
     "memory",
     "checkpointing",
     "ranks",
@@ -34,7 +33,10 @@ STUDIES = (
 )
 """The studies, in the order of the report."""
 
-JUDGED = frozenset({"accounting", "attention", "flash"})
+FORMER = {"flash": "attention"}
+"""Studies that became part of another, and which."""
+
+JUDGED = frozenset({"accounting", "attention"})
 """The studies whose sections hold times against the ceilings of the run's machine."""
 
 Settings = Mapping[str, Any]

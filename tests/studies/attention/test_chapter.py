@@ -1,116 +1,117 @@
-"""Which attention is fastest, from small tables done by hand."""
+"""What the study attention says of small tables."""
+
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.studies.tables import printed, table
-from workflow_src.paper.show import Printer
-from workflow_src.studies.attention.chapter import Attention, Verdict, headline, result
+from tests.studies.chapters import chapter, run_of, texts
+from tests.studies.tables import table
+from workflow_src.paper.run import first
+from workflow_src.paper.written import Facts
+from workflow_src.studies.attention.chapter import facts
 
-OOM = {"status": "oom", "reason": "full", "median_ms": None, "peak_mib": None}
-
-
-def pair(
-    name: str, context: int, ms: float, mib: float, **other: object
-) -> list[dict[str, object]]:
-    """Both passes, the backward one with twice the time and twice the peak memory."""
-    about = {"sweep": "core", "implementation": name, "precision": "bf16", "batch": 8, "heads": 1}
-    about |= {"context": context, "head_size": 64, "gpu": "NVIDIA H200"}
-    return [
-        about
-        | {"phase": phase, "median_ms": t, "p20_ms": 0.9 * t, "p80_ms": 1.1 * t, "peak_mib": m}
-        | {"kept_mib": mib, "kernels": 3}
-        | other
-        for phase, t, m in (("forward", ms, mib), ("backward", 2 * ms, 2 * mib))
-    ]
+OWN, FLASH, NAIVE = "mine.py:tiles", "sdpa_flash", "naive"
+ROOM = {"memory_mib": 100.0}
 
 
-CROSSING = [
-    *(row for context, ms in ((128, 1.0), (512, 16.0)) for row in pair("naive", context, ms, ms)),
-    *(
-        row
-        for context, ms in ((128, 2.0), (512, 4.0))
-        for row in pair("sdpa_flash", context, ms, 1)
-    ),
-]
+def row(implementation: str, context: int, ms: float | None, phase: str, **more: Any) -> Any:
+    about = {"sweep": "time", "implementation": implementation, "precision": "bf16", "batch": 1}
+    about |= {"head_size": 64, "context": context, "phase": phase, "median_ms": ms}
+    return about | {"status": "ok" if ms else "oom", "samples": 9} | more
 
 
-def found(*rows: dict[str, object]) -> Attention:
-    return result(table(*rows), pd.DataFrame())
+def both(implementation: str, context: int, ms: float | None, **more: Any) -> Any:
+    return row(implementation, context, ms, "forward_backward", **more)
 
 
-def test_passes_in_turn_are_told_where_one_phase_is_missing() -> None:
-    """A table without a phase once ended the whole section in KeyError: 'backward'."""
-    forward = {"sweep": "loop", "head_size": 16, "context": 8, "phase": "forward", "samples": 100}
-    forward |= {"mean_ms": 0.5, "predicted_before_backward_mib": 3.0, "before_backward_mib": 3.0}
-    assert printed(found(forward).loops) == [["16", "8", "100", "50.0", "3.00 → 3.00"]]
+def check(implementation: str, status: str = "ok", **errors: float) -> Any:
+    about = {"sweep": "check", "implementation": implementation, "precision": "bf16"}
+    named = {f"error_{name}": error for name, error in errors.items()}
+    return about | {"head_size": 64, "status": status, "error_allowed": 0.03} | named
 
 
-def test_times_of_both_passes_by_context_and_what_is_fastest() -> None:
-    assert printed(found(*CROSSING).contexts) == [
-        ["128", "3.0", "6.0", "written out"],
-        ["512", "48", "12", "SDPA flash"],
-    ]
+def found(*rows: Any, ceilings: pd.DataFrame | None = None) -> Facts:
+    return facts(run_of("attention", table(*rows), ceilings))
 
 
-def test_those_that_overlap_the_fastest_are_named_with_it() -> None:
-    """Short calls are launch-bound: the order of their medians is the host's luck."""
-    near, far = pair("fused_softmax", 128, 1.2, 1.0), pair("sdpa_math", 128, 1.3, 1.0)
-    rows = printed(found(*pair("naive", 128, 1.0, 1.0), *near, *far).contexts)
-    assert rows[0][-1] == "written out or torch's softmax"
-
-
-def test_the_share_in_which_the_device_works_needs_a_profile_of_both_passes() -> None:
-    forward, backward = pair("naive", 128, 1.0, 1.0, busy_ms=0.5)
-    assert printed(found(forward, backward).contexts)[0][1] == "3.0 at 33 %"
-    assert printed(found(forward, backward | {"busy_ms": None}).contexts)[0][1] == "3.0"
-    on_cpu = {"gpu": None}
-    assert printed(found(forward | on_cpu, backward | on_cpu).contexts)[0][1] == "3.0"
-
-
-@pytest.mark.parametrize(("contexts", "power"), [((128, 256), "3.00"), ((128, 512), "1.50")])
-def test_memory_grows_by_a_power_of_the_context(contexts: tuple[int, int], power: str) -> None:
-    low, high = contexts
-    rows = found(*pair("naive", low, 1.0, 1.0), *pair("naive", high, 1.0, 8.0)).cores.memory
-    assert printed(rows)[0] == [str(low), "1.00 + 2.00"]
-    assert printed(rows)[-1] == ["grows by the power of", power]
-
-
-def test_without_peaks_the_kept_memory_counts() -> None:
-    rows = found(*(row | {"peak_mib": None} for row in pair("naive", 128, 1.0, 4.0)))
-    assert printed(rows.cores.memory)[0] == ["128", "4.00 + 4.00"]
-
-
-def test_what_ran_out_of_memory_has_no_total() -> None:
-    forward, backward = pair("naive", 1024, 9.0, 99.0)
-    rows = found(*CROSSING, forward, backward | OOM)
-    assert rows.against and rows.against.context == 512
-    assert printed(rows.cores.times)[-1][:3] == ["64", "1024", "9.0 + OOM"]
-    assert printed(rows.unmeasured) == [["written out, backward, core", "OOM", "full", "1"]]
-
-
-def test_another_head_size_is_shown_if_64_was_not_measured() -> None:
-    small = [
-        *pair("naive", 128, 1.0, 1.0, head_size=16),
-        *pair("naive", 128, 2.0, 1.0, head_size=32),
-    ]
-    shape = found(*small).shape
-    assert shape and (shape.head_size, shape.precision, shape.batch) == (32, "bf16", 8)
-    shape = found(*small, *CROSSING).shape
-    assert shape and shape.head_size == 64
+def test_ones_own_is_judged_by_the_four_longest_contexts() -> None:
+    """As on the H200s: 1.6 times as long at 65536, but 2.1 times at 8192 and 16384."""
+    times = {4096: 9.0, 8192: 2.1, 16384: 2.0, 32768: 1.8, 65536: 1.6}
+    rows = [row(FLASH, context, 1.0, "forward") for context in times]
+    rows += [row(OWN, context, ms, "forward") for context, ms in times.items()]
+    made = found(*rows, both(FLASH, 128, 1.0))["own_times"]
+    assert float(made) == pytest.approx(1.9)
+    assert [float(each) for each in made.ends] == [1.6, 2.1]
 
 
 @pytest.mark.parametrize(
     ("rows", "verdict", "said"),
     [
-        (CROSSING, Verdict.FASTER, "SDPA flash takes 12 ms for both passes against that one's 48"),
-        (CROSSING[:2], Verdict.NONE_FASTER, "At context 128"),
-        (CROSSING[:2] + pair("sdpa_math", 128, 0.95, 1.0), Verdict.NONE_FASTER, "its 3.0 ms"),
-        (CROSSING[4:], Verdict.NO_WRITTEN_OUT, "at context 512, the longest measured, SDPA flash"),
-        (CROSSING[:1], Verdict.CANT_TELL, "can't be told"),
+        (
+            [row(FLASH, 256, 1.0, "forward"), row(OWN, 256, 2.0, "forward"), both(FLASH, 128, 1.0)],
+            "own",
+            "mine.tiles takes 2.0 ×",
+        ),
+        ([both(NAIVE, 128, 4.0), check(OWN, "failed")], "wrong", "mine.tiles isn't right"),
+        ([both(NAIVE, 128, 4.0), both(FLASH, 128, 1.0)], "faster", "SDPA flash is 4.0 × as fast"),
+        ([both(NAIVE, 128, 4.0), both(FLASH, 128, 3.9, p20_ms=3, p80_ms=5)], "alike", "no attent"),
+        ([both(NAIVE, 128, None), both(FLASH, 128, 3.9)], "alone", "SDPA flash is fastest"),
+        ([both(NAIVE, 128, None)], "can't tell", "can't be told"),
     ],
 )
-def test_verdicts(rows: list[dict[str, object]], verdict: Verdict, said: str) -> None:
-    made = headline(found(*rows))
-    assert made.verdict is verdict
-    assert said in made.text(Printer())
+def test_verdicts(rows: list[Any], verdict: str, said: str) -> None:
+    made = chapter("attention", run_of("attention", table(*rows)))
+    assert made.verdict == verdict and said in made.markdown["headline"]
+
+
+def test_passes_measured_apart_are_added() -> None:
+    """Kernels and device time, too; and the peak over both stands beside the backward pass."""
+    work = {"kernels": 3, "busy_ms": 1.0}
+    apart = [
+        row(NAIVE, 128, 1.0, "forward", **work),
+        row(NAIVE, 128, 3.0, "backward", peak_mib=7.0, **work),
+    ]
+    made = first(found(*apart)["every"])
+    assert (made["ms"], made["kernels_both"], made["working"], made["peak"]) == (4, 6, 0.5, 7)
+    assert made["ms"].rows == {("studies/attention", 2), ("studies/attention", 3)}
+
+
+def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() -> None:
+    rows = [both(NAIVE, 256, None), row(NAIVE, 256, None, "forward"), both(FLASH, 256, 2.0)]
+    made = found(*rows, both(NAIVE, 128, 1.0), row(NAIVE, 128, 0.5, "forward"))["contexts"]
+    assert texts(made["context"]) == ["128", "256"]
+    assert texts(made["written out"]) == ["1.0", "OOM"]
+
+
+def test_the_slowest_ceiling_of_a_pass_limits_it() -> None:
+    ceilings = table(
+        {"kind": "compute", "precision": "bf16", "best_tflop_per_s": 100, "is_ceiling": True},
+        {"kind": "exponential", "best_giga_exp_per_s": 1000, "is_ceiling": True},
+        {"kind": "bandwidth", "best_gb_per_s": 2000, "is_ceiling": True},
+    ).assign(name="best")
+    work = {"products_in": "bf16", "flops": 1e11, "exponentials": 1.5e9}
+    made = found(
+        row(FLASH, 128, 3.0, "forward", **work),
+        row(NAIVE, 128, 3.0, "forward", **work | {"exponentials": 1e8}, matrix_bytes=3e9),
+        ceilings=ceilings,
+    )["ceilings"]
+    # 1e11 FLOPs take 1 ms at 100 TFLOP/s, 1.5e9 exponentials 1.5 ms, 3 GB at 2,000 GB/s 1.5 ms.
+    assert list(made["limit_forward"]) == ["exponentials", "memory"]
+    assert texts(made["share_forward"]) == ["50 %", "50 %"]
+    assert texts(made["rate_forward"]) == ["33.3", "33.3"]
+
+
+def test_memory_is_held_against_the_formula_that_foresaw_what_fits() -> None:
+    made = found(
+        both(NAIVE, 128, 1.0, peak_mib=51.0, predicted_peak_mib=50.0, **ROOM),
+        both(NAIVE, 256, None, predicted_peak_mib=200.0, **ROOM),
+    )["memory"]
+    names = ["peak_both", "by_formula", "fits", "oom"]
+    assert [float(cell) for cell in first(made)[names]] == [1.02, 128, 128, 256]
+
+
+def test_errors_are_the_largest_over_head_sizes() -> None:
+    rows = [check(OWN, out=0.001, dq=0.002), check(OWN, out=0.003, dq=0.001)]
+    (only,) = found(*rows)["checks"].to_dict("records")
+    assert [str(only[name]) for name in ("error_out", "error_dq")] == ["0.003", "0.002"]

@@ -1,113 +1,112 @@
+"""Measuring attention: every phase has a row, and what can't be measured says why."""
+
 import json
-from collections.abc import Iterator
 
-import pandas as pd
 import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask
 
-from tests.studies.attention.small import (
-    COMPILED,
-    LOOPS,
-    SMALL_CORES,
-    SMALL_MODULE,
-    SMALL_PLAIN,
-    derived,
-)
-from tests.studies.tables import table
-from workflow_src.studies.attention import points, task
-from workflow_src.studies.attention.chapter import result
-from workflow_src.studies.attention.measure import measure
-from workflow_src.studies.attention.plain import shapes
+from tests.workflow import ROOT
+from workflow_src.common.errors import StageError
+from workflow_src.studies.attention.analyze import derive
+from workflow_src.studies.attention.implementations import _seen, causal_blocks, core_of
+from workflow_src.studies.attention.measure import guarded, tasks, too_long
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import Row, rows
+
+OWN = "examples/own_attention/tiles.py:TiledAttention"
 
 
-@pytest.fixture(scope="module")
-def measured() -> list[dict]:
-    """The raw rows of all three points, on a CPU."""
-    return [*measure(SMALL_CORES), *measure(COMPILED), *measure(SMALL_MODULE)]
+def small(name: str, **changes: object) -> Row:
+    """A point made small."""
+    found = points("attention", "cpu", "small", {"attention_codes": {OWN: "0" * 12}})
+    (point,) = (each for each in found if each["point"] == name)
+    return point | {"device": "cpu"} | changes
 
 
-def test_measuring_on_a_cpu(measured):
-    rows = derived(measured)
-    status = {(r["implementation"], r["status"]) for r in rows if r["sweep"] == "core"}
-    ran = {"naive", "fused_softmax", "sdpa_math", "sdpa_flash"}
-    gone = {"sdpa_efficient", "sdpa_cudnn", "compiled"}
-    assert status == {(n, "ok") for n in ran} | {(n, "skipped") for n in gone}
-    shares = [r["share"] for r in rows if r["sweep"] == "kernel" and r["implementation"] == "sdpa"]
-    assert sum(shares) == pytest.approx(1.0)
-    naive = [r for r in rows if r["implementation"] == "naive" and r["sweep"] == "core"]
-    assert [r.get("kernels", 0) > 0 for r in naive] == [False, False, True, True]
-    module = [r for r in rows if r["sweep"] == "module"]
-    assert [(r["implementation"], r["phase"]) for r in module] == [
-        (version, phase) for version in points.VERSIONS for phase in task.PHASES
+def test_each_implementation_has_a_check_and_a_row_per_phase(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    shapes = [{"head_size": 16, "contexts": [32, 64], "profiled": [64]}]
+    named = {"implementations": [OWN, "naive", "sdpa_cudnn"], "shapes": shapes}
+    point = small("own-tiles.TiledAttention", budget_ms=1.0, **named)
+    assert point["code"] == "0" * 12
+    found = rows(tasks, point)
+    assert [(row["sweep"], row.get("context"), row.get("phase")) for row in found[:4]] == [
+        ("check", None, None),
+        ("time", 32, "forward"),
+        ("time", 32, "forward_backward"),
+        ("time", 32, "backward"),
     ]
-    assert all(row["kernels"] > 0 and row["samples"] >= 5 for row in module)
-    assert [row["kept_mib"] > 0 for row in module[::2]] == [True, True]
-    found = result(table(*(row | {"gpu": None} for row in rows)), pd.DataFrame())
-    assert list(found.modules.changes["context"]) == [10]
-
-
-ACTIVITY = {"range", "kind", "operator", "name", "calls", "busy_ns"}
-
-
-ABOUT = {"sweep", "implementation", "precision", "batch", "heads", "context", "head_size"}
-
-
-MEASURED = {"phase", "status", "reason", "samples_ns", "calls_per_sample", "peak_mib", "kept_mib"}
-
-
-PROFILED = {"activities", "both_activities", "forward_activities"}
-
-
-def activities(rows: list[dict]) -> Iterator[dict]:
-    for row in rows:
-        for key in PROFILED & set(row):
-            yield from row[key]
-
-
-def test_a_measured_point_holds_nothing_that_is_worked_out(measured):
-    assert {key for row in measured for key in row} == ABOUT | MEASURED | PROFILED
-    assert {frozenset(found) for found in activities(measured)} == {frozenset(ACTIVITY)}
-    samples = [ns for row in measured for ns in row.get("samples_ns", [])]
-    assert samples and all(type(ns) is int for ns in samples)
-    once = [row for row in measured if row["sweep"] == "kernel"]
-    assert [row["implementation"] for row in once] == list(points.VERSIONS)
-    profiled = {(r["phase"], *sorted(PROFILED & set(r))) for r in measured if r.get("kept_mib")}
-    assert profiled == {("forward",), ("forward", "activities")}
-    assert json.loads(json.dumps(measured)) == measured
-
-
-def test_the_plain_module_beside_ours_on_a_cpu() -> None:
-    assert list(shapes(SMALL_PLAIN)) == [(2, 8), (2, 16), (3, 8)]
-    rows = derived(measure(SMALL_PLAIN))
-    times = [row for row in rows if row["sweep"] == "plain"]
-    assert [(row["implementation"], row["batch"], row["context"]) for row in times] == [
-        (name, *shape) for shape in shapes(SMALL_PLAIN) for name in ("plain", "packed")
-    ]
-    products = {
-        name: {
-            row["product"]
-            for row in rows
-            if (row["sweep"], row["implementation"], row.get("family"))
-            == ("plain_kernel", name, "gemm")
-        }
-        for name in ("plain", "packed")
-    }
-    assert products["plain"] >= {"q", "k", "v", "scores", "values", "output"}
-    assert products["packed"] >= {"qkv", "scores", "values", "output"}
-    found = result(table(*rows), pd.DataFrame())
-    assert list(found.modules.plain["context"]) == [8, 8, 16]
-    assert set(found.modules.plain_kernels["module"]) == {"plain", "this project's"}
+    assert len(found) == 2 * (1 + 2 * 3) + 1
+    assert all(row["status"] == "ok" for row in found[:-1]) and found[-1]["status"] == "skipped"
+    assert found[1]["timed_by"] == "this project's timing"
+    assert ["activities" in row for row in found[1:7]] == [False] * 3 + [True] * 3
+    assert json.loads(json.dumps(found)) == found
 
 
 def test_passes_in_turn_as_the_course_asks_need_what_is_predicted() -> None:
     """8 x 16 rows of scores: q, k, v, output and gradient of 8,192 bytes each, 3 matrices of 8,192,
     two numbers a row, and the mask's 256 bytes: 66,816; both passes 6 of the former, 7 of these."""
-    point = LOOPS | {"contexts": [16], "head_sizes": [16], "passes": 3}
-    forward, backward = derived(measure(point))
-    assert forward["samples"] == backward["samples"] == 3
-    assert forward["before_backward_mib"] == forward["predicted_before_backward_mib"]
+    point = small("loops", steps=3, shapes=[{"head_size": 16, "contexts": [16]}])
+    check, *timed = rows(tasks, point)
+    forward, both, backward = derive(point, timed)
+    assert check["status"] == "ok" and all(len(row["samples_ns"]) == 3 for row in timed)
+    assert forward["before_backward_mib"] == forward["predicted_peak_mib"]
     assert forward["before_backward_mib"] * 2**20 == 8 * 8192 + 8 * 16 * 2 * 4 + 256
-    assert backward["predicted_peak_mib"] * 2**20 == 13 * 8192 + 8 * 16 * 2 * 4 + 256
-    (row,) = result(table(forward, backward), pd.DataFrame()).loops.to_dict("records")
-    assert row["passes"].number == 3 and row["forward, ms"].number == pytest.approx(
-        3 * forward["mean_ms"]
+    peak = 13 * 8192 + 8 * 16 * 2 * 4 + 256
+    assert both["predicted_peak_mib"] * 2**20 == backward["predicted_peak_mib"] * 2**20 == peak
+
+
+def test_what_needs_more_memory_than_what_ran_out_is_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def out_of_memory(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
+
+    point = small("loops", shapes=[{"head_size": 16, "contexts": [16]}])
+    monkeypatch.setattr("workflow_src.studies.attention.measure.time_call", out_of_memory)
+    states = [row["status"] for row in rows(tasks, point)]
+    assert states == ["ok", "oom", "skipped", "skipped"]
+
+
+@pytest.mark.parametrize("name", ["fused_softmax", "sdpa_math", "sdpa_flash"])
+def test_implementations_agree(name: str) -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(2, 1, 12, 8, requires_grad=True) for _ in range(3)]
+    naive = core_of("naive", 12, "cpu")(*inputs)
+    torch.testing.assert_close(core_of(name, 12, "cpu")(*inputs), naive)
+
+
+def test_a_phase_is_not_measured_where_its_calls_would_take_longer_than_the_limit() -> None:
+    # 100 ms at 1,024 are 400 at 2,048, and 10 calls 4 s.
+    rough = {"forward": (1024, 100.0)}
+    assert too_long(rough, "forward", 2048, 3.0) == "would take 4 s, and the limit is 3 s"
+    assert too_long(rough, "forward", 2048, 5.0) == too_long({}, "forward", 2048, 3.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (RuntimeError("No available kernel. Aborting."), "skipped", "No available kernel"),
+        (StageError("mine.py:f: wrong"), "failed", "mine.py:f: wrong"),
+        (KeyError("mask"), "failed", "KeyError: 'mask'"),
+    ],
+)
+def test_what_goes_wrong_is_a_row(error: Exception, status: str, reason: str) -> None:
+    def run() -> dict[str, object]:
+        raise error
+
+    assert guarded(run) == {"status": status, "reason": reason}
+
+
+@pytest.mark.parametrize("context", [128, 512, 640])
+def test_flex_gets_the_blocks_of_a_causal_mask_without_building_it(context: int) -> None:
+    ours, built = (
+        causal_blocks(context, "cpu"),
+        create_block_mask(_seen, 1, 1, context, context, "cpu"),
     )
+    for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks", "full_q_num_blocks"):
+        assert torch.equal(getattr(ours, name), getattr(built, name))
+    assert torch.equal(ours.to_dense(), built.to_dense())

@@ -1,93 +1,90 @@
-"""Analyzes the attention study: how many kernels ran, which ones, and how long the device works."""
-
-from collections.abc import Iterable
+"""Tabulates the study attention: work and memory by formula, beside what was measured."""
 
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.studies import join_points
-from workflow_src.studies.attention.work import Shape, peak_bytes
-from workflow_src.studies.rows import busy_ns, calls, summed
+from workflow_src.studies.attention.work import (
+    Shape,
+    exponentials,
+    flops,
+    kept_bytes,
+    matrix_bytes,
+    peak_bytes,
+)
+from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
+
+IDENTITY = ("sweep", "implementation", "precision", "batch", "heads", "head_size", "context")
+"""The first columns, which say what a row is."""
+
+CHECK = "check"
+FLOAT32_ERROR = 2.0**-17
+"""A relative error above this of inputs in float32 says that they were multiplied in TF32.
+
+Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11.
+"""
 
 NO_WORK = "bookkeeping"
 """The family of a CPU's views and allocations, which neither compute nor move data."""
 
-RECORDS = ("activities", "both_activities", "forward_activities")
-"""The columns of a measured row that hold what a profile recorded."""
-
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Rows of cores and module with kernel counts, and a row per kernel of the module."""
-    return [made for row in rows for made in _derived(row)]
+    """The rows with `products_in`, the precision that a check's error tells, and predictions.
+
+    Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, and the memory that
+    formulas predict (work.py), whether it was measured or not; a profiled one how many kernels ran,
+    and for how long.
+    """
+    errors = {_series(row): row.get("error_out") for row in rows if row["sweep"] == CHECK}
+    made = []
+    for row in rows:
+        told = {"products_in": products(row["precision"], errors.get(_series(row)))}
+        first = {name: row.get(name) for name in (*IDENTITY, "phase", "memory_mib")}
+        made.append(first | row | told | ({} if row["sweep"] == CHECK else by_formula(row)))
+        made[-1] |= worked(row)
+    return made
 
 
-def _derived(row: Row) -> list[Row]:
-    if row["sweep"] == "loop":
-        return [row | foretold(row)]
-    if row["status"] != "ok":
-        return [row]
-    if row["sweep"] == "plain":
-        return [row, *(row | found for found in product_rows(row["activities"]))]
-    if row["sweep"] in ("kernel", "nsys"):
-        return [row | found for found in kernel_rows(row["activities"])]
-    return [row | kernel_count(row)]
+def _series(row: Row) -> tuple[str, str, int]:
+    return row["implementation"], row["precision"], row["head_size"]
 
 
-BEFORE_BACKWARD = {"forward": "predicted_before_backward_mib", "backward": "predicted_peak_mib"}
-"""The columns of what is predicted: in use after a forward pass, and the peak of both passes."""
+def products(precision: str, error: float | None) -> str:
+    """The precision of the products of float32 by the error of the output, or "".
+
+    Rounding an output of 16 bits hides that of products: alone it is off by 0.0016 in bf16, as
+    PyTorch's math backend is, which multiplies in float32.
+    """
+    if error is None or precision != "fp32":
+        return ""
+    return "tf32" if error > FLOAT32_ERROR else precision
 
 
-def foretold(row: Row) -> Row:
-    """The memory (MiB) that a phase of a loop needs by formula, whether it was measured or not."""
+def by_formula(row: Row) -> Row:
+    """Work and memory of a row of sweep "time"; None where no formula is known.
+
+    The peak of a backward pass is that of both.
+    """
     names = ("batch", "heads", "context", "head_size")
     shape = Shape(**{name: row[name] for name in names}, size=ELEMENT_BYTES[row["precision"]])
-    phase = "forward" if row["phase"] == "forward" else "forward_backward"
-    needed = peak_bytes(row["implementation"], phase, shape)
-    return {BEFORE_BACKWARD[row["phase"]]: None if needed is None else needed / MIB}
+    name, phase = row["implementation"], row["phase"]
+    kept = kept_bytes(name, shape) if phase == "forward" else None
+    peak = peak_bytes(name, "forward" if phase == "forward" else "forward_backward", shape)
+    return {
+        "flops": flops(shape, phase),
+        "exponentials": exponentials(shape, phase),
+        "matrix_bytes": matrix_bytes(name, phase, shape),
+        "predicted_kept_mib": None if kept is None else kept / MIB,
+        "predicted_peak_mib": None if peak is None else peak / MIB,
+    }
 
 
-def working(activities: Iterable[Row]) -> list[Row]:
-    """The activities that compute or move data, without a CPU's views and allocations."""
-    return [activity for activity in activities if activity["family"] != NO_WORK]
-
-
-def kernel_count(row: Row) -> Row:
-    """`kernels` (on a CPU: operators) of one call of the row's phase, and their `busy_ms`.
-
-    Empty if not profiled, or if a profile recorded nothing. Backward's are those of forward and
-    backward together minus those of forward.
-    """
-    recorded = [row[key] for key in RECORDS if key in row]
-    if not recorded or not all(recorded):
+def worked(row: Row) -> Row:
+    """`kernels` (on a CPU: operators) of a profiled call and their `busy_ms`."""
+    working = [each for each in row.get("activities", ()) if each["family"] != NO_WORK]
+    if not working:
         return {}
-    both, forward = working(recorded[0]), working(row.get("forward_activities", ()))
-    busy_ms = (busy_ns(both) - busy_ns(forward)) / NS_PER_MS
-    return {"kernels": calls(both) - calls(forward), "busy_ms": busy_ms}
-
-
-KERNEL = {"kernel": "short_name", "family": "family"}
-
-
-def kernel_rows(activities: Iterable[Row]) -> list[Row]:
-    """A row per kernel and operator that launched it, most time first.
-
-    Each has its calls, busy time (ms) and share (0 to 1) of the total busy time.
-    """
-    found = summed(working(activities), operator="operator", **KERNEL)
-    total = busy_ns(found)
-    shares = [_in_ms(row) | {"share": row["busy_ns"] / total} for row in found]
-    return sorted(shares, key=lambda row: float(row["busy_ms"]), reverse=True)
-
-
-def product_rows(activities: Iterable[Row]) -> list[Row]:
-    """A row (sweep "plain_kernel") per range and kernel of a module: calls, busy time (ms)."""
-    found = summed(working(activities), product="range", **KERNEL)
-    return [{"sweep": "plain_kernel"} | _in_ms(row) for row in found]
-
-
-def _in_ms(row: Row) -> Row:
-    kept = {key: cell for key, cell in row.items() if key != "busy_ns"}
-    return kept | {"busy_ms": row["busy_ns"] / NS_PER_MS}
+    return {"kernels": calls(working), "busy_ms": busy_ns(working) / NS_PER_MS}
 
 
 if __name__ == "__main__":

@@ -1,185 +1,284 @@
-"""Which attention is fastest at which context, and what it does to memory."""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import final
+"""Study attention: which is fastest, what it does to memory, and how one's own stands beside it."""
 
 import pandas as pd
 
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined
-from workflow_src.studies.attention.bounds import Bounds, bounds
-from workflow_src.studies.attention.core_tables import Cores, core_tables
-from workflow_src.studies.attention.loop_table import loops
-from workflow_src.studies.attention.modules import Modules, modules
-from workflow_src.studies.attention.passes import Both, both, fastest, name
-from workflow_src.studies.attention.points import SHOWN_HEAD_SIZE
-from workflow_src.studies.lines import Line, lines, shown, unmeasured, where
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.case import names_code, short_name
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import Numbers, added, end, of, over, to
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, unmeasured
+
+NAMES = {
+    "naive": "written out",
+    "fused_softmax": "torch's softmax",
+    "sdpa_math": "SDPA math",
+    "sdpa_efficient": "SDPA memory-efficient",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "compiled": "written out, compiled",
+    "flex": "flex_attention",
+}
+"""The implementations in words; SDPA is PyTorch's own operator, with its backends."""
+
+WRITTEN_OUT = NAMES["naive"]
+
+HEAD_SIZE = 64
+"""The head size of the section, where it was measured."""
+
+LONGEST = 4
+"""How many of the longest contexts one's own is judged by: one alone may be an exception."""
+
+SERIES = ["precision", "batch", "head_size", "name"]
 
 
-@final
-@dataclass(frozen=True)
-class Against:
-    """The fastest attention and the written-out one, at the longest context where that ran.
-
-    Without that one: the fastest at the longest context of all.
-    """
-
-    context: int
-    best: Both
-    naive: Both | None
-
-    @property
-    def apart(self) -> bool:
-        """Whether the samples of both don't overlap."""
-        return self.naive is not None and self.naive.fast > self.best.slow
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What the passes that a section shows have in common."""
-
-    head_size: int | None
-    precision: str
-    batch: int | None
-    heads: int | None
-
-
-@dataclass(frozen=True)
-class Attention:
-    """What the study found.
-
-    `shape` is None where nothing was measured in both passes. `contexts`: times of
-    both passes with the share in which the device works, by context; `cores`: the long tables of
-    those. `loops`: many passes in turn, as the course asks. `modules` are small modules around an
-    attention; `bounds` holds fused passes against the run's ceilings.
-    """
-
-    shape: Shape | None
-    against: Against | None
-    contexts: pd.DataFrame
-    cores: Cores
-    loops: pd.DataFrame
-    modules: Modules
-    bounds: Bounds | None
-    unmeasured: pd.DataFrame
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Attention:
-    """What the study's table says, and how near the run's ceilings fused passes come."""
-    every = lines(table, "attention")
-    cores = where(every, sweep="core")
-    measured = shown_passes(cores)
-    head_size = measured[0].forward.text("head_size") if measured else ""
-    here = where(cores, head_size=head_size)
-    return Attention(
-        shape=shape(measured[0].forward) if measured else None,
-        against=against(measured),
-        contexts=contexts(measured),
-        cores=core_tables(cores, here, measured),
-        loops=loops(where(every, sweep="loop")),
-        modules=modules(every),
-        bounds=bounds(cores, lines(ceilings, "ceilings")),
-        unmeasured=unmeasured(every, _named),
+def facts(run: Run) -> Facts:
+    """What the study's table says, and how near its passes come to the run's ceilings."""
+    table = load(run, "attention")
+    table = table.assign(
+        name=table["implementation"].map(worded).astype(object),
+        own=table["implementation"].map(names_code).astype(bool),
     )
-
-
-def shown_passes(cores: Sequence[Line]) -> list[Both]:
-    """Both passes at SHOWN_HEAD_SIZE or, if that wasn't measured, at the largest head size."""
-    found = both(cores)
-    sizes = {each.forward.amount("head_size") for each in found}
-    size = SHOWN_HEAD_SIZE if SHOWN_HEAD_SIZE in sizes else max(sizes, default=0)
-    return [each for each in found if each.forward.amount("head_size") == size]
-
-
-def shape(line: Line) -> Shape:
-    """The shape of a line, without its context."""
-    head_size, batch, heads = (line.whole(column) for column in ("head_size", "batch", "heads"))
-    return Shape(head_size, line.text("precision"), batch, heads)
-
-
-def against(measured: Sequence[Both]) -> Against | None:
-    """The comparison with the written-out attention; None if nothing was measured."""
-    naive = [each for each in measured if each.forward.text("implementation") == "naive"]
-    longest = max(naive or measured, key=lambda each: each.context, default=None)
-    if longest is None:
-        return None
-    best = fastest([each for each in measured if each.context == longest.context])
-    return Against(longest.context, best or longest, longest if naive else None)
-
-
-def contexts(measured: Sequence[Both]) -> pd.DataFrame:
-    """A row per context: times with shares of device time, and what is fastest.
-
-    All whose samples overlap those of the fastest are named with it.
-    """
-    names = dict.fromkeys(each.name for each in measured)
-    rows = []
-    for context in sorted({each.context for each in measured}):
-        here = [each for each in measured if each.context == context]
-        cells = {each.name: _cell(each) for each in here}
-        best = fastest(here)
-        first = [each.name for each in here if best and each.fast <= best.slow]
-        row: dict[str, Cell] = {"context": context, **{each: cells.get(each) for each in names}}
-        rows.append(row | {"fastest": " or ".join(first)})
-    return shown(rows)
-
-
-def _cell(each: Both) -> Cell:
-    return Joined((each.time, each.working), by=" at ") if each.working else each.time
-
-
-def _named(line: Line) -> str:
-    return ", ".join(filter(None, (name(line), line.phase, line.text("sweep"))))
-
-
-class Verdict(StrEnum):
-    """The verdicts, each with its sentence."""
-
-    FASTER = (
-        "At context {context}, the longest with a time of the written-out version, {best} takes "
-        "{time} ms for both passes against that one's {naive_time}, and {memory} MiB of memory "
-        "against {naive_memory}."
-    )
-    NONE_FASTER = (
-        "At context {context}, the longest with a time of the written-out version, nothing "
-        "measured is clearly faster than its {naive_time} ms for both passes."
-    )
-    NO_WRITTEN_OUT = (
-        "The written-out version has no time of both passes; at context {context}, the longest "
-        "measured, {best} takes the least: {time} ms."
-    )
-    CANT_TELL = "No attention was measured in both passes, so which is fastest can't be told."
-
-
-def headline(result: Attention) -> Headline:
-    """The verdict on a result, with its numbers."""
-    against, verdict = result.against, _verdict(result.against)
-    naive = against and against.naive
-    slots = {
-        "context": against and against.context,
-        "best": against and against.best.name,
-        "time": against and against.best.time,
-        "memory": against and against.best.memory,
-        "naive_time": naive and naive.time,
-        "naive_memory": naive and naive.memory,
+    checks, passes = (table[table["sweep"] == sweep] for sweep in ("check", "time"))
+    passes = limited(passes, run.numbers("ceilings"))
+    every = shapes(passes)
+    shown = shown_of(every)
+    lost = table.drop_duplicates(["name", "precision", "phase", "status"])
+    wrong = first(checks[(checks["status"] == "failed") & checks["own"]])["name"]
+    return against(shown, wrong) | {
+        "shape": first(shown[shown["ms"].notna()]),
+        "contexts": by_context(shown),
+        "every": every[every["ms"].notna() | every["forward_ms"].notna()],
+        "kernels": every[every["kernels"].notna() | every["kernels_both"].notna()],
+        "in_turn": every[every["before"].notna() | (every["point"] == "loops")],
+        "checks": errors(checks),
+        "ceilings": longest(every),
+        "memory": memory(passes, shown),
+        "missing": unmeasured(lost, "name", "precision", "phase"),
+        "figure": figure(shown),
     }
-    return Headline(verdict, verdict.value, slots)
 
 
-def _verdict(against: Against | None) -> Verdict:
-    if against is None:
-        return Verdict.CANT_TELL
-    if against.naive is None:
-        return Verdict.NO_WRITTEN_OUT
-    return Verdict.FASTER if against.apart else Verdict.NONE_FASTER
+def worded(implementation: str) -> str:
+    """An implementation in words; file.name of one's own."""
+    own = names_code(implementation)
+    return short_name(implementation) if own else NAMES.get(implementation, implementation)
 
 
-CHAPTER = StudyChapter(
-    "Attention: written out, compiled and fused, over context and head size",
-    "Which attention is fastest at which context, and what does it do to memory?",
-    result,
-    headline,
-)
+def limited(passes: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
+    """With the `rate` of the needed products, and `limit`: the ceiling at which a pass's work takes
+    longest, and the `share` of its time that it takes there."""
+    best = ceilings[ceilings["is_ceiling"]]
+    ms, products = passes["median_ms"].where(passes["ok"]), passes["products_in"]
+    products = products.where(products != "", passes["precision"])
+    compute = best[best["kind"] == "compute"].drop_duplicates("precision").set_index("precision")
+    exponentials = first(best[best["kind"] == "exponential"])["best_giga_exp_per_s"]
+    bandwidth = first(best[best["kind"] == "bandwidth"])["best_gb_per_s"]
+    rate = to(passes["flops"] / ms, "TFLOP/s")
+    shares = {
+        "products": rate / products.map(compute["best_tflop_per_s"]).astype(object),
+        "exponentials": to(passes["exponentials"] / ms, "10^9/s") / exponentials,
+        "memory": to(passes["matrix_bytes"] / ms, "GB/s") / bandwidth,
+    }
+    none: pd.Series = pd.Series(float("nan"), passes.index, dtype=object)
+    share, limit = none, none
+    for name, cells in shares.items():
+        more = cells.notna() & ~(cells.astype(float) <= share.astype(float))
+        said = products + " products" if name == "products" else pd.Series(name, passes.index)
+        share, limit = cells.where(more, share), said.where(more, limit).astype(object)
+    return passes.assign(rate=rate, share=to(share, "share"), limit=limit)
+
+
+def shapes(passes: pd.DataFrame) -> pd.DataFrame:
+    """A row per attention and shape: its time, memory and work forward, backward and in both.
+
+    ms, kernels and device time of both passes are those of forward and backward together where the
+    two were measured apart; their cells say why there is none.
+    """
+    told = passes[["point", *SERIES, "context"]].astype(str).agg(" ".join, axis=1)
+    passes = passes.assign(key=told if len(passes) else "")
+    by_phase = {
+        phase: passes[passes["phase"] == phase].drop_duplicates("key").set_index("key")
+        for phase in ("forward", "backward", "forward_backward")
+    }
+    rows = passes.drop_duplicates("key").set_index("key")[["point", "own", *SERIES, "context"]]
+
+    def column(name: str, phase: str) -> pd.Series:
+        return by_phase[phase][name].reindex(rows.index).astype(object)
+
+    def whole(name: str) -> Numbers:
+        parts = pd.DataFrame({phase: column(name, phase) for phase in ("forward", "backward")})
+        apart = added(parts.dropna()).reindex(rows.index)
+        return column(name, "forward_backward").combine_first(apart).astype(object)
+
+    forward, backward = (column("time", phase) for phase in ("forward", "backward"))
+    ms, busy = whole("time"), whole("busy_ms")
+    state = column("state", "forward_backward").combine_first(column("state", "backward"))
+    ran = column("ok", "forward_backward").combine_first(column("ok", "backward")).eq(True)
+    return rows.assign(
+        forward_ms=forward,
+        forward=or_state(forward, by_phase["forward"][["ok", "state"]].reindex(rows.index)),
+        backward=or_state(backward, by_phase["backward"][["ok", "state"]].reindex(rows.index)),
+        ms=ms,
+        both=ms.where(ms.notna() | ran, state),
+        calls=column("samples", "forward"),
+        peak=column("peak_mib", "forward_backward").combine_first(column("peak_mib", "backward")),
+        before=column("before_backward_mib", "forward"),
+        before_predicted=column("predicted_peak_mib", "forward"),
+        peak_predicted=column("predicted_peak_mib", "forward_backward").combine_first(
+            column("predicted_peak_mib", "backward")
+        ),
+        kernels=column("kernels", "forward"),
+        kernels_both=whole("kernels"),
+        busy=busy,
+        working=to(busy / ms, "share"),
+        **{
+            f"{name}_{phase}": column(name, phase)
+            for name in ("rate", "limit", "share")
+            for phase in by_phase
+        },
+    )
+
+
+def shown_of(every: pd.DataFrame) -> pd.DataFrame:
+    """The shapes of the first precision and batch with a time, at HEAD_SIZE or the largest."""
+    some = first(every[every["ms"].notna()])
+    mine = every[(every["precision"] == some["precision"]) & (every["batch"] == some["batch"])]
+    sizes = mine["head_size"][mine["ms"].notna()]
+    size = HEAD_SIZE if (sizes == HEAD_SIZE).any() else of(sizes, "max")
+    shown: pd.DataFrame = mine[mine["head_size"] == size]
+    return shown.sort_values("context", key=floats, kind="stable")
+
+
+def floats(column: pd.Series) -> pd.Series:
+    """A column as it is sorted."""
+    return column.astype(float)
+
+
+def against(shown: pd.DataFrame, wrong: object) -> Facts:
+    """The fastest and the written-out attention at the longest context at which the latter ran, or
+    else the longest of all; one's own against PyTorch's; and the verdict on these."""
+    timed = shown[shown["ms"].notna()]
+    naive = timed[timed["name"] == WRITTEN_OUT]
+    context = first((naive if len(naive) else timed)[::-1])["context"]
+    here = shown[shown["context"] == context].drop_duplicates("name")
+    here = here.sort_values("ms", key=floats, kind="stable")
+    best, plain = first(here), first(here[here["name"] == WRITTEN_OUT])
+    low, high = (end(here["ms"], which).combine_first(here["ms"]) for which in (0, 1))
+    apart = (low[here["name"] == WRITTEN_OUT] > high.iloc[:1].max()).any()
+    own, theirs = (fastest(shown[shown["own"] == is_own]) for is_own in (True, False))
+    ratios = (own["ms"] / theirs["ms"]).dropna().tail(LONGEST)
+    verdict = (
+        "can't tell"
+        if timed.empty
+        else "wrong" if wrong == wrong
+        else "own" if len(ratios)
+        else "alone" if naive.empty
+        else "faster" if apart
+        else "alike"
+    )  # fmt: skip
+    return {
+        "verdict": verdict,
+        "context": context,
+        "best": best["name"],
+        "best_ms": best["both"],
+        "times": plain["ms"] / best["ms"],
+        "here": here.assign(over=plain["ms"] / here["ms"]),
+        "wrong": wrong,
+        "own": own["name"].get(ratios.index[-1]) if len(ratios) else "",
+        "own_times": of(ratios),
+    }
+
+
+def fastest(shown: pd.DataFrame) -> pd.DataFrame:
+    """The fastest forward pass at each context, by that."""
+    timed = shown[shown["forward_ms"].notna()].sort_values("forward_ms", key=floats)
+    timed = timed.drop_duplicates("context").sort_values("context", key=floats)
+    return pd.DataFrame(
+        {"name": timed["name"].to_numpy(), "ms": timed["forward_ms"].to_numpy()},
+        timed["context"].astype(float),
+        dtype=object,
+    )
+
+
+def by_context(shown: pd.DataFrame) -> pd.DataFrame:
+    """A row per context, a column per attention: the time of both passes."""
+    if shown.empty:
+        return pd.DataFrame()
+    rows = shown.drop_duplicates(["context", "name"])
+    names, contexts = rows["name"].unique(), rows["context"].drop_duplicates()
+    found = rows.pivot(index="context", columns="name", values="both")
+    return found.reindex(index=contexts, columns=names).rename_axis(columns=None).reset_index()
+
+
+def keyed(rows: pd.DataFrame) -> pd.DataFrame:
+    """With a key of attention and precision."""
+    return rows.assign(key=rows["name"] + " " + rows["precision"])
+
+
+def errors(checks: pd.DataFrame) -> pd.DataFrame:
+    """A row per attention and precision: its largest errors over head sizes."""
+    checks = keyed(checks)
+    rows = checks.drop_duplicates("key").set_index("key")
+    names = ("error_out", "error_dq", "error_dk", "error_dv")
+    found = {name: over(checks, "key", name, "max").reindex(rows.index) for name in names}
+    told = rows["error_allowed"].where(rows["ok"], float("nan"))
+    return rows.assign(**found, allowed=told, said=rows["state"].where(~rows["ok"], ""))
+
+
+def longest(every: pd.DataFrame) -> pd.DataFrame:
+    """Each series at its longest context with a rate."""
+    rated = every[every["rate_forward"].notna()].sort_values("context", key=floats, kind="stable")
+    return rated.drop_duplicates(SERIES, keep="last").sort_values(
+        ["precision", "batch", "head_size"], key=lambda c: c.map(str), kind="stable"
+    )
+
+
+def memory(passes: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
+    """A row per attention and precision that formulas know: memory measured over predicted.
+
+    Of all contexts and head sizes; and which contexts of the shown batch and head size fit.
+    """
+    passes = keyed(passes)
+    rows = passes.drop_duplicates("key").set_index("key")[["name", "precision"]]
+    ok, forward = passes["ok"], passes["phase"] == "forward"
+    for name, column, mask in (
+        ("kept", "kept_mib", forward),
+        ("peak_forward", "peak_mib", forward),
+        ("peak_both", "peak_mib", ~forward),
+    ):
+        ratio = (passes[column] / passes[f"predicted_{column}"]).where(ok & mask).astype(object)
+        rows[name] = over(passes.assign(ratio=ratio), "key", "ratio", "spread").reindex(rows.index)
+    shape = first(shown)
+    mine = passes[(passes["batch"] == shape["batch"]) & ~forward]
+    mine = mine[mine["head_size"] == shape["head_size"]]
+    room = of(passes["memory_mib"], "max")
+    for name, mask, how in (
+        ("by_formula", mine["predicted_peak_mib"] <= room, "max"),
+        ("fits", mine["ok"], "max"),
+        ("oom", mine["status"] == "oom", "min"),
+    ):
+        rows[name] = over(mine[mask.astype(bool)], "key", "context", how).reindex(rows.index)
+    return rows[rows[["kept", "peak_forward", "peak_both"]].notna().any(axis=1)]
+
+
+def figure(shown: pd.DataFrame) -> Plot:
+    """Rates of forward and of both passes, and peak memory, over context."""
+    of_rates = [
+        Panel(
+            shown,
+            "context",
+            f"rate_{phase}",
+            "name",
+            log="xy",
+            title=title,
+            ylabel="TFLOP/s of the causal half",
+        )
+        for phase, title in (("forward", "forward"), ("forward_backward", "forward + backward"))
+    ]
+    peak = Panel(shown, "context", "peak", "name", log="xy", title="peak memory", ylabel="MiB")
+    return Plot([*of_rates, peak], "no attention was measured", size=(4.4, 3.6))
+
+
+if __name__ == "__main__":
+    main("attention", facts)

@@ -1,29 +1,140 @@
-"""Measures the attention study: cores, the module with nsys's summary, the plain one, or loops."""
+"""Measures attention: how right each implementation is, its times and memory over the context."""
 
-from workflow_src.studies.attention.cores import measure_cores
-from workflow_src.studies.attention.loops import measure_loops
-from workflow_src.studies.attention.module import measure_module
-from workflow_src.studies.attention.nsys_summary import measure_summaries
-from workflow_src.studies.attention.plain import measure_plain
-from workflow_src.studies.attention.points import POINT
-from workflow_src.studies.run_point import main
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from itertools import product
+from math import inf
+
+import torch
+from torch._functorch import config as autograd_config
+
+from workflow_src.common.errors import StageError
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.measure.activities import activities_of
+from workflow_src.measure.brought import in_words
+from workflow_src.measure.memory import kept_mib, peak_mib
+from workflow_src.measure.oom import out_of_memory
+from workflow_src.measure.timing import Call, time_call, time_within
+from workflow_src.studies.attention.implementations import PHASES, Passes, Series, memory_mib
+from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main
+
+DO_BENCH, OURS = "triton.testing.do_bench", "this project's timing"
+"""What took the time. do_bench empties the L2 cache before each call, and times it by events."""
+
+LEAST_CALLS = 10
+"""Calls of a phase at least: before it, for its peak, and by do_bench once, five times to estimate,
+to warm up and as a sample."""
+
+Took = dict[str, tuple[int, float]]
+"""The last context at which each phase was measured, and a call's time (ms) there."""
 
 
-def measure(point: Point) -> list[Row]:
-    """Rows of sweep "core" per implementation, shape and phase, or those of another point.
+def tasks(point: Point) -> Iterator[Task]:
+    """A check of each implementation, precision and head size; of those that are right, the time
+    and memory of each phase at each context."""
+    torch.manual_seed(0)
+    # Else a compiled backward pass could not run again and again on one graph.
+    autograd_config.donated_buffer = False
+    axes = point["precisions"], point["implementations"], point["shapes"]
+    for precision, name, shape in product(*axes):
+        yield from _series(Series(name, precision, shape["head_size"], point), shape)
 
-    Of "module": of sweep "module" per version and phase, and "kernel" and "nsys" per version; of
-    "plain": of sweep "plain" per module and shape; of "loops": of sweep "loop" per shape and phase.
+
+def _series(series: Series, shape: Row) -> Iterator[Task]:
+    about: Row = {"implementation": series.implementation, "precision": series.precision}
+    about |= {"batch": series.point["batch"], "heads": 1, "head_size": series.head_size}
+    yield Task({"sweep": "check"} | about, partial(guarded, series.check))
+    took: Took = {}
+    for context in shape["contexts"] if series.errors else ():
+        here = {"sweep": "time"} | about | {"context": context}
+        passes = cache(partial(Passes, series, context))
+        is_profiled = context in shape.get("profiled", ())
+        for phase in PHASES:
+            make = partial(_phase, series, passes, context, phase, took, is_profiled)
+            yield Task(here | {"phase": phase}, make, ladder=f"{context}")
+
+
+def _phase(
+    series: Series,
+    passes: Callable[[], Passes],
+    context: int,
+    phase: str,
+    took: Took,
+    is_profiled: bool,
+) -> Row:
+    limit_s = series.point.get("limit_s", inf)
+    why = series.lacks(phase) or too_long(took, phase, context, limit_s)
+    if why:
+        return {"status": "skipped", "reason": why, "memory_mib": memory_mib(series.device)}
+    row = guarded(lambda: measured(passes(), phase, is_profiled))
+    if "samples_ns" in row:
+        took[phase] = context, min(row["samples_ns"]) / NS_PER_MS
+    return row | {"memory_mib": memory_mib(series.device)}
+
+
+def too_long(took: Took, phase: str, context: int, limit_s: float) -> str:
+    """Why a phase isn't measured at a context; "" if it takes less than the limit.
+
+    Time grows by the square of the context.
     """
-    if point["point"] == "loops":
-        return measure_loops(point)
-    if point["point"] == "plain":
-        return measure_plain(point)
-    if point["point"] == "module":
-        return measure_module(point) + measure_summaries(point)
-    return measure_cores(point)
+    at, ms = took.get(phase, (context, 0.0))
+    expected_s = LEAST_CALLS * ms * (context / at) ** 2 / 1e3
+    return f"would take {expected_s:.0f} s, and the limit is {limit_s:g} s" * (expected_s > limit_s)
+
+
+def guarded(run: Callable[[], Row]) -> Row:
+    """The row of `run`; else one of status skipped (refused) or failed, with the reason.
+
+    Memory that runs out is raised.
+    """
+    found: list[Row] = []
+    try:
+        why = refusal(lambda: found.append(run()))
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        reason = str(error) if isinstance(error, StageError) else in_words(error)
+        return {"status": "failed", "reason": reason}
+    return {"status": "skipped", "reason": why} if why else found[0]
+
+
+def measured(passes: Passes, phase: str, is_profiled: bool) -> Row:
+    """`samples_ns` of a phase and `timed_by`, its peak memory on a GPU, and what autograd keeps.
+
+    The last of an eager forward pass; where many are timed in turn, also what is in use after one.
+    """
+    series, call = passes.series, passes.call(phase)
+    call()
+    row: Row = {}
+    if phase != "backward":
+        row["peak_mib"] = peak_mib(call, series.device, passes.before_bytes)
+    if phase == "forward" and series.eager:
+        row["kept_mib"] = kept_mib(passes.forward)
+    if phase == "forward" and "steps" in series.point:
+        row["before_backward_mib"] = passes.in_use_mib()
+    row |= samples(call, series.point)
+    return row | ({"activities": activities_of(call, series.device)} if is_profiled else {})
+
+
+def samples(call: Call, point: Point) -> Row:
+    """`samples_ns` of a call, as many as the point says, and `timed_by`."""
+    device = point["device"]
+    if "steps" in point:
+        times = time_call(call, device, point["warmup_steps"], point["steps"])
+        return {"samples_ns": times, "timed_by": OURS}
+    if device == "cuda":
+        try:
+            from triton.testing import do_bench
+        except ImportError:
+            pass
+        else:
+            budget_ms = point["budget_ms"]
+            every = do_bench(call, warmup=budget_ms / 4, rep=budget_ms, return_mode="all")
+            return {"samples_ns": [round(ms * NS_PER_MS) for ms in every], "timed_by": DO_BENCH}
+    return time_within(call, device, point["budget_ms"]) | {"timed_by": OURS}
 
 
 if __name__ == "__main__":
-    main(measure, POINT)
+    main(tasks)

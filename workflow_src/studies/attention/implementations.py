@@ -6,11 +6,13 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import names_code
 from workflow_src.common.units import MIB
-from workflow_src.measure.memory import allocated_before
+from workflow_src.measure.memory import allocated_before, kept_mib
 from workflow_src.measure.own_attention import (
     Core,
     allowed_error,
@@ -19,13 +21,22 @@ from workflow_src.measure.own_attention import (
     relative_errors,
 )
 from workflow_src.measure.precision import use_precision
-from workflow_src.studies.attention.cores import core_of
-from workflow_src.studies.attention.task import TYPES
-from workflow_src.studies.flash.points import COMPILED
+from workflow_src.model.attention import attention_core
 from workflow_src.studies.study import Point, Row
 
 PHASES = ("forward", "forward_backward", "backward")
 """In increasing order of memory: backward alone runs again and again on a graph that is kept."""
+
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+BACKENDS = {
+    "sdpa_math": SDPBackend.MATH,
+    "sdpa_efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "sdpa_flash": SDPBackend.FLASH_ATTENTION,
+    "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+COMPILED = ("compiled", "flex")
+"""The written-out attention under torch.compile, and PyTorch's flex_attention."""
 
 CONTEXT = 256
 """The context at which an implementation is checked."""
@@ -47,11 +58,6 @@ class Series:
     point: Point
     own: Core | None = None
     errors: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """What it is called in messages."""
-        return f"{self.implementation} {self.precision}, head size {self.head_size}"
 
     @property
     def device(self) -> str:
@@ -81,7 +87,7 @@ class Series:
         else:
             inputs = random_inputs(CONTEXT, self.head_size, self.device, self.dtype)
             self.errors = relative_errors(self.core(CONTEXT), inputs)
-        row = {f"error_{name}": error for name, error in self.errors.items()}
+        row: Row = {f"error_{name}": error for name, error in self.errors.items()}
         return row | {"error_allowed": allowed_error(self.dtype)}
 
     def core(self, context: int) -> Core:
@@ -93,6 +99,23 @@ class Series:
         torch.compiler.reset()
         compiled: Callable[..., Tensor] = torch.compile(flex_attention, dynamic=False)
         return partial(compiled, block_mask=causal_blocks(context, self.device))
+
+
+def core_of(implementation: str, context: int, device: str) -> Core:
+    """The core named `implementation`: q, k, v and its result are (batch, heads, T, d_head)."""
+    if implementation in BACKENDS:
+        return partial(sdpa, BACKENDS[implementation])
+    if implementation != "compiled":
+        return attention_core(implementation, context).to(device)
+    torch.compiler.reset()
+    compiled: Core = torch.compile(attention_core("naive", context).to(device), dynamic=False)
+    return compiled
+
+
+def sdpa(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Causal attention by one backend of PyTorch's operator. RuntimeError if it refuses."""
+    with sdpa_kernel(backend):
+        return scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def causal_blocks(context: int, device: str) -> BlockMask:
@@ -144,6 +167,16 @@ class Passes:
             return run
         out = self.forward()
         return partial(torch.autograd.grad, out, self.leaves, self.gradient, retain_graph=True)
+
+    def in_use_mib(self) -> float:
+        """Memory (MiB) after a forward pass: inputs, what is kept, the output and its gradient.
+
+        On a CPU by hooks.
+        """
+        out = self.forward()
+        if self.series.device != "cuda":
+            return kept_mib(self.forward) + (out.nbytes + self.gradient.nbytes) / MIB
+        return (torch.cuda.memory_allocated() - self.before_bytes) / MIB
 
 
 def memory_mib(device: str) -> float | None:

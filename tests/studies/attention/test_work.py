@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.studies.tables import filled, joined
+from workflow_src.studies.attention.analyze import derive, products, worked
 from workflow_src.studies.attention.work import (
     Shape,
     exponentials,
@@ -13,7 +14,6 @@ from workflow_src.studies.attention.work import (
     matrix_bytes,
     peak_bytes,
 )
-from workflow_src.studies.flash.analyze import derive, products
 
 SHAPE = Shape(batch=1, heads=1, context=4, head_size=2, size=2)
 """q has 8 elements, or 16 bytes; a matrix of scores 16, or 32 bytes; 8 scores are needed."""
@@ -80,3 +80,12 @@ def test_a_row_has_predictions_whether_it_was_measured_or_not(tmp_path: Path) ->
     assert "flops" not in check or check["flops"] is None
     # 3 tensors and 3 matrices of 32 and 64 bytes, 32 of rows, 16 of the mask; 2 tensors more.
     assert timed["flops"] == 64 and timed["predicted_peak_mib"] == 400 / 2**20
+
+
+def test_a_cpus_views_are_no_work() -> None:
+    def activity(family: str, calls: int, busy_ns: int) -> dict[str, object]:
+        return {"family": family, "calls": calls, "busy_ns": busy_ns}
+
+    profiled = [activity("gemm", 2, 3_000_000), activity("bookkeeping", 5, 7)]
+    assert worked({"activities": profiled}) == {"kernels": 2, "busy_ms": 3.0}
+    assert worked({"activities": profiled[1:]}) == worked({}) == {}
