@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.studies.chapters import facts
-from tests.studies.tables import printed, table
+from tests.studies.tables import table
 from tests.synthetic_tables import Sample, tables
 from workflow_src.answers.forward_time.pairs import pairs as pairs_of
 from workflow_src.answers.tables import Tables
