@@ -362,16 +362,16 @@ def test_without_steps_values_per_step_are_missing(export: Export) -> None:
     assert tables["paths"]["busy_ms_per_step"].isna().all()
 
 
-def updating(count: int) -> list[dict[str, Any]]:
+def updating(count: int, since: int = 0) -> list[dict[str, Any]]:
     """Iterations of 100 us that torch's range of an update ends, each with a kernel of 30 us."""
-    update = [
-        event("user_annotation", "Optimizer.step#SGD.step", 100 * n + 80, 20) for n in range(count)
-    ]
-    return update + [each for n in range(count) for each in launched(n + 1, 100 * n + 10, 30)]
+    begun = [since + 100 * n for n in range(count)]
+    update = [event("user_annotation", "Optimizer.step#SGD.step", at + 80, 20) for at in begun]
+    return update + [each for n, at in enumerate(begun) for each in launched(n + 1, at + 10, 30)]
 
 
-def test_steps_lie_between_updates_where_a_program_has_none(tmp_path: Path) -> None:
-    tables = tables_in(trace_file(tmp_path, updating(4)))
+@pytest.mark.parametrize("since", [0, 1_610_366_391_630_439])  # In 2021 since 1970, as Kineto then.
+def test_steps_lie_between_updates_where_a_program_has_none(tmp_path: Path, since: int) -> None:
+    tables = tables_in(trace_file(tmp_path, updating(4, since)))
     assert tables["summary"]["steps_by"].unique().tolist() == [Rule.UPDATES]
     assert (
         tables["steps"][["path", "wall_ns", "busy_ns"]].to_numpy().tolist()

@@ -49,15 +49,24 @@ def test_what_is_there_is_counted_once_and_the_rest_told(
     assert not {"no work", "bad calls", "bad ranges"} & set(notes(found))
 
 
-def test_an_npus_events_are_named_and_not_taken_for_nothing() -> None:
-    found = tables_in(STRANGERS / "s_ascend.json")
-    assert notes(found)["unread events"] == 6
-    assert "no category" in found["notes"]["about"].tolist()
+@pytest.mark.parametrize("name", ["s_ascend.json", "t_tf_jax.json"])
+def test_another_profilers_trace_is_named_with_what_to_do(name: str) -> None:
+    with pytest.raises(TraceError, match=r"6 events of no category.*: nsys profile -t cuda,nvtx"):
+        tables_in(STRANGERS / name)
 
 
-def test_another_profilers_trace_is_named_with_what_to_do() -> None:
-    with pytest.raises(TraceError, match=r"6 events have no category.*: nsys profile -t cuda,nvtx"):
-        tables_in(STRANGERS / "t_tf_jax.json")
+@pytest.mark.parametrize("category", ["mtia_ccp_events", ""])
+def test_operators_beside_work_that_is_not_read_are_no_devices(
+    tmp_path: Path, category: str
+) -> None:
+    events = [
+        event("user_annotation", "step", 0, 100),
+        event("cpu_op", "aten::mm", 0, 10),
+        event(category, "pe_exe", 5, 50, tid=7, args={"stream": 7}),
+    ]
+    found = tables_in(trace_file(tmp_path, events))
+    assert found["summary"]["total_ns"].tolist() == [0, 0]
+    assert notes(found)["unread events"] == 1
 
 
 def test_what_coroutines_do_is_a_guess_that_the_certificate_tells() -> None:

@@ -276,6 +276,18 @@ def test_what_the_host_does_with_fetched_data_is_no_loader_though_a_batch_is_sen
     assert specific(diagnosed(program)) == ["host_gap", "data_to_host"]
 
 
+def test_many_gaps_of_which_one_comes_before_a_copy_are_no_loader(tmp_path: Path) -> None:
+    # As before each pass of a model that makes an image, after its words were sent.
+    def computes(program: Program, step: int) -> None:
+        for kernel in "abc":
+            program.now += 4000
+            program.launch(kernel)
+        program.now += 4000
+        program.copy(TO_DEVICE, 1000, PINNED, waits=False)
+
+    assert specific(diagnosed(training_loop(tmp_path, forward=computes))) == ["host_gap"]
+
+
 def test_softmaxes_with_gradients_are_no_metrics(tmp_path: Path) -> None:
     # The forward kernel of short rows may have a gradient of another kind.
     short = "softmax_warp_forward<float, float, float, (int)11, (bool)1, (bool)0>"

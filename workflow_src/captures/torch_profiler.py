@@ -73,7 +73,8 @@ def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
     found = read_parts(path, ("range", "call", "overhead", "work"))
     launching = launches_work(pd.Categorical(found.columns["call"].names)).any()
-    on_device = bool(found.columns["work"].count or launching or found.cut_off)
+    # What isn't read may be the work of another vendor's device: operators aren't all, then.
+    on_device = any((found.columns["work"].count, launching, found.unread, found.cut_off))
     if not on_device:
         found = read_parts(path, ("range", "call", "overhead", "operator"))
     if not any(columns.count for columns in found.columns.values()):
@@ -104,11 +105,12 @@ def read(path: Path) -> Capture:
 
 def _nothing(unread: Mapping[str, int]) -> str:
     """Why a trace without any event that is read can't be."""
-    if "" in unread:
+    if unread:
+        names = ", ".join(name or "no category" for name in unread)
         return (
-            f"its {unread['']} events have no category, so another profiler wrote it, such as "
-            "TensorFlow's or JAX's; capture the program with nsys instead: "
-            "nsys profile -t cuda,nvtx"
+            f"what may be work, {sum(unread.values())} events of {names}, isn't read here, so "
+            "another profiler wrote it, such as TensorFlow's, JAX's or another vendor's; on an "
+            "NVIDIA GPU capture with nsys: nsys profile -t cuda,nvtx"
         )
     return (
         "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, or "

@@ -30,4 +30,5 @@ def _of(updates: pd.DataFrame, fewest: int) -> pd.DataFrame:
     counts = counts[counts >= fewest]
     own = updates[updates["name"] == (counts.idxmin() if len(counts) else None)]
     named = own.assign(name=BETWEEN_UPDATES, domain=BETWEEN_UPDATES)
-    return named.assign(start_ns=named["end_ns"].shift()).iloc[1:].astype({"start_ns": "int64"})
+    # Without a value for the first, times become floats, which are 128 ns off since 1970.
+    return named.assign(start_ns=named["end_ns"].shift(fill_value=0)).iloc[1:]

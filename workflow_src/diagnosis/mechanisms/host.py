@@ -163,7 +163,7 @@ def _of_each_step(subject: Subject, reason: int) -> list[Found]:
 
 
 def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> int:
-    """What is known of the gaps of a place, most of whose time is spent in some range.
+    """What is known of most of the time in the gaps of a place, spent mostly in some range.
 
     Nothing is where they come after data was fetched: then the host does something with that.
     """
@@ -171,8 +171,8 @@ def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> int:
         return NO_CAUSE
     copies = subject.cached(transfers)
     sent = copies[(copies["direction"] == TO_DEVICE) & (copies["bytes"] > ONE_NUMBER)]
-    ranges = {where, *rows["after"]}
-    if rows.index.isin(sent["call"]).any() or any(_loads(subject, path) for path in ranges):
+    loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent["call"])
+    if _loads(subject, where) or 2 * rows.loc[loads, "gap_ns"].sum() > rows["gap_ns"].sum():
         return LOADER
     unlike = rows["like_ns"].eq(rows["sisters_ns"])
     return LAYER if (unlike & rows["in_layers"]).all() else NO_CAUSE
