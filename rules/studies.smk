@@ -52,7 +52,7 @@ rule study_table:
 rule study_section:
     input:
         table="results/{tag}/tables/studies/{study}.csv",
-        ceilings=dag.studies.section_ceilings,
+        beside=dag.studies.section_beside,
         templates=dag.studies.section_templates,
     output:
         markdown=report(
@@ -82,5 +82,5 @@ rule study_section:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
         "python -m {params.module} {params.study}"
-        " --tables {input.table:q} {input.ceilings:q} --templates report_templates"
+        " --tables {input.table:q} {input.beside:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

@@ -12,8 +12,6 @@ from workflow_src.studies.attention.chapter import CHAPTER as attention
 from workflow_src.studies.attention.figure import draw as draw_attention
 from workflow_src.studies.flash.chapter import CHAPTER as flash
 from workflow_src.studies.flash.figure import draw as draw_flash
-from workflow_src.studies.levers.chapter import CHAPTER as levers
-from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.matmul.chapter import CHAPTER as matmul
 from workflow_src.studies.matmul.figure import draw as draw_matmul
 from workflow_src.studies.profiler.chapter import CHAPTER as profiler
@@ -38,6 +36,5 @@ REGISTRY: Mapping[str, Study] = {
     "accounting": Study(accounting, draw_accounting),
     "flash": Study(flash, draw_flash),
     "ranks": Study(ranks, draw_ranks),
-    "levers": Study(levers, draw_levers),
 }
 """The studies by name whose chapters aren't yet one function and one template."""

@@ -34,8 +34,8 @@ STUDIES = (
 )
 """The studies, in the order of the report."""
 
-JUDGED = frozenset({"attention", "flash"})
-"""The studies whose sections hold times against the ceilings of the run's machine."""
+BESIDE = {"attention": "ceilings", "flash": "ceilings", "levers": "remedies"}
+"""The table of the run that a study's section is held against."""
 
 Settings = Mapping[str, Any]
 """The validated configuration, with `device` and `profiler` resolved."""
