@@ -29,7 +29,6 @@ rule study_table:
         points=dag.studies.table_points,
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/placing/families.csv",
-        predictions=dag.studies.table_predictions,
     output:
         report(
             "results/{tag}/tables/studies/{study}.csv",
@@ -45,7 +44,7 @@ rule study_table:
         "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
-        " --families {input.families:q} --predictions {input.predictions:q}"
+        " --families {input.families:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 

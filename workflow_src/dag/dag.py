@@ -26,7 +26,6 @@ RULES = (
     "timeline",
     "answers",
     "studies",
-    "levers",
     "compare",
 )
 

@@ -84,13 +84,6 @@ class Studies:
         """The measured points that a study's table is made from."""
         return self.measured(wildcards.study)
 
-    def table_predictions(self, wildcards: Wildcards) -> list[str]:
-        """Paths of what a study predicts before it measures: of levers, a file per case."""
-        if wildcards.study != "levers":
-            return []
-        cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
-        return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
-
     def section_module(self, wildcards: Wildcards) -> str:
         """The module that writes a study's section: its own, or that of all, with its argument."""
         own = f"workflow_src.studies.{known('study', wildcards.study, STUDIES)}.chapter"
