@@ -49,7 +49,7 @@ format: .venv/installed-dev
 # under results/{tag}/. make assemble CONFIG="suite=assignment"
 RENDER := answer cards figure study_section appendix report timeline
 assemble: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules environment join remedies levers_prediction study_table $(RENDER) \
+	snakemake --cores $(CORES) report.md --allowed-rules environment join remedies study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.

@@ -12,7 +12,6 @@
 #   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
 #   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
-#   results/{tag}/predictions/levers/{case}.csv       what the study levers expects, before it tries
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
 #   results/{tag}/logs/{any of the above}.log

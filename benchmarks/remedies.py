@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.plain_point import PlainPoint
 from workflow_src.common.remedies import REMEDIES
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
-from workflow_src.studies.levers.plain_point import PlainPoint
 from workflow_src.studies.study import Row
 
 KEYS = ["case", "phase", "remedies"]
@@ -165,7 +165,7 @@ def timed_beside(rows: list[Row], walls: dict[str, float]) -> list[Row]:
 
 
 def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The comparisons of what benchmarks/levers_blind.py measured, from its plain points alone."""
+    """The comparisons of what was measured blind, from its plain points alone."""
     rules, rows = load_rules(), pd.read_csv(folder / "measured.csv")
     ok = rows[rows["status"] == "ok"].rename(columns={"median_ms": "measured_ms"})
     measured = ok[ok["remedies"] != "plain"].assign(remedies=lambda t: t["remedies"].map(ordered))
@@ -206,7 +206,7 @@ def main() -> None:
         nargs="*",
         default=[],
         metavar="FOLDER",
-        help="what benchmarks.levers_blind wrote",
+        help="such as benchmarks/remedies_blind/combined",
     )
     parser.add_argument("--output", type=Path, help="a CSV of all comparisons")
     parser.add_argument("--cases", choices=("developed", "all"), default="developed")

@@ -29,7 +29,6 @@ rule study_table:
         points=dag.studies.table_points,
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/placing/families.csv",
-        predictions=dag.studies.table_predictions,
     output:
         report(
             "results/{tag}/tables/studies/{study}.csv",
@@ -45,14 +44,14 @@ rule study_table:
         "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
-        " --families {input.families:q} --predictions {input.predictions:q}"
+        " --families {input.families:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
 rule study_section:
     input:
         table="results/{tag}/tables/studies/{study}.csv",
-        ceilings=dag.studies.section_ceilings,
+        beside=dag.studies.section_beside,
         templates=dag.studies.section_templates,
     output:
         markdown=report(
@@ -82,5 +81,5 @@ rule study_section:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
         "python -m {params.module} {params.study}"
-        " --tables {input.table:q} {input.ceilings:q} --templates report_templates"
+        " --tables {input.table:q} {input.beside:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

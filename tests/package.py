@@ -32,7 +32,6 @@ STAGES = {
     "report": "report.report",
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
-    "levers prediction": "studies.levers.predict",
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
     "section": "studies.section",
     **{f"{study} section": f"studies.{study}.chapter" for study in WRITTEN},

@@ -175,7 +175,6 @@ LACKING = {
     r"python -m benchmarks\.blind\.cli record FOLDER --count 12": "a GPU",
     r"python -m benchmarks\.blind\.cli score .*": "a reader's answers",
     r"python -m benchmarks\.record_suite --plan .*": "a GPU",
-    r"python -m benchmarks\.levers_blind( --output FOLDER| CASE --remedies [\w+ ]+)?": "a GPU",
     r"python -m benchmarks\.measure_suite( --folder .*)?": "GPUs",
     r"python -m benchmarks\.remedies_unsure( ROWS\.csv --hosts .*)?": "minutes",
     r"python -m benchmarks\.remedies examples/.*": "minutes",

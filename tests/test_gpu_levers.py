@@ -8,12 +8,8 @@ import pytest
 import torch
 
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure.timing import time_call
-from workflow_src.placing.families import load_rules
-from workflow_src.studies.levers.ceilings import copying
 from workflow_src.studies.levers.measure import measure
-from workflow_src.studies.levers.points import PLAIN, Variant, points, variants, with_remedy
-from workflow_src.studies.levers.predict import predictions
+from workflow_src.studies.levers.points import Variant, points, variants, with_remedy
 from workflow_src.studies.levers.trial import Trial, case_at
 
 pytestmark = [
@@ -23,7 +19,7 @@ pytestmark = [
 
 SIZES = {"mini": {"d_model": 128, "d_ff": 256, "layers": 2, "heads": 2}}
 SETTINGS = {"sizes": SIZES, "vocabulary": 500, "levers_cases": ["mini-ctx64-fp32"]}
-SHORT = {"device": "cuda", "steps": 3, "warmup_steps": 2, "copy_elements": 2**24}
+SHORT = {"device": "cuda", "steps": 3, "warmup_steps": 2}
 EXACT = {"logits": 1e-4, "gradients": 1e-3}
 NARROW = {"logits": 0.1, "gradients": 0.2}
 
@@ -31,14 +27,6 @@ NARROW = {"logits": 0.1, "gradients": 0.2}
 def point(name: str) -> dict[str, Any]:
     made = {row["variant"]["name"]: row for row in points("cuda", "full", SETTINGS)}
     return made[name] | SHORT
-
-
-def test_the_copy_of_the_predictions_runs_at_the_rate_of_memory() -> None:
-    """Replayed as a graph, as all ceilings of the plain point are."""
-    given = point(PLAIN) | {"copy_elements": 2**28, "ceiling_steps": 10}
-    (row,) = [row for row in measure(given) if row.get("name") == "copy"]
-    eager = time_call(copying(given), "cuda", 3, 10)
-    assert sorted(row["samples_ns"])[5] < 1.1 * sorted(eager)[5]
 
 
 @pytest.mark.parametrize("name", [variant.name for variant in variants("fp32", "cuda")])
@@ -52,10 +40,6 @@ def test_every_variant_runs_and_its_results_are_near(name: str) -> None:
     assert error["gradients_error"] <= most["gradients"]
     phases = [row for row in rows if row["measurement"] == "phase"]
     assert all(row["device_samples_ns"] and row["activities"] for row in phases)
-    if name == PLAIN:
-        found = predictions({"point": given, "rows": rows}, load_rules())
-        assert set(found["status"]) == {"ok", "skipped"}
-        assert (found.loc[found["status"] == "ok", "predicted_ms"] > 0).all()
 
 
 def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:

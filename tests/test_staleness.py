@@ -28,7 +28,7 @@ from workflow_src.plan.code import Code
 from workflow_src.plan.reader import Ref
 from workflow_src.studies.study import STUDIES
 
-TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES} | {"levers prediction"}
+TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
 SECTIONS = {"section"}
 CHAPTERS = {f"{study} section" for study in WRITTEN}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
@@ -128,7 +128,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "diagnosis/remedies/update.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
-        {"remedies", "levers prediction"}, id="what a remedy is expected to do",
+        {"remedies"}, id="what a remedy is expected to do",
     ),
     pytest.param(
         "studies/levers/trial.py", "replay()\n", "replay()\n            replay()\n",
@@ -215,7 +215,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/environment.py", '"gpu", "cpu",', '"gpu",',
-        {"environment", "report", "ceilings table"} | (TABLES_OF_STUDIES - {"levers prediction"}),
+        {"environment", "report", "ceilings table"} | TABLES_OF_STUDIES,
         id="what must be the same in all cases",
     ),
     pytest.param(

@@ -27,7 +27,6 @@ def published() -> list[tuple[str, Path]]:
     named = [(path.stem, path) for path in EXAMPLES.rglob("tables/*.csv")]
     named += [(f"studies/{path.stem}", path) for path in EXAMPLES.rglob("tables/studies/*.csv")]
     named += [("plan", path) for path in EXAMPLES.rglob("plan.csv")]
-    named += [("predictions", path) for path in EXAMPLES.rglob("predictions/*/*.csv")]
     captures = (EXAMPLES / "own_model" / "ddp").glob("*/*.csv")
     return named + [(f"capture/{path.stem}", path) for path in captures]
 

@@ -23,7 +23,6 @@ PLACES = {
     "case": "The first columns of each joined table but `ceilings.csv`",
     "study": "Columns that tables of studies share",
     "capture": "Columns that tables of a capture share",
-    "predictions": "predictions/levers/{case}.csv",
     "plan": "plan.csv",
 }
 """The headings of tables that are no CSV in `tables`."""

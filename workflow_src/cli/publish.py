@@ -125,11 +125,7 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
     }
     made = {"report.md": with_command(local, command)}
     made |= {name: _text(results / name) for name in ("appendix.md", "plan.csv")}
-    predictions = {
-        str(path.relative_to(results)): _text(path)
-        for path in sorted(results.glob("predictions/*/*.csv"))
-    }
-    return made | figures | predictions
+    return made | figures
 
 
 def public_steps(results: Path) -> dict[str, Path]:
@@ -150,7 +146,7 @@ def with_command(report: str, command: str) -> str:
 
 
 def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:
-    """Write report.md, figures/, tables/, studies/, predictions/ and plan.csv under `target`.
+    """Write report.md, figures/, tables/, studies/ and plan.csv under `target`.
 
     Also timelines/ as far as they were made, and `page`, the report as HTML, if it is a file.
     Raises StageError for a missing or damaged file, before anything is written.

@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("tables.csv")
 SHARED_BY = {"studies": "study", "capture": "capture"}
 """The table whose columns all tables of a folder share."""
 
-ALONE = frozenset({"case", "study", "capture", "ceilings", "predictions"})
+ALONE = frozenset({"case", "study", "capture", "ceilings"})
 """The other tables that aren't of cases."""
 
 

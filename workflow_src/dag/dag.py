@@ -26,7 +26,6 @@ RULES = (
     "timeline",
     "answers",
     "studies",
-    "levers",
     "compare",
 )
 
@@ -111,7 +110,7 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
     `changed`: the settings in which it differs from config.yaml.
     """
     cases, ceilings = Cases(plan), Ceilings(plan)
-    studies, timelines = Studies(plan, ceilings), Timelines(plan, cases)
+    studies, timelines = Studies(plan), Timelines(plan, cases)
     settings = plan.settings
     return Dag(
         plan=plan,

@@ -5,13 +5,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.dag.ceilings import Ceilings
+from workflow_src.dag.ceilings import made
 from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
-from workflow_src.studies.study import JUDGED, STUDIES, Point
+from workflow_src.studies.study import BESIDE, STUDIES, Point
 
 STUDY_FILES = Path(__file__).parent.parent / "studies"
 
@@ -24,7 +24,6 @@ class Studies:
     """The studies of a plan."""
 
     plan: Plan
-    ceilings: Ceilings
 
     @property
     def chosen(self) -> list[str]:
@@ -85,13 +84,6 @@ class Studies:
         """The measured points that a study's table is made from."""
         return self.measured(wildcards.study)
 
-    def table_predictions(self, wildcards: Wildcards) -> list[str]:
-        """Paths of what a study predicts before it measures: of levers, a file per case."""
-        if wildcards.study != "levers":
-            return []
-        cases = dict.fromkeys(point["case"] for point in self.points("levers").values())
-        return [f"results/{{tag}}/predictions/levers/{case}.csv" for case in cases]
-
     def section_module(self, wildcards: Wildcards) -> str:
         """The module that writes a study's section: its own, or that of all, with its argument."""
         own = f"workflow_src.studies.{known('study', wildcards.study, STUDIES)}.chapter"
@@ -101,9 +93,10 @@ class Studies:
         """The argument that tells the module of all sections the study."""
         return "" if _is_written(wildcards.study) else f"--study {wildcards.study}"
 
-    def section_ceilings(self, wildcards: Wildcards) -> list[str]:
-        """The run's ceilings, for the section of a study that is held against them."""
-        return self.ceilings.table() if wildcards.study in JUDGED else []
+    def section_beside(self, wildcards: Wildcards) -> list[str]:
+        """The table of the run that a study's section is held against, if any."""
+        name = BESIDE.get(wildcards.study, "")
+        return made(self.plan, name, name) if name else []
 
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section and, if it has long tables, of its appendix."""

@@ -23,8 +23,8 @@ from workflow_src.studies.study import Point, Row
 Derive = Callable[[Point, list[Row]], list[Row]]
 """From a point and its raw rows, with spread and kernel names added, to rows of the table."""
 
-Complete = Callable[[pd.DataFrame, list[Path]], pd.DataFrame]
-"""From the rows of all points, and the files of the study's predictions, to the table."""
+Complete = Callable[[pd.DataFrame], pd.DataFrame]
+"""From the rows of all points to the table."""
 
 
 def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
@@ -102,16 +102,13 @@ def join(paths: Iterable[Path], derive: Derive, rules: pd.DataFrame) -> pd.DataF
 
 @one_sentence()
 def main(derive: Derive, complete: Complete | None = None) -> None:
-    """Write the table of a study; `complete` adds what takes several points or predictions."""
+    """Write the table of a study; `complete` adds what takes several points."""
     parser = Parser(description=__doc__)
     parser.add_argument(
         "--points", type=existing_file, nargs="+", required=True, help="JSON of each point"
     )
     parser.add_argument("--families", type=existing_file, required=True, help="families.csv")
-    parser.add_argument("--predictions", type=existing_file, nargs="*", default=[])
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
-    if given.predictions and not complete:
-        parser.error("argument --predictions: this study makes none")
     table = join(given.points, derive, load_rules(given.families))
-    write_csv(given.output, complete(table, given.predictions) if complete else table)
+    write_csv(given.output, complete(table) if complete else table)

@@ -24,8 +24,8 @@ from workflow_src.paper.value import (
     value,
 )
 
-PROCESSES, PERCENTILES = ("fastest_process_ms", "slowest_process_ms"), ("p20_ms", "p80_ms")
-"""The ends of what a time was: of single processes, and of samples."""
+PERCENTILES = ("p20_ms", "p80_ms")
+"""The ends of what a time was, of samples."""
 
 
 @final
@@ -163,17 +163,6 @@ def by_host(every: Iterable[Line]) -> list[list[Line]]:
     Of points from before hosts had ids, it isn't known whether they are of one.
     """
     return sorted(grouped(every, "host_id"), key=len, reverse=True)
-
-
-def differ(one: Line, other: Line | None, ends: tuple[str, str]) -> bool:
-    """Whether two times differ by more than either does in itself: their ends don't overlap.
-
-    True where one has no such ends.
-    """
-    if other is None or not (one.has(*ends) and other.has(*ends)):
-        return True
-    (low, high), (least, most) = (map(line.amount, ends) for line in (one, other))
-    return high < least or low > most
 
 
 def unmeasured(every: Iterable[Line], name: Callable[[Line], str]) -> pd.DataFrame:

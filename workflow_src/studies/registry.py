@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from workflow_src.studies.levers.chapter import CHAPTER as levers
-from workflow_src.studies.levers.figure import draw as draw_levers
 from workflow_src.studies.study_chapter import StudyChapter
 
 
@@ -19,7 +17,5 @@ class Study:
     draw: Callable[[pd.DataFrame], Figure]
 
 
-REGISTRY: Mapping[str, Study] = {
-    "levers": Study(levers, draw_levers),
-}
+REGISTRY: Mapping[str, Study] = {}
 """The studies by name whose chapters aren't yet one function and one template."""

@@ -6,7 +6,7 @@ A study is a folder of this package with these files (see mlp):
 - measure: `tasks(point)`, which yields what a point measures; a command (see tasks.py). It imports
   tasks, torch and what measures alone, so that nothing else makes its results stale.
 - analyze: `derive(point, rows)`, a point's rows of the table; a command (see join_points.py). It
-  may complete the table with what takes several points, or predictions.
+  may complete the table with what takes several points.
 - chapter: `facts(run)`, what the table says; a command (see facts.py, paper/written.py). Its words
   are in the template studies/{name}.j2.
 
@@ -36,8 +36,8 @@ STUDIES = (
 FORMER = {"flash": "attention"}
 """Studies that became part of another, and which."""
 
-JUDGED = frozenset({"accounting", "attention"})
-"""The studies whose sections hold times against the ceilings of the run's machine."""
+BESIDE = {"accounting": "ceilings", "attention": "ceilings", "levers": "remedies"}
+"""The table of the run that a study's section is held against."""
 
 Settings = Mapping[str, Any]
 """The validated configuration, with `device` and `profiler` resolved."""

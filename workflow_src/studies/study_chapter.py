@@ -13,7 +13,7 @@ from workflow_src.paper.show import Headline
 class StudyChapter:
     """A study's title, and the question of a reader who knows nothing of it.
 
-    result: from the study's table and the run's ceilings (empty unless JUDGED has the study) to a
+    result: from the study's table and the run's ceilings (empty unless BESIDE has the study) to a
     frozen dataclass; headline: the verdict on that.
     """
 

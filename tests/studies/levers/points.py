@@ -16,7 +16,7 @@ ENVIRONMENT = {"gpu": "", "cpu": "c", "cpu_threads": "1", "driver": "", "cuda": 
 
 def point(name: str, **other: Any) -> dict[str, Any]:
     made = {row["variant"]["name"]: row for row in points("cpu", "small", SETTINGS)}
-    return made[name] | {"device": "cpu", "steps": 2, "copy_elements": 4096} | other
+    return made[name] | {"device": "cpu", "steps": 2} | other
 
 
 @cache

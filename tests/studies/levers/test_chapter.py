@@ -1,155 +1,168 @@
 """What the study levers finds in small tables by hand."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 
-from tests.studies.levers.points import measured, result
-from tests.studies.levers.rows import FUSED, STEP, ends, expected, tried
-from tests.studies.tables import NO_CEILINGS, cells, result_of, table_of, verdict_of
+from tests.studies.chapters import facts, texts
+from tests.studies.levers.rows import FUSED, STEP, ends, tried
+from tests.studies.tables import table
 from workflow_src.common.words import DASH
-from workflow_src.placing.families import load_rules
-from workflow_src.studies.join_points import join
-from workflow_src.studies.levers import analyze
-from workflow_src.studies.levers import chapter as levers
+from workflow_src.paper.run import typed
+from workflow_src.studies.levers import chapter
+from workflow_src.studies.levers.chapter import key_of
 from workflow_src.studies.levers.points import PLAIN
-from workflow_src.studies.levers.predict import predictions
 
-ROWS = [
-    STEP,
-    tried("sdpa", 80.0) | expected(85.0, 70.0, 90.0),
-    tried("compile", 60.0, gradients_error=None) | expected(60.0, 50.0, 70.0),
-    tried("then_fused", 50.0, **FUSED) | expected(30.0, 25.0, 45.0, inside=False),
+LOST = tried("sdpa", None, status="oom", reason="full")
+BROKEN = {"gradients_error": None}
+THEN = [
+    tried("then_fused", 70.0, **FUSED),
+    tried("then_graph", 50.0, remedies="sdpa+fused+graph"),
 ]
 
 
-def test_a_case_says_what_pays_and_how_well_it_was_predicted() -> None:
-    found = result_of("levers", ROWS)
-    (row,) = found.by_case.to_dict("records")
-    table = {name: cells(found.by_case, name)[0] for name in row}
-    assert table == {
-        "case": "a",
-        "plain step, ms": "100",
-        "device works": "40 %",
-        "pays most alone": "fused attention",
-        "remedies tried alone": "fused attention",
-        "saves": "20 %",
-        "saved one after the other, ms": "fused attention 20, fused AdamW 30",
-        "shortest, ms": "50.0",
-        "saves in all": "50 %",
-        "as predicted, of all (appendix)": "2 of 3",
-        "intervals' width, at most": "20 %",
-        "device time off by at most": "5.0 %",
-    }
-    assert (found.scored.inside.number, found.scored.judged.number) == (2, 3)
-    assert found.scored.inside.sources[0].numbers == (3, 4)
+def found(*rows: dict[str, Any]) -> dict[str, Any]:
+    return facts("levers", table(*rows))
 
 
-def test_errors_of_a_case_are_the_largest_of_any_of_its_steps() -> None:
-    """Work of 21 ms, predicted for 20, 20 and 15 ms; intervals of 20, 40 and 10 ms of 100."""
-    steps = [expected(85.0, 70.0, 90.0), expected(60.0, 40.0, 80.0), expected(50.0, 45.0, 55.0)]
-    names, works = ("sdpa", "fused", "graph"), (20.0, 20.0, 15.0)
-    rows = [
-        tried(name, 60.0, device_ms=ms) | step
-        for name, ms, step in zip(names, works, steps, strict=True)
-    ]
-    found = result_of("levers", [STEP, *rows]).by_case
-    assert cells(found, "intervals' width") == ["40 %"]
-    assert cells(found, "device time off by") == ["40 %"]
+@pytest.mark.parametrize(
+    ("rows", "first"),
+    [
+        ([STEP, tried("sdpa", 80.0), tried("graph", 70.0)], "a CUDA graph"),
+        ([STEP, tried("sdpa", 98.0)], DASH),
+        ([STEP, tried("zzz", 50.0)], "zzz"),
+        ([STEP, tried("sdpa", 80.0, **BROKEN), tried("graph", 90.0)], "a CUDA graph"),
+        ([STEP | BROKEN, tried("sdpa", 80.0, **BROKEN)], "fused attention"),
+        ([STEP, tried("batch_x2", 50.0, batches=2)], DASH),
+        ([STEP | ends(90, 110), tried("fused", 75.0, **ends(70, 95))], DASH),
+        ([STEP, *(tried(name, 80.0, **ends(77, 81)) for name in ("sdpa", "fused"))],
+         "fused attention ≈"),
+    ],
+    ids=["most", "too little", "unknown", "broken", "broken anyway", "more work", "unclear",
+         "undecided"],
+)  # fmt: skip
+def test_what_pays_first(rows: list[dict[str, Any]], first: str) -> None:
+    assert texts(found(*rows)["cases"]["first"]) == [first]
 
 
-def test_what_is_saved_on_top_has_the_digits_and_the_mark_that_processes_earn() -> None:
-    """104 - 89 ms, of 99 to 108 and 77 to 95 ms: 4 to 31; then 11.2 ms, of which 0 may be true."""
-    rows = [
-        STEP | {"median_ms": 104.0} | ends(99.0, 108.0),
-        tried("sdpa", 89.0) | ends(77.0, 95.0),
-        tried("then_fused", 77.8, **FUSED) | ends(66.0, 79.0),
-    ]
-    (said,) = cells(result_of("levers", rows).by_case, "saved one after")
-    assert said == "fused attention 15, fused AdamW 11 °"
+def test_a_case_says_what_pays() -> None:
+    said = found(STEP, tried("sdpa", 80.0), tried("then_fused", 50.0, **FUSED))["cases"]
+    assert [texts(said[name])[0] for name in said] == [
+        "a", "100", "40 %", "fused attention", "20 %", "fused attention + fused AdamW", "50",
+        "50 %", DASH,
+    ]  # fmt: skip
 
 
-def test_a_saving_that_is_not_shown_is_marked_beside_its_prediction() -> None:
-    """A difference that isn't shown and a miss of the prediction stand in one row."""
-    rows = [STEP | ends(90.0, 110.0), tried("foreach", 119.0) | ends(105.0, 123.0)]
-    rows[1] |= expected(99.0, 89.0, 109.0, inside=False)
-    steps = result_of("levers", [*rows, *ROWS[2:3]]).steps
-    assert cells(steps, "saves")[1:3] == ["-19 % °", "not finite"]
-    assert cells(steps, "as predicted")[:2] == [DASH, "no"]
-    assert cells(steps, "measured")[1] == "119 (105 to 123)"
+@pytest.mark.parametrize(
+    ("rows", "added", "gains"),
+    [
+        ([STEP, LOST, *THEN], [PLAIN, "fused attention + fused AdamW", "a CUDA graph"],
+         [DASH, "30", "20"]),
+        ([LOST, *THEN], ["fused attention + fused AdamW", "a CUDA graph"], [DASH, "20"]),
+        ([STEP, tried("sdpa", 80.0, **BROKEN), THEN[0]], [PLAIN, "fused attention + fused AdamW"],
+         [DASH, "30"]),
+        ([STEP, tried("triton_softmax", 90.0)], [PLAIN], [DASH]),
+        ([STEP | {"median_ms": 104.0} | ends(99.0, 108.0), tried("sdpa", 89.0) | ends(77.0, 95.0),
+          tried("then_fused", 77.8, **FUSED) | ends(66.0, 79.0)],
+         [PLAIN, "fused attention", "fused AdamW"], [DASH, "15", "11 †"]),
+    ],
+    ids=["one is lost", "no plain step", "broken", "no part of it", "digits that processes earn"],
+)  # fmt: skip
+def test_what_is_saved_on_top(
+    rows: list[dict[str, Any]], added: list[str], gains: list[str]
+) -> None:
+    stacked = found(*rows)["stacked"]
+    cells = ["".join(map(str, c)) if isinstance(c, tuple) else c for c in stacked["gain"]]
+    assert (list(stacked["added"]), texts(pd.Series(cells, dtype=object))) == (added, gains)
 
 
 def test_memory_and_errors_stand_against_the_plain_step() -> None:
     rows = [
         STEP,
         tried("sdpa", 80.0, peak_memory_mib=1024.0),
-        tried("compile", 60.0, gradients_error=None, rounded_state="ok"),
-        tried("graph", 40.0, error_state="not_capturable", gradients_error=None),
+        tried("compile", 60.0, **BROKEN, rounded_state="ok", rounded_gradients_error=0.031),
+        tried("graph", 40.0, error_state="not_capturable", **BROKEN),
     ]
-    rows[2]["rounded_gradients_error"] = 0.031
-    found = result_of("levers", rows).effects
-    assert cells(found, "peak memory") == ["2.00", "1.00", "2.00", "2.00"]
-    assert cells(found, "against") == [DASH, "-50 %", "0 %", "0 %"]
-    assert cells(found, "of gradients, rounded") == [DASH, DASH, "3.1 %", DASH]
-    (errors,) = (name for name in found if name == "of gradients")
-    assert [str(each) for each in found[errors]][2:] == ["not finite", "None"]
-
-
-def test_predictions_rest_on_kinds_of_work_or_on_what_older_ones_said() -> None:
-    new = tried("sdpa", 80.0, predicted_core_ms=1.5, predicted_optimizer_ms=9.0)
-    found = result_of("levers", [STEP, new]).expected
-    assert list(found) == ["case", "with", "attention's core, ms", "AdamW, ms"]
-    older = result_of("levers", [STEP, tried("sdpa", 80.0, why="a reason")]).expected
-    assert cells(older, "because") == ["a reason"]
+    said = found(*rows)
+    assert texts(said["effects"]["peak"]) == ["2.00", "1.00", "2.00", "2.00"]
+    assert texts(said["effects"]["grown"]) == [DASH, "-50 %", "0 %", "0 %"]
+    assert texts(said["effects"]["gradients_error"])[2:] == ["not finite", DASH]
+    assert texts(said["effects"]["rounded_gradients_error"]) == [DASH, DASH, "3.1 %", DASH]
+    assert texts(said["every"]["printed"])[2:] == ["not finite", "60 %"]
 
 
 def test_where_the_plain_step_did_not_run_the_others_are_told() -> None:
     none = {"plain_ms": None, "saving_share": None}
-    rows = [tried(PLAIN, None, status="oom", reason="full"), tried("sdpa", 95.0)]
-    found = result_of("levers", [each | none for each in rows])
-    assert cells(found.by_case, "plain step") == ["OOM"]
-    assert cells(found.steps, "measured") == ["OOM", "95.0"]
-    assert cells(found.missing, "why") == ["full"]
+    said = found(tried(PLAIN, None, status="oom", reason="full") | none, tried("sdpa", 95.0) | none)
+    assert texts(said["cases"]["plain"]) == ["OOM"] and texts(said["every"]["ms"]) == ["OOM", "95"]
+    assert (said["verdict"], list(said["missing"]["reason"])) == ("can't tell", ["full"])
 
 
-def test_a_real_run_is_read(tmp_path: pytest.TempPathFactory) -> None:
-    names = (PLAIN, "sdpa", "fused", "bf16", "graph", "triton_softmax", "then_fused")
-    paths = [tmp_path / f"{name}.json" for name in names]
-    for path, name in zip(paths, names, strict=True):
-        path.write_text(measured(name))
-    written = tmp_path / "p.csv"
-    predictions(result(PLAIN), load_rules()).to_csv(written, index=False)
-    table = analyze.complete(join(paths, analyze.derive, load_rules()), [written])
-    found = levers.result(table_of(table.to_dict("records")), NO_CEILINGS)
-    assert cells(found.by_case, "case") == ["tiny-ctx8-fp32"]
-    # On a CPU nothing is predicted, and each variant says why.
-    assert found.scored.judged.number == 0 and found.expected.empty
-    assert set(cells(found.unpredicted, "not predicted")) == {"a CPU has no launches to replay"}
-    assert set(cells(found.missing, "state")) == {"not supported"}
-    assert isinstance(found.phases, pd.DataFrame) and len(found.phases) == 10
+def predictions(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
+    """What was predicted of case a's training step, of a plain time of 200 ms."""
+    names = ["remedies", "predicted_ms", "low_ms", "high_ms"]
+    about = {"case": "a", "batch": 4, "phase": "train_step", "status": "ok", "plain_ms": 200.0}
+    return typed(
+        pd.DataFrame([about | dict(zip(names, row, strict=True)) for row in rows]), "remedies"
+    )
 
 
-HIT = tried("sdpa", 80.0) | expected(85.0, 70.0, 90.0)
-MISS = tried("graph", 50.0) | expected(30.0, 25.0, 45.0, inside=False)
+@pytest.mark.parametrize(
+    ("of_plain", "mine", "agrees"),
+    [
+        ({}, {"ms": 80.0}, "yes"),
+        ({}, {"ms": 94.0}, "no"),
+        (ends(95.0, 110.0), {"ms": 94.0, **ends(93.0, 99.0)}, "yes"),
+        ({}, {"ms": 80.0, "batches": 2}, ""),
+        ({}, {"ms": 80.0, **BROKEN}, ""),
+    ],
+    ids=["inside", "outside", "by its processes", "more work", "broken"],
+)
+def test_a_saving_is_held_against_what_the_run_predicts(
+    of_plain: dict[str, float], mine: dict[str, Any], agrees: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Predicted to take 170 of 200 ms, 150 to 184: to save 15 %, 8 to 25 %."""
+    known, held = predictions(("sdpa", 170.0, 150.0, 184.0)), chapter.predicted
+    monkeypatch.setattr(chapter, "predicted", lambda table, _: held(table, known))
+    said = found(STEP | of_plain, tried("sdpa", **mine))
+    assert texts(said["every"]["as_told"])[1] == agrees
+    assert [texts(said["every"][name])[1] for name in ("expected", "low", "high")] == [
+        "15 %", "8.0 %", "25 %",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "phase", "key"),
+    [
+        (["sdpa", "fused", "graph", "compile"], "train_step", "sdpa+fused+compile+graph"),
+        (["graph"], "forward", "graph"),
+        (["graph"], "train_step", ""),
+        (["fused"], "forward", ""),
+        (["bf16_weights"], "train_step", ""),
+    ],
+    ids=["another order", "of a pass", "ends with backward", "no optimizer runs", "unknown"],
+)
+def test_only_what_was_tried_is_what_was_predicted(names: list[str], phase: str, key: str) -> None:
+    assert key_of(names, phase) == key
 
 
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [
-        ([STEP, HIT], "FORETOLD"),
-        ([STEP, HIT, MISS], "MISSED"),
-        ([STEP, tried("sdpa", 80.0)], "UNPREDICTED"),
-        ([STEP, tried("sdpa", 98.0)], "NOTHING"),
-        ([STEP], "CANT_TELL"),
-        ([tried(PLAIN, None, status="oom"), tried("sdpa", 80.0, saving_share=None)], "CANT_TELL"),
+        ([STEP, tried("sdpa", 80.0)], "unpredicted"),
+        ([STEP, tried("sdpa", 98.0)], "nothing"),
+        ([STEP], "can't tell"),
     ],
 )
-def test_verdicts(rows: list[dict[str, object]], verdict: str) -> None:
-    assert verdict_of("levers", rows)[0] == verdict
+def test_verdicts_without_predictions(rows: list[dict[str, Any]], verdict: str) -> None:
+    assert found(*rows)["verdict"] == verdict
 
 
-def test_the_numbers_of_a_verdict() -> None:
-    other = [each | {"case": "b"} for each in (STEP, MISS)]
-    _, said = verdict_of("levers", [STEP, HIT, *other])
-    assert "by fused attention in a (of 1 tried) and a CUDA graph in b (of 1 tried)" in said
-    assert "the shortest step saves 20 % to 50 %" in said
-    assert "1 of 2 times" in said
+@pytest.mark.parametrize(("ms", "verdict"), [(80.0, "as predicted"), (50.0, "missed")])
+def test_a_verdict_tells_whether_predictions_were_borne_out(
+    ms: float, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, held = predictions(("sdpa", 170.0, 150.0, 184.0)), chapter.predicted
+    monkeypatch.setattr(chapter, "predicted", lambda table, _: held(table, known))
+    assert found(STEP, tried("sdpa", ms))["verdict"] == verdict

@@ -22,15 +22,12 @@ from workflow_src.studies.levers.trial import Trial, case_at
 SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 
 
-def test_the_plain_point_holds_its_phases_and_ceilings() -> None:
+def test_the_plain_point_holds_its_phases_and_no_error() -> None:
     rows = result(PLAIN)["rows"]
     assert all(row["status"] == "ok" for row in rows)
     assert [row["phase"] for row in rows if row["measurement"] == "phase"] == list(PHASES)
     (error,) = [row for row in rows if row["measurement"] == "error"]
     assert error["logits_error"] == error["gradients_error"] == 0
-    named = {row["name"] for row in rows if row["measurement"] == "ceiling"}
-    assert {"copy", "product fp32", "product bf16", "sdpa bf16_weights", "launching"} <= named
-    assert [row["phase"] for row in rows if row.get("name") == "launching"] == ["forward_backward"]
 
 
 @pytest.mark.parametrize(

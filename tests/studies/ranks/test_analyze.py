@@ -34,7 +34,7 @@ def rows_of() -> list[dict[str, Any]]:
 
 
 def test_rates_predictions_and_collectives_of_a_table() -> None:
-    rows = filled(complete(table_of(rows_of()), []))
+    rows = filled(complete(table_of(rows_of())))
     (_, large), (alone, flat, kind) = rows[:2], rows[2:]
     assert large["algorithm_gb_per_s"] == large["bus_gb_per_s"] == 1000
     # One all-reduce of 1 ms, and copies of 16 bytes per parameter where 28 take 10 ms.
@@ -46,4 +46,4 @@ def test_rates_predictions_and_collectives_of_a_table() -> None:
 @pytest.mark.parametrize("lost", ["all_reduce", "alone"])
 def test_without_a_baseline_nothing_is_predicted(lost: str) -> None:
     rows = [row for row in rows_of() if lost not in (row["measurement"], row.get("way"))]
-    assert "predicted_step_ms" not in complete(table_of(rows), []).columns
+    assert "predicted_step_ms" not in complete(table_of(rows)).columns

@@ -1,16 +1,14 @@
-"""Analyzes the levers study: what each remedy saved, and how well that was predicted."""
+"""Analyzes the levers study: what each remedy saved of its case's plain time."""
 
 import statistics
-from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.read_table import read_table
+from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
 from workflow_src.studies.levers.points import PLAIN, Variant
-from workflow_src.studies.levers.processes import by_process, plain_case
+from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 
@@ -37,6 +35,11 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     return [about | _phase(row, variant.batches) | extra for row in phases]
 
 
+def plain_case(point: Point) -> Case:
+    """The plain case of a point."""
+    return case_of(point, point["size"], point["precision"])
+
+
 def _phase(row: Row, batches: int) -> Row:
     kept = {key: row[key] for key in ("phase", "status", "reason")}
     if row["status"] != "ok":
@@ -51,75 +54,28 @@ def _phase(row: Row, batches: int) -> Row:
 
 def _processes(row: Row, batches: int) -> Row:
     """How many processes there were, and the medians of the fastest and the slowest."""
-    groups = by_process(row).values()
-    medians = [statistics.median(group) / NS_PER_MS / batches for group in groups]
+    medians = [each / batches for each in medians_ms(row)]
     ends = {"fastest_process_ms": min(medians), "slowest_process_ms": max(medians)}
     return {"processes": len(medians)} | (ends if len(medians) > 1 else {})
 
 
-def read_predictions(paths: Sequence[Path]) -> pd.DataFrame:
-    """The predictions of all cases. Raises StageError for a file that holds none."""
-    tables = [read_table(path, "predictions", "a table of predictions") for path in paths]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+def medians_ms(row: Row) -> list[float]:
+    """The median of each process that timed a row (ms); old points were of one."""
+    groups: dict[int, list[int]] = {}
+    numbers = row.get("process", [0] * len(row["samples_ns"]))
+    for number, ns in zip(numbers, row["samples_ns"], strict=True):
+        groups.setdefault(number, []).append(ns)
+    return [statistics.median(group) / NS_PER_MS for group in groups.values()]
 
 
-def complete(table: pd.DataFrame, paths: Sequence[Path]) -> pd.DataFrame:
-    """The table with each phase's plain time, saving and prediction, and how the two compare.
-
-    unpredicted: why there are no predictions for a case, or a variant.
-    """
-    expected = _filled(read_predictions(paths))
-    by_key, why_not = {}, {}
-    for row in expected:
-        key = row["case"], row["variant"]
-        if row["status"] == "ok":
-            by_key[*key, row["phase"]] = row
-        else:
-            why_not[key] = {"unpredicted": row["reason"]}
-    rows, made = _filled(table), []
-    plain = {(row["case"], row["phase"]): row for row in rows if row["variant"] == PLAIN}
-    for row in rows:
-        case, variant, phase = (row[name] for name in ("case", "variant", "phase"))
-        plain_ms = plain.get((case, phase), {}).get("median_ms")
-        found = row | scored(row, plain_ms, by_key.get((case, variant, phase)))
-        made.append(found | why_not.get((case, None), {}) | why_not.get((case, variant), {}))
-    return pd.DataFrame(made)
-
-
-def _filled(table: pd.DataFrame) -> list[Row]:
-    """The rows of a table, with None for empty cells."""
-    return [
-        {str(key): None if value == "" or value != value else value for key, value in row.items()}
-        for row in table.to_dict("records")
-    ]
-
-
-def scored(row: Row, plain_ms: float | None, expected: Row | None) -> Row:
-    """What is added to a row: the plain time, savings measured and predicted, and the verdict.
-
-    why: of older predictions alone, which said it in words; term: where a miss lies, by the larger
-    of two differences: in the device's work, or in what the wall time has beyond it.
-    """
-    found: Row = {"plain_ms": plain_ms}
-    if expected:
-        found |= {key: expected[key] for key in expected if key.startswith("predicted_")}
-        found |= {key: expected[key] for key in ("why",) if key in expected}
-        if plain_ms is not None:
-            found["predicted_saving_ms"] = plain_ms - expected["predicted_ms"]
-    if plain_ms is None or row.get("median_ms") is None:
-        return found
-    found["saving_ms"] = plain_ms - row["median_ms"]
-    found["saving_share"] = found["saving_ms"] / plain_ms
-    if not expected:
-        return found
-    inside = expected["predicted_low"] <= row["median_ms"] <= expected["predicted_high"]
-    found["verdict"] = "inside" if inside else "outside"
-    if row.get("device_ms") is not None:
-        work = row["device_ms"] - expected["predicted_device_ms"]
-        rest = row["median_ms"] - expected["predicted_ms"] - work
-        found |= {"off_device_ms": work, "off_rest_ms": rest}
-        found["term"] = "device" if abs(work) >= abs(rest) else "host"
-    return found
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each phase's plain time, and what is saved of it."""
+    key = ["case", "phase"]
+    table = table.reindex(columns=list(dict.fromkeys([*table, "median_ms"])))
+    plain = table[table["variant"] == PLAIN].set_index(key)["median_ms"].astype(float)
+    plain_ms = plain.reindex(pd.MultiIndex.from_frame(table[key])).to_numpy()
+    saving_ms = plain_ms - table["median_ms"].astype(float)
+    return table.assign(plain_ms=plain_ms, saving_ms=saving_ms, saving_share=saving_ms / plain_ms)
 
 
 if __name__ == "__main__":

@@ -1,208 +1,243 @@
-"""Study levers: what pays first and after it, by case, and how well that was predicted."""
+"""Study levers: what pays first in a training step and after it, held against predictions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.common.thresholds import in_percent
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import (
-    Cell,
-    Joined,
-    Marked,
-    Value,
-    count,
-    ratio,
-)
-from workflow_src.studies.levers.details import (
-    UNTOLD,
-    effect_row,
-    expected_row,
-    step_row,
-    unpredicted,
-)
-from workflow_src.studies.levers.steps import (
-    STEP,
-    WORTH,
-    Case,
-    Gain,
-    Step,
-    cases,
-    steps_of,
-)
-from workflow_src.studies.lines import (
-    absolute,
-    change,
-    lines,
-    most,
-    shown,
-    spread,
-    unmeasured,
-)
-from workflow_src.studies.study_chapter import StudyChapter
+from workflow_src.common.case import OPTIMIZERS
+from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
+from workflow_src.common.words import PHASES, in_words
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import end, holds, lift, of, over, to, within
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.levers.points import BATCH, PLAIN, STACK, stack
 
-UNCLEAR = " (undecided)"
-"""Marks a remedy that others can't be told apart from."""
+STEP = "train_step"
 
-
-@dataclass(frozen=True)
-class Scored:
-    """How well some training steps were predicted.
-
-    inside: of the judged ones, those whose time is inside the predicted interval.
-    """
-
-    inside: Value
-    judged: Value
-
-
-@dataclass(frozen=True)
-class Levers:
-    """What the study found; `scored`: all training steps that have a time and a prediction."""
-
-    cases: tuple[Case, ...]
-    scored: Scored
-    by_case: pd.DataFrame
-    steps: pd.DataFrame
-    effects: pd.DataFrame
-    phases: pd.DataFrame
-    expected: pd.DataFrame
-    unpredicted: pd.DataFrame
-    missing: pd.DataFrame
-
-
-def result(table: pd.DataFrame, ceilings: pd.DataFrame) -> Levers:
-    """What the study's table says; it isn't held against the run's ceilings."""
-    every = lines(table, "levers")
-    found = cases(every)
-    steps = [each for case in found for each in (case.plain, *case.steps) if each]
-    others = [each for each in steps_of(every) if each.line.text("phase") != STEP]
-    return Levers(
-        cases=tuple(found),
-        scored=scored([each for case in found for each in case.judged]),
-        by_case=shown([_case(case) for case in found]),
-        steps=shown([step_row(each) for each in steps]),
-        effects=shown([effect_row(each) for each in steps if each.ms]),
-        phases=shown([step_row(each) for each in others if each.ms]),
-        expected=shown([row for each in steps if (row := expected_row(each))]),
-        unpredicted=unpredicted(every),
-        missing=unmeasured(every, lambda line: f"{line.text('case')}, {Step(line, None).words}"),
-    )
-
-
-def scored(steps: Sequence[Step]) -> Scored:
-    """How well steps were predicted that have both a time and a prediction."""
-    return Scored(
-        inside=count(each.ms for each in steps if each.predicted),
-        judged=count(each.ms for each in steps),
-    )
-
-
-def _off(step: Step) -> Value | None:
-    """By how much the device's predicted work is off, without sign."""
-    off = change(step.line.value("predicted_device_ms", "ms"), step.device_ms)
-    return off and absolute(off)
-
-
-def _case(case: Case) -> dict[str, Cell]:
-    """What pays in a case, alone and on top of each other, and how many times were predicted."""
-    plain, first, least = case.plain, case.first, case.least
-    tried = ", ".join(each.words for each in case.alone)
-    gains = tuple(map(_gain, case.gains))
-    how = scored(case.judged)
-    return {
-        "case": case.name,
-        "plain step, ms": (plain.ms or plain.line.state) if plain else None,
-        "device works": ratio(plain.device_ms, plain.ms, "share") if plain else None,
-        "pays most alone": _named(case, first) if first else None,
-        "remedies tried alone": tried if first else None,
-        "saves": first.saved if first else None,
-        "saved one after the other, ms": Joined(gains, by=", ") if gains else None,
-        "shortest, ms": least.ms if least else None,
-        "saves in all": least.saved if least else None,
-        "as predicted, of all (appendix)": (
-            Joined((how.inside, how.judged), by=" of ") if case.judged else None
-        ),
-        "intervals' width, at most": most(each.width for each in case.judged),
-        "device time off by at most": most(map(_off, case.judged)),
-    }
-
-
-def _gain(gain: Gain) -> Cell:
-    """A remedy with what it saves, marked where processes overlap with those before it."""
-    time = gain.time if gain.is_shown or not gain.time else Marked(gain.time, UNTOLD)
-    return Joined((gain.words, time), by=" ")
-
-
-def _named(case: Case, first: Step) -> str:
-    """The remedy that saves most alone, marked where others can't be told apart from it."""
-    return first.words + ("" if case.first_is_clear else UNCLEAR)
-
-
-def _among(case: Case) -> str:
-    """Of how many remedies it saves most alone, and whether these can be told apart."""
-    return f"(of {len(case.alone)} tried{'' if case.first_is_clear else ', undecided'})"
-
+WORTH = 0.03
+"""A remedy that saves less than this share of the training step is not worth its change."""
 
 MOSTLY = 0.9
-"""Intervals of 95 % are borne out if this share of the times lies inside: of twenty, one or two may
-not."""
+"""Intervals of 95 % are borne out if this share of savings agrees with them: of twenty, one or two
+may not."""
+
+ENDS = ["fastest_process_ms", "slowest_process_ms"]
+OF_PLAIN = ["median_ms", "device_ms", "peak_memory_mib", *ENDS, "finite"]
+ERRORS = ("logits_error", "gradients_error", "rounded_gradients_error")
+NOT_FINITE = "not finite"
 
 
-class Verdict(StrEnum):
-    """The verdicts, each with its sentences."""
-
-    FORETOLD = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
-        "{inside} of {judged} times lie in predicted 95 % intervals."
-    )
-    MISSED = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
-        "Only {inside} of {judged} times lie in predicted 95 % intervals."
-    )
-    UNPREDICTED = (
-        "Alone, most is saved by {first}; the shortest step saves {saved}. "
-        "No step has both a time and a prediction."
-    )
-    NOTHING = (
-        f"No remedy alone is shown to save {in_percent(WORTH)} of a plain training step or more."
-    )
-    CANT_TELL = "That can't be told: no plain training step was measured beside one with a remedy."
-
-
-def headline(result: Levers) -> Headline:
-    """The verdict on a result, with its numbers."""
-    verdict = _verdict(result)
-    first = [
-        Joined((case.first.words, "in", case.name, _among(case)), by=" ")
-        for case in result.cases
-        if case.first
-    ]
-    slots = {
-        "first": Joined(tuple(first), by=" and "),
-        "saved": spread(case.least.saved for case in result.cases if case.first and case.least),
-        "inside": result.scored.inside,
-        "judged": result.scored.judged,
+def facts(run: Run) -> Facts:
+    """What the study's table says, and what the run's remedies predicted of the same steps."""
+    table = predicted(beside_plain(load(run, "levers")), run["remedies"])
+    steps = table[table["phase"] == STEP]
+    best, stacked = firsts(steps), on_top(steps)
+    judged = steps[steps["agrees"].notna()]
+    agree = of(judged["agrees"], "count")
+    if (steps["saves"].notna() & ~steps["is_plain"]).any():
+        mostly = "as predicted" if agree >= MOSTLY * len(judged) else "missed"
+        verdict = (mostly if len(judged) else "unpredicted") if len(best) else "nothing"
+    else:
+        verdict = "can't tell"
+    return {
+        "verdict": verdict,
+        "best": first(best.sort_values("saves", ascending=False)),
+        "agree": agree,
+        "cases": by_case(steps, best),
+        "stacked": stacked,
+        "judged": judged,
+        "every": table,
+        "effects": effects(steps[steps["ok"] & steps["median_ms"].notna()]),
+        "missing": unmeasured(table, "case", "words"),
+        "figure": figure(stacked),
     }
-    return Headline(verdict, verdict.value, slots)
 
 
-def _verdict(result: Levers) -> Verdict:
-    if not any(each.saved for case in result.cases for each in case.steps):
-        return Verdict.CANT_TELL
-    if not any(case.first for case in result.cases):
-        return Verdict.NOTHING
-    inside, judged = result.scored.inside.number, result.scored.judged.number
-    if not judged:
-        return Verdict.UNPREDICTED
-    return Verdict.FORETOLD if inside >= MOSTLY * judged else Verdict.MISSED
+def differ(rows: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """Whether the processes of two times, row by row, don't overlap; so where one has no ends."""
+    low, high, least, most = (
+        frame[name].astype(object) for frame in (rows, other) for name in ENDS
+    )
+    return ~((high >= least) & (low <= most)).astype(bool)
 
 
-CHAPTER = StudyChapter(
-    "What to change first: remedies predicted, tried, and scored",
-    "Which change to a training step pays, what pays after it, and how well was it predicted?",
-    result,
-    headline,
-)
+def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with words, and each phase of a case beside the plain one (columns in _plain).
+
+    broken: gradients aren't finite, though the plain one's are. counts: it does the plain one's
+    work in some time: a larger batch does more, and broken gradients do none. shown: processes
+    don't overlap with the plain one's. saves: the share of the plain time. printed: that, marked.
+    """
+    names = table["remedies"].map(lambda text: list(filter(None, text.split("+"))))
+    is_plain, key = table["variant"] == PLAIN, ["case", "phase"]
+    finite = ~((table["error_state"] == "ok") & table["gradients_error"].isna())
+    table = table.assign(names=names, is_plain=is_plain, finite=finite)
+    plain = table[is_plain].drop_duplicates(key, keep="last")[[*key, *OF_PLAIN]]
+    table = table.merge(plain, how="left", on=key, suffixes=("", "_plain"))
+    of_plain = table[[f"{name}_plain" for name in ENDS]].set_axis(ENDS, axis=1)
+    broken = ~table["finite"] & table["finite_plain"].ne(False)
+    once = table["batches"].isna() | (table["batches"] == 1)
+    saves = table["saving_share"].astype(object).where(table["ok"])
+    shown = differ(table, of_plain)
+    printed = pd.Series(zip(saves, shown.map({True: "", False: " †"}), strict=True), dtype=object)
+    device = (table["device_ms"] / table["device_ms_plain"]).astype(object)
+    return table.assign(
+        words=table["names"].map(lambda all_: " + ".join(map(in_words, all_)) or PLAIN),
+        said=table["phase"].replace(PHASES),
+        counts=table["ok"] & table["median_ms"].notna() & once & ~broken,
+        shown=shown,
+        saves=saves,
+        printed=saves.where(shown | saves.isna(), printed)
+        .where(~broken, NOT_FINITE)
+        .where(~table["is_plain"]),
+        device_saves=to((1 - device).astype(object).where(~table["is_plain"]), "share"),
+        ms=or_state(table["time"], table),
+    )
+
+
+def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
+    """The table with what the run predicted of the same remedies in the same phase of a case.
+
+    expected: the share of the plain time that is saved, low to high in 95 %; of the plain time that
+    it was predicted from, which other processes took. agrees: whether that interval and what the
+    processes saved overlap; the latter goes from the slowest process against the fastest plain one
+    to the opposite.
+    """
+    mine = remedies["case"].isin(table["case"]) & (remedies["batch"].astype(float) == BATCH)
+    rows = remedies[mine & (remedies["status"] == "ok")]
+    middle, low, high = (
+        to((1 - (lift(rows[name]) / lift(rows["plain_ms"])).astype(object)).astype(object), "share")
+        for name in ("predicted_ms", "high_ms", "low_ms")
+    )
+    known = rows[["case", "phase"]].assign(key=rows["remedies"], expected=within(middle, low, high))
+    keys = [key_of(*row) for row in zip(table["names"], table["phase"], strict=True)]
+    table = table.assign(key=keys).merge(known, how="left", on=["case", "phase", "key"])
+    expected = table["expected"].astype(object)
+    low, high = end(expected, 0), end(expected, 1)
+    fast, slow = (table[name].where(table[name].notna(), table["median_ms"]) for name in ENDS)
+    first_, last = (
+        table[f"{name}_plain"].where(table[f"{name}_plain"].notna(), table["plain_ms"])
+        for name in ENDS
+    )
+    least, most = (1 - (slow / first_).astype(object)), (1 - (fast / last).astype(object))
+    off = (table["saves"] - expected).astype(object).where(table["counts"])
+    agrees = holds(off, (least <= high) & (most >= low), "both intervals overlap")
+    as_told = agrees.map(lambda cell: "" if cell != cell else "yes" if cell == 1 else "no")
+    return table.assign(expected=expected, low=low, high=high, agrees=agrees, as_told=as_told)
+
+
+def key_of(names: Sequence[str], phase: str) -> str:
+    """Remedies as the table of remedies joins them; "" if it doesn't predict what was tried.
+
+    A graph ends with backward here if its optimizer can't count its steps in one, and not there. Of
+    an optimizer alone, there is nothing to predict but the training step.
+    """
+    optimizer = next((name for name in names if name in OPTIMIZERS), OPTIMIZERS[0])
+    shorter = GRAPH in names and phase == STEP and not counts_in_graph(optimizer)
+    nothing = phase != STEP and set(names) <= set(OPTIMIZERS)
+    known = not shorter and not nothing and set(names) <= set(REMEDIES)
+    return "+".join(sorted(names, key=REMEDIES.index)) if known else ""
+
+
+def firsts(steps: pd.DataFrame) -> pd.DataFrame:
+    """The remedy of each case that alone saves most, of those shown to save WORTH.
+
+    clear: whether its processes overlap with those of no other remedy alone.
+    """
+    alone = steps[(steps["names"].map(len) == 1) & steps["counts"]]
+    worth = alone[(alone["saves"] >= WORTH) & alone["shown"]]
+    best = worth.sort_values("saves", ascending=False, kind="stable").drop_duplicates("case")
+    pairs = alone.merge(best[["case", "variant", *ENDS]], on="case", suffixes=("", "_best"))
+    of_best = pairs[[f"{name}_best" for name in ENDS]].set_axis(ENDS, axis=1)
+    near = pairs["case"][~differ(pairs, of_best) & (pairs["variant"] != pairs["variant_best"])]
+    return best.assign(clear=~best["case"].isin(near))
+
+
+def on_top(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps that were put on top of each other, in order, from the plain one.
+
+    added: the remedies beyond those of the step before; gain: what they save (ms), with the digits
+    and the mark that processes earn.
+    """
+    about = zip(steps["variant"], steps["precision"], steps["device"], strict=True)
+    rows = steps.assign(place=[place(*row) for row in about], number=steps["case"].factorize()[0])
+    rows = rows[rows["counts"] & (rows["place"] >= 0)].sort_values(["number", "place"])
+    same = rows["case"] == rows["case"].shift()
+    before = rows[["median_ms", *ENDS]].shift().astype(object).where(same)
+    known = rows["names"].map(len).shift(fill_value=0).where(same, 0)
+    added = [names[at:] for names, at in zip(rows["names"], known, strict=True)]
+    gain = (before["median_ms"] - rows["median_ms"]).astype(object)
+    fast, slow = ENDS
+    earned = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
+    mark = differ(rows, before).map({True: "", False: " †"})
+    gains = pd.Series(list(zip(earned, mark, strict=True)), rows.index, dtype=object)
+    return rows.assign(
+        added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
+        tick=["+" * at + "+".join(names) or PLAIN for names, at in zip(added, same, strict=True)],
+        gain=gains.where(same),
+    )
+
+
+def place(variant: str, precision: str, device: str) -> int:
+    """Where a variant stands in the stack of a case; -1 if it doesn't."""
+    names = [each.name for each in stack(precision, device)] if device in STACK else []
+    return names.index(variant) if variant in names else -1
+
+
+def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+    """A row per case: its plain step, what pays most alone, its shortest step, and predictions."""
+    plain = steps[steps["is_plain"]].drop_duplicates("case").set_index("case")
+    tried = steps[~steps["is_plain"] & steps["counts"]]
+    least = tried.sort_values("median_ms", kind="stable").drop_duplicates("case").set_index("case")
+    best = best.set_index("case")
+    found = {
+        "plain": plain["ms"],
+        "works": to((plain["device_ms"] / plain["median_ms"]).astype(object), "share"),
+        "first": best["words"] + best["clear"].map({True: "", False: " ≈"}),
+        "saves": best["saves"],
+        "shortest": least["words"],
+        "ms": least["time"],
+        "in_all": least["saves"],
+        "agree": over(steps, "case", "agrees", "count"),
+    }
+    frame = pd.DataFrame(found, index=steps["case"].unique(), dtype=object)
+    return frame.rename_axis("case").reset_index()
+
+
+def effects(steps: pd.DataFrame) -> pd.DataFrame:
+    """Memory and errors of training steps; what was compared and has no error isn't finite."""
+    grown = (steps["peak_memory_mib"] / steps["peak_memory_mib_plain"]).astype(object) - 1
+    compared = {name: steps["error_state"] == "ok" for name in ERRORS[:2]}
+    compared |= {name: steps["rounded_state"] == "ok" for name in ERRORS[2:]}
+    errors = {
+        name: steps[name].astype(object).where(steps[name].notna() | ~told, NOT_FINITE)
+        for name, told in compared.items()
+    }
+    return steps.assign(
+        peak=to(steps["peak_memory_mib"], "GiB"),
+        grown=to(grown.astype(object).where(~steps["is_plain"]), "change"),
+        **errors,
+    )
+
+
+def figure(stacked: pd.DataFrame) -> Plot:
+    """A panel per case: each step of its stack, of it the device's work, and what was predicted."""
+    told = stacked["plain_ms"] * (1 - stacked["expected"])
+    bars = {
+        "measured": stacked["median_ms"],
+        "the device's work in it (profiled)": stacked["device_ms"],
+        "predicted": told.astype(object),
+    }
+    panels = []
+    for case, mine in stacked.groupby("case", sort=False):
+        rows = [mine.assign(bar=bar, y=cells[mine.index]) for bar, cells in bars.items()]
+        drawn = pd.concat(rows)
+        title, ylabel = str(case), "training step, ms"
+        panels.append(Panel(drawn, "tick", "y", "bar", mark="bar", title=title, ylabel=ylabel))
+    return Plot(panels, "no training step was measured", size=(5.4, 3.2), wide=2)
+
+
+if __name__ == "__main__":
+    main("levers", facts)

@@ -1,4 +1,4 @@
-"""Measures a variant of a case: its results, its phases and, for the plain one, ceilings."""
+"""Measures a variant of a case: its results, its phases, and what compiling it takes."""
 
 import time
 from contextlib import nullcontext
@@ -14,18 +14,16 @@ from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.memory import reset_peak
 from workflow_src.measure.oom import attempt, free, in_turn
 from workflow_src.measure.progress import said
-from workflow_src.studies.levers.ceilings import ceilings
 from workflow_src.studies.levers.errors import errors, reference_of
-from workflow_src.studies.levers.points import PLAIN, POINT, Variant
+from workflow_src.studies.levers.points import Variant
 from workflow_src.studies.levers.trial import Trial, case_at, needs
-from workflow_src.studies.models import with_known_sizes
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
 
 
 def measure(point: Point) -> list[Row]:
-    """Rows by `measurement`: "phase" for each phase, "compile", "error" and "ceiling".
+    """Rows by `measurement`: "phase" for each phase, "compile" and "error".
 
     "rounded_error" joins them where compiled gradients are not finite. The first of several
     processes does all; the others only time the phases.
@@ -49,8 +47,6 @@ def measure(point: Point) -> list[Row]:
     free(case.device)
     if variant.compiled and error.get("gradients_error", 0.0) is None:
         rows.append(_rounded(case, variant))
-    if first and variant.name == PLAIN:
-        rows += ceilings(case, point)
     return rows
 
 
@@ -157,9 +153,8 @@ def _phase(trial: Trial, point: Point, profiled: bool, phase: str) -> Row:
     row = timed_steps(step, device, point["warmup_steps"], point["steps"])
     if not profiled:
         return row
-    plain = trial.variant.name == PLAIN
-    return row | {"activities": activities_of(step, device, ranges=plain)}
+    return row | {"activities": activities_of(step, device)}
 
 
 if __name__ == "__main__":
-    main(measure, POINT, with_known_sizes, "workflow_src.studies.levers.measure")
+    main(measure, module="workflow_src.studies.levers.measure")

@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, TEXT, YES_OR_NO, choice, mapping
-from workflow_src.studies.models import MODELS, models
+from workflow_src.studies.models import models
 from workflow_src.studies.study import Point, Row, Settings
 
 PLAIN = "plain"
@@ -76,49 +75,10 @@ CASES = {
     ),
 }
 BATCH = 4
-SCALES: dict[str, Row] = {
-    "small": {
-        **{"processes": 1, "warmup_steps": 1, "steps": 3},
-        **{"copy_elements": 2**22, "ceiling_steps": 5},
-    },
-    "full": {
-        **{"processes": 3, "warmup_steps": 3, "steps": 8},
-        **{"copy_elements": 2**28, "ceiling_steps": 10},
-    },
-}
-
+SCALES = {"small": {"warmup_steps": 1, "steps": 3}, "full": {"warmup_steps": 3, "steps": 8}}
+PROCESSES = {"small": 1, "full": 3}
 PLAIN_PROCESSES = {"small": 1, "full": 6}
-"""Processes of the plain variant, which every saving and every prediction rests on."""
-
-VARIANT = mapping(
-    {
-        "name": TEXT,
-        "remedies": {"type": "array", "items": choice(REMEDIES)},
-        "attention": choice(("naive", "fused_softmax", "triton_softmax", "sdpa")),
-        "optimizer": choice(("adamw", "foreach", "fused")),
-        "precision": choice(("", "bf16")),
-        "bf16_weights": YES_OR_NO,
-        "graph": YES_OR_NO,
-        "compiled": YES_OR_NO,
-        "batches": POSITIVE,
-    }
-)
-POINT = mapping(
-    MODELS
-    | {
-        "case": TEXT,
-        "size": TEXT,
-        "precision": choice(("fp32", "bf16")),
-        "variant": VARIANT,
-        "warmup_steps": NOT_NEGATIVE,
-        "steps": POSITIVE,
-        "processes": POSITIVE | {"maximum": 1000},
-        "copy_elements": POSITIVE,
-        "ceiling_steps": POSITIVE,
-        "other_processes": POSITIVE | {"maximum": 1000},
-    }
-)
-"""The schema of a point."""
+"""Processes of the plain variant, which every saving rests on."""
 
 
 def with_remedy(variant: Variant, remedy: str) -> Variant:
@@ -163,14 +123,8 @@ def points(device: str, scale: str, settings: Settings) -> list[Row]:
         about = models(settings, [size]) | {"case": case, "size": size, "context": context}
         about |= {"precision": precision, "batch": BATCH} | SCALES[scale]
         for variant in variants(precision, device):
+            processes = PLAIN_PROCESSES if variant.name == PLAIN else PROCESSES
             made = asdict(variant) | {"remedies": list(variant.remedies)}
-            row = {"point": f"{case}.{variant.name}"} | about | _processes(scale, variant)
-            found.append(row | {"variant": made})
+            often = {"processes": processes[scale], "variant": made}
+            found.append({"point": f"{case}.{variant.name}"} | about | often)
     return found
-
-
-def _processes(scale: str, variant: Variant) -> Row:
-    """How many processes measure a variant, and any but the plain one."""
-    others: int = SCALES[scale]["processes"]
-    mine = PLAIN_PROCESSES[scale] if variant.name == PLAIN else others
-    return {"processes": mine, "other_processes": others}

@@ -1,11 +1,8 @@
 """Analyzes the study ranks: bandwidths of all-reduces, and predictions beside what was measured."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from workflow_src.common.case import Case
-from workflow_src.common.errors import StageError
 from workflow_src.studies import join_points
 from workflow_src.studies.models import DIMENSIONS, case_of, dimensions
 from workflow_src.studies.ranks.collectives import AllReduceTimes, bus_factor, gb_per_s
@@ -45,13 +42,8 @@ def collectives(row: Row) -> list[Row]:
     return [about | each for each in row.get("collectives", [])]
 
 
-def complete(table: pd.DataFrame, predictions: list[Path]) -> pd.DataFrame:
-    """The table with the predicted step of each way, if its baseline was measured.
-
-    Raises StageError for a file of predictions: they are made here, from the table alone.
-    """
-    if predictions:
-        raise StageError(f"--predictions: this study takes none, not {str(predictions[0])!r}")
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the predicted step of each way, if its baseline was measured."""
     rows = [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
     return pd.DataFrame([row | _predicted(row, table) for row in rows])
 

@@ -1,6 +1,9 @@
-"""What the plain point tells: its phases as steps to replay, and what was measured beside them."""
+"""What the plain points of remedies_blind tell: phases as steps to replay, and rates beside them.
 
-import statistics
+They were recorded when the study levers measured both, before variants of the same cases were timed
+beside the plain model.
+"""
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +37,7 @@ from workflow_src.diagnosis.remedies.work import (
 )
 from workflow_src.model.flops import parameter_count
 from workflow_src.placing.kernel_words import changes_type
-from workflow_src.studies.levers.processes import by_process, plain_case
+from workflow_src.studies.levers.analyze import medians_ms, plain_case
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -228,7 +231,7 @@ def _kind(activity: Row, name: str, leaf: str) -> str:
 
 def _ends_ms(row: Row) -> tuple[float, float]:
     """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
-    medians = [statistics.median(group) / NS_PER_MS for group in by_process(row).values()]
+    medians = medians_ms(row)
     if len(medians) > 1:
         return min(medians), max(medians)
     return row["p20_ms"], row["p80_ms"]
