@@ -14,17 +14,19 @@ import multiprocessing
 import traceback
 from collections import Counter
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from tests.answers import chapters
 from tests.answers.subsets import ROOT, subset
-from tests.answers.test_any_subset import answered, check
+from tests.answers.test_any_subset import answered, check, written
+from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
-from tests.studies import test_any_subset as study_tests
 from workflow_src.answers.cards import cards
 from workflow_src.answers.figures import draw
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables
-from workflow_src.paper.drawing import svg
-from workflow_src.studies.registry import REGISTRY
+from workflow_src.paper.written import Written
 
 TEMPLATES = ROOT / "report_templates"
 
@@ -35,7 +37,7 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
     parts = {f"({question})": partial(_answer, question, tables) for question in QUESTIONS}
     parts |= {f"figure {name}": partial(_figure, name, tables) for name in FIGURES}
     parts["cards"] = partial(_cards, tables)
-    parts |= {f"study {name}": partial(_study, name, seed) for name in REGISTRY}
+    parts |= {f"study {name}": partial(_study, name, seed) for name in studies.WRITTEN}
     for name, part in parts.items():
         try:
             found[name] = part()
@@ -45,10 +47,21 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
 
 
 def _answer(question: str, tables: Tables) -> str:
-    written = answered(question, tables)
-    for text in (written.markdown, written.page, written.appendix, written.json):
+    if question in chapters.WRITTEN:
+        with TemporaryDirectory() as folder:
+            written(tables, Path(folder))
+            return _checked(chapters.chapter(question, Path(folder)))
+    texts = answered(question, tables)
+    for text in (texts.markdown, texts.page, texts.appendix, texts.json):
         check(text)
-    return str(json.loads(written.json)["verdict"])
+    return str(json.loads(texts.json)["verdict"])
+
+
+def _checked(made: Written) -> str:
+    assert made.verdict != "failed", made.markdown["section"]
+    for text in made.markdown.values():
+        check(text)
+    return made.verdict
 
 
 def _figure(name: str, tables: Tables) -> str:
@@ -57,19 +70,17 @@ def _figure(name: str, tables: Tables) -> str:
 
 
 def _cards(tables: Tables) -> str:
-    written = cards(tables, TEMPLATES)
-    assert "could not be written" not in written.markdown, written.markdown
-    for text in (written.markdown, written.page, written.json):
+    texts = cards(tables, TEMPLATES)
+    assert "could not be written" not in texts.markdown, texts.markdown
+    for text in (texts.markdown, texts.page, texts.json):
         check(text)
     return "written"
 
 
 def _study(name: str, seed: int) -> str:
-    table = study_subsets.subset(seed, name)
-    written = study_tests.written(name, table, seed)
-    study_tests.check(written)
-    svg(partial(REGISTRY[name].draw, table), name)
-    return str(json.loads(written.json)["verdict"])
+    run = studies.run_of(name, study_subsets.subset(seed, name))
+    with TemporaryDirectory() as folder:
+        return _checked(studies.chapter(name, run, Path(folder) / "figure.svg"))
 
 
 def main() -> None:

@@ -75,11 +75,9 @@ rule study_section:
     params:
         folder=output_folder,
         module=dag.studies.section_module,
-        study=dag.studies.section_study,
         code=dag.code(dag.studies.section_module),
     message:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
-        "python -m {params.module} {params.study}"
-        " --tables {input.table:q} {input.beside:q} --templates report_templates"
+        "python -m {params.module} --tables {input.table:q} {input.beside:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

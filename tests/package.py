@@ -33,7 +33,6 @@ STAGES = {
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
-    "section": "studies.section",
     **{f"{study} section": f"studies.{study}.chapter" for study in WRITTEN},
 }
 """Every stage that a rule runs, with its module."""

@@ -36,7 +36,6 @@ from workflow_src.placing.families import RULES
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import SETTINGS
-from workflow_src.studies.registry import REGISTRY
 from workflow_src.tables.capture_tables import main as write_captured
 
 MEASURES = re.compile(
@@ -291,8 +290,7 @@ class Place:
         if name == "--points":
             return self.study_point(module)
         if name == "--tables" and module.startswith("workflow_src.studies."):
-            is_section = module == "workflow_src.studies.section"
-            name = next(iter(REGISTRY)) if is_section else study_of(module)
+            name = study_of(module)
             return str(run_of(name) / "tables" / "studies" / f"{name}.csv")
         if name == "--cases" and action.type is None:
             return "tiny-ctx16-fp32"

@@ -29,7 +29,6 @@ from workflow_src.plan.reader import Ref
 from workflow_src.studies.study import STUDIES
 
 TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
-SECTIONS = {"section"}
 CHAPTERS = {f"{study} section" for study in WRITTEN}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
@@ -235,12 +234,12 @@ BEHAVIOR = [
         id="a color of a figure",
     ),
     pytest.param(
-        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | SECTIONS | CHAPTERS,
+        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | CHAPTERS,
         id="a color of all figures",
     ),
     pytest.param(
         "paper/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
-        {f"answer {each}" for each in OTHERS} | SECTIONS | {"figure", "report"},
+        {f"answer {each}" for each in OTHERS} | {"figure", "report"},
         id="how a share is formatted",
     ),
     pytest.param(

@@ -12,7 +12,6 @@ from workflow_src.common.read_table import read_study
 from workflow_src.paper.show import Printer
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import Derive, join
-from workflow_src.studies.registry import REGISTRY
 
 NO_CEILINGS = pd.DataFrame()
 Rows = Sequence[Mapping[str, Any]]
@@ -49,17 +48,6 @@ def table_of(rows: Rows) -> pd.DataFrame:
     text = pd.DataFrame(rows).to_csv(index=False)
     found = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
     return found.set_index(pd.RangeIndex(2, len(found) + 2))
-
-
-def result_of(study: str, rows: Rows) -> Any:
-    """What a study finds in these rows."""
-    return REGISTRY[study].chapter.result(table_of(rows), NO_CEILINGS)
-
-
-def verdict_of(study: str, rows: Rows) -> tuple[str, str]:
-    """The verdict's name and sentence."""
-    headline = REGISTRY[study].chapter.headline(result_of(study, rows))
-    return headline.verdict.name, str(headline.text(Printer()))
 
 
 def cells(frame: pd.DataFrame, column: str) -> list[str]:
