@@ -24,7 +24,7 @@ from workflow_src.common.case import ATTENTIONS, COMPILED
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import STATES
-from workflow_src.paper.number import NAN, Numbers, each, holds, is_number, named, of, over, to
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import TO_FP32
@@ -63,7 +63,7 @@ def facts(run: Run) -> Facts:
     known = len(ok) or (cases["state"] == "fused").any()
     return verdict(cases, mine, longer, of(bound, "count")) | {
         "longer": longer,
-        "flops": of(mine["flops"]),
+        "flops": of(to(mine["flops"], "share")),
         "memory": memory(run),
         "summary": summary(run, mine, bound),
         "matrices": matrices(cases, cells) if known else {},
@@ -132,15 +132,13 @@ def roles_by_shapes(rows: pd.DataFrame) -> pd.Series:
     in_module = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(inside)
     products = rows[rows["operator"].isin(BATCHED) & in_module]
     role = pd.Series("", rows.index, dtype=object)
-    factors = [sizes(text)[-2:] for text in products["shapes"]]
-    keys = [[(a[-2], b[-1]) for a, b in factors], [tuple(a[-2:]) for a, _ in factors]]
-    qk, av = (
-        np.array(
-            [(c, *key) in squares for c, key in zip(products["case"], mine, strict=True)], bool
-        )
-        for mine in keys
-    )
-    role[products.index] = np.select([qk & av, qk, av], ["either", "qk", "av"], "around")
+    found = []
+    for case, shapes in products[["case", "shapes"]].to_numpy():
+        first, second = sizes(shapes)[-2:]
+        is_qk, is_av = ((case, *key) in squares for key in ((first[-2], second[-1]), first[-2:]))
+        told = "either" if is_qk and is_av else "qk" if is_qk else "av" if is_av else "around"
+        found.append(told)
+    role[products.index] = pd.Series(found, products.index, dtype=object)
     role[softmax.index] = "softmax"
     modules = pd.MultiIndex.from_frame(products[["case", "path"]][role[products.index] != "around"])
     attends = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(modules)
@@ -156,17 +154,15 @@ def sizes(shapes: str) -> list[list[int]]:
 def states(run: Run, ms: pd.DataFrame, ranged: pd.DataFrame, operators: pd.DataFrame) -> pd.Series:
     """By case "ok" where all three took time apart, or else why not."""
     cases, base = run.cases, captured(run, "forward")
-    with_fused = cases.index.isin(kernels(run, "forward").query("family == 'attention'")["case"])
+    every, index = kernels(run, "forward"), run.cases.index
+    with_fused = index.isin(every["case"][every["family"] == "attention"])
+    either = index.isin(operators["case"][operators["role"] == "either"])
     timed = (ms[["softmax", "qk", "av"]].astype(float) > 0).all(axis=1)
-    either = cases.index.isin(operators["case"][operators["role"] == "either"])
-    why = {
-        "fused": cases["attention"] == "sdpa",
-        "ok": timed & ~either,
-        "not_measured": cases.index.isin(ranged["case"]),
-        "not_told_apart": either | (cases["execution"] == COMPILED) & ~with_fused,
-    }
-    rest = np.where(with_fused, "fused", "no_attention")
-    return pd.Series(np.select([base != "ok", *why.values()], [base, *why], rest), cases.index)
+    alike = either | ((cases["execution"] == COMPILED) & ~with_fused)
+    found = pd.Series("no_attention", index, dtype=object).mask(with_fused, "fused")
+    found = found.mask(alike, "not_told_apart").mask(index.isin(ranged["case"]), "not_measured")
+    found = found.mask(timed & ~either, "ok").mask(cases["attention"] == "sdpa", "fused")
+    return found.mask(base != "ok", base)
 
 
 def flops(run: Run, operators: pd.DataFrame) -> pd.DataFrame:
@@ -213,7 +209,7 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
     looked = cases["state"].isin(["no_attention", "not_told_apart"]).any()
     verdicts = {
         "longer": is_number(longer) and longer >= MOSTLY * len(mine),
-        "by_precision": bool(ends) and ends[0][1] < 1 < ends[-1][1],
+        "by precision": bool(ends) and ends[0][1] < 1 < ends[-1][1],
         "shorter": bool(ends),
         "fused": (cases["state"] == "fused").any(),
         "no attention": own and looked,
@@ -230,31 +226,28 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
     base = mine[mine["precision"] == first].set_index(place)
     base = base.reindex(pd.MultiIndex.from_frame(mine[place])).set_axis(mine.index)
     others = mine["precision"] != first
+    softmax, products = (mine[name] / base[name] for name in ("softmax", "products"))
     rows = {
-        "softmax / QK^T: time": (mine["softmax"] / mine["qk"], "median"),
-        "softmax / AV: time": (mine["softmax"] / mine["av"], "median"),
-        "softmax / (QK^T + AV): time": (mine["time"], "median"),
-        "softmax / (QK^T + AV): FLOPs": (mine["flops"], "spread"),
-        "softmax: GB/s read and written": (mine["rate"], "spread"),
-        "QK^T + AV: GB/s": (mine["product_rate"], "spread"),
-        "around the products / (QK^T + AV): time": (mine["around"] / mine["products"], "median"),
-        f"softmax's time / that in {first}": (
-            (mine["softmax"] / base["softmax"])[others],
-            "median",
-        ),
-        f"QK^T + AV's time / that in {first}": (
-            (mine["products"] / base["products"])[others],
-            "median",
-        ),
-        "memory-bound": (bound, "count"),
+        "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
+        "the same of FLOPs": (mine["flops"], "spread"),
+        "softmax reads and writes, GB": (mine["gb"], "spread"),
+        "a second, GB/s": (mine["rate"], "spread"),
+        "of memory's measured rate": (mine["of_memory"], "spread"),
+        "softmax is memory-bound in": (bound, "count"),
+        "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
+        "around the products / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
+        f"softmax's time / that in {first}": (softmax[others], "spread"),
+        f"QKᵀ + AV's time / that in {first}": (products[others], "spread"),
     }
     return medians(mine, rows)
 
 
 def steps(run: Run, chosen: str) -> pd.DataFrame:
     """What each step of softmax takes in a case, and in those that differ in precision alone."""
-    axes = [name for name in run.cases if name not in ("precision", "label")]
-    alike = run.cases[axes].eq(run.cases.loc[chosen, axes] if chosen else None).all(axis=1)
+    if not chosen:
+        return pd.DataFrame()
+    same = run.cases.drop(columns=["precision", "label"])
+    alike = (same == same.loc[chosen]).all(axis=1)
     rows = with_roles(placed(run, kernels(run, "forward")))
     rows = rows[(rows["role"] == "softmax") & rows["case"].map(alike)]
     rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
@@ -272,7 +265,7 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
     return medians(
         mine,
         {
-            "(e) softmax / (QK^T + AV): time": (mine["time"], "median"),
+            "(e) softmax's time / (QKᵀ + AV)": (mine["time"], "median"),
             "their FLOPs": (mine["flops"], "median"),
         },
     )
