@@ -1,12 +1,10 @@
-"""What tables of operators and products add to (c) and (d), by hand."""
+"""What the table of operators adds to (c), by hand."""
 
 from collections.abc import Mapping
 
 import pandas as pd
-import pytest
 
 from tests.answers.reading import printed
-from workflow_src.answers.gemm_share.layouts import rates
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
 from workflow_src.answers.tables import CaseKey, Tables
@@ -36,12 +34,3 @@ def test_casts_of_weights_are_those_of_matrices() -> None:
     kernels = pd.DataFrame({"busy_ns": [20_000_000], "steps": [2]})
     found = weight_casts(Tables({"operators": rows}), Pass(CASE, "ok", kernels))
     assert printed(found) == "1.00 ms, 10 %"
-
-
-def test_a_layout_has_the_rate_of_its_products() -> None:
-    """10^9 and 3 * 10^9 FLOPs in 1 ms each are 2 TFLOP/s."""
-    product = {"product": "up", "direction": "weight gradient", "layout": "tn"}
-    product |= {"busy_ms_per_step": 1.0}
-    rows = pd.DataFrame([product | {"flops_per_step": flops} for flops in (1e9, 3e9)])
-    found = rates(rows)["weight gradient", "tn"]
-    assert found.number == pytest.approx(2.0)

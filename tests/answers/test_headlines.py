@@ -1,4 +1,4 @@
-"""A test per verdict of (c), (d) and (f): which follows from the numbers that a result counts."""
+"""A test per verdict of (c) and (f): which follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -26,13 +26,6 @@ def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
     return {"over_half": counted, "leads": counted, "leader": leader, "medians": medians}
 
 
-def falling(compared: int, falls: int, by_optimizer: int, by_backward: int) -> Mapping[str, object]:
-    """(d): in how many cases the share falls, and which part of the step takes more of it."""
-    counts = {"compared": compared, "falling": falls, "known": by_optimizer + by_backward}
-    counts |= {"by_optimizer": by_optimizer, "by_backward": by_backward, "rising": 0}
-    return {name: Value(number, "count", ()) for name, number in counts.items()}
-
-
 def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str, object]:
     """(f): in how many cases each remedy is named first, or none is."""
     every = Value(sum(cases.values()) + none, "count", ())
@@ -52,15 +45,6 @@ def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str
         ("c", no_product(0, 20, "softmax"), "LESS"),
         ("c", no_product(0, 2, ""), "NOTHING"),
         ("c", no_product(0, 0, ""), "CANT_TELL"),
-        ("d", falling(20, 19, 15, 4), "FALLS_BY_OPTIMIZER"),
-        ("d", falling(20, 19, 4, 15), "FALLS_BY_BACKWARD"),
-        ("d", falling(20, 19, 14, 4), "FALLS_BY_OPTIMIZER_WHERE_KNOWN"),
-        ("d", falling(20, 19, 1, 5), "FALLS_BY_BACKWARD_WHERE_KNOWN"),
-        ("d", falling(20, 19, 10, 9), "FALLS"),
-        ("d", falling(1, 1, 0, 0), "FALLS"),
-        ("d", falling(20, 10, 10, 0), "DEPENDS"),
-        ("d", falling(20, 0, 0, 0), "RISES_OR_SAME"),
-        ("d", falling(0, 0, 0, 0), "CANT_TELL"),
         ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
         ("f", first({"graph": 7, "bf16": 3}, sure=1, none=2), "DEPENDS"),
         ("f", first({}, none=4), "NOTHING"),
