@@ -1,15 +1,12 @@
-"""What tables of operators and products add to (c), (d) and (e), by hand."""
+"""What the table of operators adds to (c), by hand."""
 
 from collections.abc import Mapping
 
 import pandas as pd
-import pytest
 
 from tests.answers.reading import printed
-from workflow_src.answers.gemm_share.layouts import rates
 from workflow_src.answers.other_kernels.passes import Pass
 from workflow_src.answers.other_kernels.weight_casts import weight_casts
-from workflow_src.answers.softmax.memory import bandwidth, moved, products
 from workflow_src.answers.tables import CaseKey, Tables
 
 CASE = CaseKey("a", "small", 128, 4, "bf16", "naive", "adamw", "cuda")
@@ -37,30 +34,3 @@ def test_casts_of_weights_are_those_of_matrices() -> None:
     kernels = pd.DataFrame({"busy_ns": [20_000_000], "steps": [2]})
     found = weight_casts(Tables({"operators": rows}), Pass(CASE, "ok", kernels))
     assert printed(found) == "1.00 ms, 10 %"
-
-
-def test_products_are_held_against_the_best_rate_of_memory() -> None:
-    """0.3 and 0.1 GB in 0.2 ms are 2,000 GB/s; a mask in their ranges isn't theirs.
-
-    Nor is what cuBLAS clears before one, which has no bytes, or the rate of what only writes.
-    """
-    product = {"operator": "aten::bmm", "family": "gemm", "busy_ms_per_step": 0.1}
-    scores = operators({**product, "bytes_per_step": 3e8}, {**product, "operator": "aten::mul"})
-    values = operators({**product, "bytes_per_step": 1e8}, {**product, "family": "fill"})
-    found = moved(products(scores.fillna(0), values))
-    assert found and found.number == pytest.approx(2000)
-    measured = {"scale": 3000.0, "copy": 2900.0, "write": 3500.0}
-    rows = {"name": measured.keys(), "best_gb_per_s": measured.values()}
-    best = bandwidth(Tables({"ceilings": pd.DataFrame(rows).assign(kind="bandwidth")}))
-    assert best and best.number == 3000
-    for unknown in (float("nan"), 0):
-        assert moved(products(scores.assign(bytes_per_step=unknown), values)) is None
-
-
-def test_a_layout_has_the_rate_of_its_products() -> None:
-    """10^9 and 3 * 10^9 FLOPs in 1 ms each are 2 TFLOP/s."""
-    product = {"product": "up", "direction": "weight gradient", "layout": "tn"}
-    product |= {"busy_ms_per_step": 1.0}
-    rows = pd.DataFrame([product | {"flops_per_step": flops} for flops in (1e9, 3e9)])
-    found = rates(rows)["weight gradient", "tn"]
-    assert found.number == pytest.approx(2.0)

@@ -10,10 +10,8 @@ from workflow_src.answers import doubts
 from workflow_src.answers.change_first.result import result as change_first
 from workflow_src.answers.conditions import Conditions, conditions, disturbed
 from workflow_src.answers.doubts import Warned
-from workflow_src.answers.gemm_share.result import result as gemm_share
 from workflow_src.answers.other_kernels.result import result as other_kernels
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.answers.softmax.result import result as softmax
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
 from workflow_src.report.warnings import warnings
@@ -157,13 +155,11 @@ def test_a_disturbed_case_is_in_no_median(read):
     beside = read(of_cpu(128), of_cpu(256, factor=3.0))
 
     def medians(tables: Tables) -> list[str]:
-        answers = (other_kernels, gemm_share, softmax, change_first)
+        answers = (other_kernels, change_first)
         return [repr(_numbers(of(tables).opening)) for of in answers]
 
     assert medians(beside) == medians(alone)
-    assert (softmax(beside).compared.number, gemm_share(beside).compared.number) == (1, 1)
     assert other_kernels(beside).over_half.of.number == 1
-    assert len(softmax(beside).by_case) == 2
 
 
 def _numbers(rows: Any) -> list[Any]:

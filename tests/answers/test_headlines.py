@@ -1,4 +1,4 @@
-"""A test per verdict of (c) to (f): which one follows from the numbers that a result counts."""
+"""A test per verdict of (c) and (f): which follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -11,8 +11,6 @@ from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
 from workflow_src.answers.change_first.result import Chosen, Counts
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.answers.softmax.result import SoftmaxCase
-from workflow_src.answers.tables import CaseKey
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
 
@@ -28,21 +26,6 @@ def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
     return {"over_half": counted, "leads": counted, "leader": leader, "medians": medians}
 
 
-def falling(compared: int, falls: int, by_optimizer: int, by_backward: int) -> Mapping[str, object]:
-    """(d): in how many cases the share falls, and which part of the step takes more of it."""
-    counts = {"compared": compared, "falling": falls, "known": by_optimizer + by_backward}
-    counts |= {"by_optimizer": by_optimizer, "by_backward": by_backward, "rising": 0}
-    return {name: Value(number, "count", ()) for name, number in counts.items()}
-
-
-def held(longer: int = 0, fused: int = 0, **ratios: float) -> Mapping[str, object]:
-    """(e): medians by precision of ten cases, in how many of which softmax takes longer."""
-    counts = {"compared": 10 if ratios else 0, "longer": longer, "counted": 10, "more": 10}
-    medians = {name: Value(number, "times", ()) for name, number in ratios.items()}
-    about = {"ratios": medians, "flops": Value(0.02, "times", ()), "fused": fused}
-    return {name: Value(number, "count", ()) for name, number in counts.items()} | about
-
-
 def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str, object]:
     """(f): in how many cases each remedy is named first, or none is."""
     every = Value(sum(cases.values()) + none, "count", ())
@@ -54,10 +37,6 @@ def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str
     return {"counts": counts}
 
 
-APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "ok")
-"""A case that was measured beside other work."""
-
-
 @pytest.mark.parametrize(
     ("question", "values", "verdict"),
     [
@@ -66,24 +45,6 @@ APART = SoftmaxCase(CaseKey("c", "gpt2", 0, 0, "fp32", "eager", "own", "cpu"), "
         ("c", no_product(0, 20, "softmax"), "LESS"),
         ("c", no_product(0, 2, ""), "NOTHING"),
         ("c", no_product(0, 0, ""), "CANT_TELL"),
-        ("d", falling(20, 19, 15, 4), "FALLS_BY_OPTIMIZER"),
-        ("d", falling(20, 19, 4, 15), "FALLS_BY_BACKWARD"),
-        ("d", falling(20, 19, 14, 4), "FALLS_BY_OPTIMIZER_WHERE_KNOWN"),
-        ("d", falling(20, 19, 1, 5), "FALLS_BY_BACKWARD_WHERE_KNOWN"),
-        ("d", falling(20, 19, 10, 9), "FALLS"),
-        ("d", falling(1, 1, 0, 0), "FALLS"),
-        ("d", falling(20, 10, 10, 0), "DEPENDS"),
-        ("d", falling(20, 0, 0, 0), "RISES_OR_SAME"),
-        ("d", falling(0, 0, 0, 0), "CANT_TELL"),
-        ("e", held(fp32=1.2, tf32=2.8, bf16=7.8, longer=9), "LONGER_BY_PRECISION"),
-        ("e", held(fp32=1.2, longer=10), "LONGER"),
-        ("e", held(fp32=0.8, bf16=4.0, longer=5), "BY_PRECISION"),
-        ("e", held(fp32=0.8, bf16=0.9, longer=2), "OFTEN_SHORTER"),
-        ("e", held(fp32=1.1, longer=6), "OFTEN_SHORTER"),
-        ("e", held(fused=3), "FUSED"),
-        ("e", held(), "CANT_TELL"),
-        ("e", held() | {"cases": (APART,)}, "CANT_TELL"),
-        ("e", held(fused=3) | {"cases": (APART,)}, "CANT_TELL"),
         ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
         ("f", first({"graph": 7, "bf16": 3}, sure=1, none=2), "DEPENDS"),
         ("f", first({}, none=4), "NOTHING"),

@@ -73,6 +73,8 @@ def test_what_is_missing_stays_so_and_compares_as_false() -> None:
     for held in (ratios > 0, ratios >= 1, ratios == 1, ratios < 2):
         assert held.tolist() == [True, False]
     zero = Number(1.0) / 0
+    missing = Number(1.0, "ms") + NAN
+    assert missing != missing
     assert zero != zero and not Number(1.0) < NAN and Number(1.0) != NAN
     assert of(times[1:]) != of(times[1:]) and over(times[:0].to_frame(), "x", "median_ms").empty
     others = lift(column("median_ms", NAN, 3.0))

@@ -8,14 +8,18 @@ import pandas as pd
 
 from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
-from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.common.case import PHASES
+from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
-from workflow_src.paper.number import NAN, lift, named, over, to
+from workflow_src.paper.number import NAN, Numbers, holds, lift, named, of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
+
+MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
+"""Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
@@ -93,6 +97,34 @@ def peaks(run: Run) -> pd.Series:
     rows = rows[(rows["kind"] == "compute") & rows["best_tflop_per_s"].notna()]
     best = rows.loc[rows.groupby("precision")["best_tflop_per_s"].idxmax()]
     return lift(best["best_tflop_per_s"]).set_axis(best["precision"])
+
+
+def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
+    """Whether work is memory-bound, where its GB/s, its TFLOP/s and both ceilings are known.
+
+    It is if it comes to MEMORY_BOUND of memory's measured rate with less than FEW_FLOPS of the
+    FLOPs a second of a matrix product in the slowest precision, whose units elementwise work has.
+    """
+    of_memory, of_peak = rate / memory(run), computes / of(peaks(run), "min")
+    told = of_memory.where(of_peak.notna(), NAN)
+    rule = f"GB/s / memory's >= {MEMORY_BOUND:.0%}, and TFLOP/s / a product's < {FEW_FLOPS:.0%}"
+    return holds(told, (of_memory >= MEMORY_BOUND) & (of_peak < FEW_FLOPS), rule)
+
+
+def disturbed(run: Run) -> pd.Series:
+    """By case whether one of its phases was captured on a CPU beside other work.
+
+    Its operators alone took longer under the profiler than whole steps did without. A GPU works as
+    fast whatever else its host does.
+    """
+    timed = run["timings"].groupby(["case", "phase"])["median_ms"].max()
+    busy = pd.concat([kernels(run, each) for each in PHASES]).groupby(["case", "phase"])["ms"].sum()
+    longer = busy > (1 + MATCH_WITHIN) * timed.reindex(busy.index)
+    on_cpu = run["timings"]["case"][run["timings"]["device"] == "cpu"]
+    cases = run.cases.index
+    return pd.Series(cases.isin(longer[longer].index.get_level_values(0)), cases) & cases.isin(
+        on_cpu
+    )
 
 
 def example(run: Run, among: pd.Index) -> str:

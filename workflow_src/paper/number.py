@@ -87,6 +87,8 @@ class Number:
     def _with(self, other: Any, sign: str, swapped: bool = False) -> Any:
         if not isinstance(other, Number | Real):
             return NotImplemented
+        if float(other) != float(other):
+            return NAN
         one, two = (other, self) if swapped else (self, other)
         if other != other or (sign == "/" and float(two) == 0):
             return NAN

@@ -1,0 +1,208 @@
+"""(e) against small tables done by hand: see tests/synthetic_tables.py for their times."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.answers.chapters import chapter, facts, run_of
+from tests.answers.reading import reading
+from tests.studies.chapters import texts
+from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
+from workflow_src.answers.softmax.by_operators import alike, attention
+from workflow_src.answers.softmax.chapter import attention as by_case
+from workflow_src.answers.softmax.figure import draw
+from workflow_src.common.words import DASH
+
+SOFTMAX = "forward/block/attention/softmax"
+read = reading("e")
+
+
+def sample(kernels: Sequence[Kernel], **about: Any) -> Sample:
+    """A case whose forward pass has the products and mask of FORWARD, and these kernels."""
+    others = [kernel for kernel in FORWARD if kernel[0] != SOFTMAX]
+    return Sample(kernels={"forward": [*others, *kernels]}, **about)
+
+
+def taking(ms: float, **about: Any) -> Sample:
+    """A case whose softmax takes so long; both products take 6 ms."""
+    return sample([(SOFTMAX, "softmax_one", "softmax", 12, round(1e6 * ms))], **about)
+
+
+def row(found: Mapping[str, Any], name: str) -> list[str]:
+    """A row of the table of medians, as printed."""
+    return texts(found["summary"].set_index("").loc[name])
+
+
+def test_softmax_is_held_against_the_products_kernels_alone(tmp_path: Path) -> None:
+    """3 ms against 4 + 2; scaling and mask, 0.5 ms in the range of QK^T, are in neither."""
+    found = facts("e", tmp_path, Sample())
+    case = found["by_case"].iloc[0]
+    assert (float(case.time), float(case.around), float(case.flops)) == (0.5, 0.5, 8 / 80)
+    assert str(found["longer"]) == "0 of 1"
+    assert found["opening"].iloc[:, 1].map(str).tolist() == ["0.50 ×", "0.10 ×"]
+
+
+def test_the_steps_of_softmax_are_named_in_their_order(tmp_path: Path) -> None:
+    cast = "void unrolled_elementwise_kernel<direct_copy_kernel [lambda(float)]>"
+    steps = [
+        (SOFTMAX, "elementwise(div)", "elementwise", 12, 3_000_000),
+        (SOFTMAX, cast, "copy", 12, 1_000_000),
+        (SOFTMAX, "reduce(maxnan)", "reduction", 12, 1_000_000),
+        (SOFTMAX, "unheard_of", "elementwise", 12, 3_000_000),
+    ]
+    found = facts("e", tmp_path, sample(steps))["steps"]
+    assert found["step"].tolist() == ["maximum", "cast to float32", "division", "other"]
+    assert found["share"].map(float).tolist() == [1 / 8, 1 / 8, 3 / 8, 3 / 8]
+
+
+def test_times_are_compared_between_cases_that_differ_in_precision_alone(tmp_path: Path) -> None:
+    """Softmax takes 3 ms in fp32 and 6 in bf16 at context 128; 256 has no fp32 to compare with."""
+    others = taking(6, precision="bf16"), Sample(precision="bf16", context=256)
+    found = facts("e", tmp_path, Sample(), *others)
+    assert row(found, "softmax's time / that in fp32") == [DASH, "2.0 ×"]
+    assert row(found, "QKᵀ + AV's time / that in fp32") == [DASH, "1.0 ×"]
+    assert row(found, "softmax's time / (QKᵀ + AV)") == ["0.50 ×", "0.75 ×"]
+
+
+def test_medians_are_of_attention_written_out_where_it_was_measured(tmp_path: Path) -> None:
+    other = taking(1, attention="fused_softmax")
+    assert str(facts("e", tmp_path / "both", Sample(), other)["longer"]) == "0 of 1"
+    assert str(facts("e", tmp_path / "other", other)["longer"]) == "0 of 1"
+
+
+GONE: dict[str, Any] = {"captured": False}
+BF16: dict[str, Any] = {"precision": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("samples", "verdict"),
+    [
+        ([taking(7), taking(60, **BF16)], "longer"),
+        ([taking(5), taking(24, **BF16)], "by precision"),
+        ([taking(5), taking(4, **BF16)], "shorter"),
+        ([Sample(attention="sdpa")], "fused"),
+        ([Sample(attention="eager", kernels={"forward": FORWARD[-2:]})], "no attention"),
+        ([Sample(**GONE)], "can't tell"),
+    ],
+)
+def test_the_verdict_follows_from_times(
+    tmp_path: Path, samples: Sequence[Sample], verdict: str
+) -> None:
+    write_tables(tmp_path, *samples)
+    made = chapter("e", tmp_path)
+    assert made.verdict == verdict
+    assert 1 < len(made.markdown["headline"].split()) <= 25
+
+
+def test_fused_attention_cannot_be_told_apart(tmp_path: Path) -> None:
+    late = Sample(context=256, attention="sdpa", status={"forward": ("oom", "")})
+    found = facts("e", tmp_path, Sample(attention="sdpa"), late)
+    assert found["summary"].empty
+
+
+def test_a_case_beside_other_work_keeps_its_ratio(tmp_path: Path) -> None:
+    """Operators that took 10 ms where the plain pass took 9; on a GPU that says nothing."""
+    plain = {"forward": 9.0, "forward_backward": 36.0, "train_step": 50.0}
+    busy = Sample(device="cpu", median_ms=plain)
+    found = facts("e", tmp_path, busy, Sample(context=256, median_ms=plain))
+    assert str(found["disturbed"]) == "1 of 2"
+    assert str(found["longer"]) == "0 of 2"
+
+
+def operator(
+    name: str, shapes: str, ms: float, calls: float = 2, path: str = "a"
+) -> dict[str, Any]:
+    about: dict[str, Any] = {"phase": "forward", "path": f"forward/{path}", "captured_path": ""}
+    about |= {"family": "gemm"}
+    about |= {"operator": name, "forward_operator": "", "shapes": shapes, "dtypes": "fp32"}
+    about |= {"short_name": name, "calls_per_step": calls, "busy_ms_per_step": ms}
+    return about | {"bytes_per_step": 1e6 * ms}
+
+
+QK, AV = "6 x 8 x 4; 6 x 4 x 8", "6 x 8 x 8; 6 x 8 x 4"
+OPERATORS = [
+    operator("aten::bmm", QK, 4.0),
+    operator("aten::softmax", "2 x 3 x 8 x 8", 0.5),
+    operator("aten::_softmax", "2 x 3 x 8 x 8", 2.5),
+    operator("aten::bmm", AV, 1.0),
+    operator("aten::bmm", AV, 1.0) | {"short_name": "reduce"},
+    operator("aten::add", "2 x 3 x 8 x 8; 8 x 8", 0.25),
+    operator("aten::_softmax", "2 x 9", 9.0, path="router"),
+    operator("aten::mm", "16 x 12; 12 x 12", 9.0, path="a/q_proj"),
+]
+RANGED = [
+    operator("aten::bmm", QK, 4.0, path="block/attention/scores"),
+    operator("aten::exp", "2 x 3 x 8 x 8", 3.0, path="block/attention/softmax"),
+    operator("aten::bmm", AV, 2.0, path="block/attention/values"),
+]
+OWN = Sample(attention="eager", work={}, kernels={"forward": FORWARD[-2:]})
+
+
+@pytest.mark.parametrize(
+    ("sample", "rows", "state"),
+    [
+        (OWN, OPERATORS, "ok"),
+        (Sample(work={}), RANGED, "ok"),
+        (OWN, [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS], "not_told_apart"),
+        (OWN, OPERATORS[1:], "no_attention"),
+    ],
+)
+def test_operators_and_shapes_tell_what_ranges_and_formulas_do_not(
+    tmp_path: Path, sample: Sample, rows: Sequence[dict[str, Any]], state: str
+) -> None:
+    """A call of AV has two kernels, whose FLOPs count once: 5 over 2 x 4 + 2 x 4 per element.
+
+    10^6 bytes in each ms are 1 GB/s.
+    """
+    write_tables(tmp_path, sample)
+    table = pd.DataFrame([sample.front | each for each in rows])
+    table.to_csv(tmp_path / "operators.csv", index=False)
+    case = by_case(run_of("e", tmp_path)).iloc[0]
+    assert case.state == state
+    if state == "ok":
+        assert (float(case.time), float(case.flops)) == (0.5, 5 / 16)
+        assert (float(case.rate), float(case.product_rate)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("gb_per_s", "flops", "bound"), [(1.6, 40, 0), (1.6, 4, 1), (2, 4, 0)])
+def test_memory_bounds_what_comes_near_its_rate_with_few_flops(
+    tmp_path: Path, gb_per_s: float, flops: int, bound: int
+) -> None:
+    """Softmax reads and writes 1 GB/s of 1.6 or 2, and does 4 or 40 GFLOP in 3 ms.
+
+    The best product does 100 TFLOP/s; 5 % of it are 15 GFLOP in 3 ms.
+    """
+    work = {"softmax": (flops * 10**9, 1), "scores": (10**12, 1), "values": (10**12, 1)}
+    case = Sample(work=work)
+    write_tables(tmp_path, case)
+    pd.DataFrame([case.front | each for each in RANGED]).to_csv(tmp_path / "operators.csv")
+    ceilings = [
+        {"kind": "bandwidth", "name": "copy", "best_gb_per_s": gb_per_s},
+        {"kind": "bandwidth", "name": "write", "best_gb_per_s": 9.0},
+        {"kind": "compute", "name": "matmul", "precision": "fp32", "best_tflop_per_s": 100.0},
+    ]
+    measured = pd.DataFrame(ceilings).assign(status="ok", best_giga_exp_per_s=None)
+    measured.to_csv(tmp_path / "ceilings.csv", index=False)
+    made = chapter("e", tmp_path)
+    assert f"| softmax is memory-bound in | {bound} of 1 |" in made.markdown["section"]
+
+
+def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read: Any) -> None:
+    axes = draw(read(Sample(), Sample(context=256))).axes
+    assert [np.asarray(line.get_xdata()).tolist() for line in axes[0].lines[:2]] == [[128, 256]] * 2
+    assert [np.asarray(line.get_ydata()).tolist() for line in axes[0].lines[:2]] == [
+        [0.5] * 2,
+        [0.1] * 2,
+    ]
+    assert not draw(read(Sample(attention="sdpa"))).axes
+
+
+def test_cards_tell_products_apart_likewise() -> None:
+    square = [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS]
+    assert attention(pd.DataFrame(square)) is None and alike(pd.DataFrame(square))
+    found = attention(pd.DataFrame(OPERATORS))
+    assert found and found.flop_ratio and found.flop_ratio.number == 5 / 16

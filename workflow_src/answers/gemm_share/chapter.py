@@ -1,0 +1,251 @@
+"""(d): the share of matrix products in forward passes and training steps, and what changes it.
+
+The change is split in two: backward's part leads from the forward pass to a training step without
+its optimizer, the optimizer's from there to the whole step.
+"""
+
+import pandas as pd
+
+from workflow_src.answers.components import components, in_model_order
+from workflow_src.answers.facts import (
+    captured,
+    disturbed,
+    example,
+    kernels,
+    main,
+    memory,
+    memory_bound,
+)
+from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
+from workflow_src.common.words import OPTIMIZERS, STATES
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
+from workflow_src.paper.run import Run, matrices, medians, wide
+from workflow_src.paper.written import Facts
+
+BEFORE, AFTER = "forward", "train_step"
+PARTS = ("forward", "loss", "backward", "optimizer")
+"""The ranges right below a step's, in their order; what was launched in none is `elsewhere`."""
+
+PRODUCTS = ("gemm", "attention")
+"""The families that multiply matrices: plain products, and fused attention's kernels."""
+
+ADAM_FLOPS = 15
+"""Of AdamW, per parameter: 3 for the first moment, 4 for the second, 2 for decay, 6 for the step
+(Loshchilov and Hutter, Decoupled weight decay regularization, 2019, algorithm 2)."""
+
+LEAST_BYTES = 28
+"""Per parameter, of any AdamW in float32: it reads four numbers and writes three."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of products' share."""
+    cases = changes(run)
+    both = cases[cases["points"].notna()]
+    falls = both["points"] < -SHARES_REPEAT_WITHIN
+    rises = both["points"] > SHARES_REPEAT_WITHIN
+    known = both[falls & both["by_optimizer"].notna()]
+    more = known["by_optimizer"] < known["by_backward"]
+    falling = of(holds(both["points"], falls, "points < -1 %"), "count")
+    by_optimizer = of(holds(known["by_optimizer"], more, "the optimizer's < backward's"), "count")
+    bound = memory_bound(run, both["rate"], both["computes"])
+    chosen = example(run, cases.index[cases["optimizer_ms"].notna()])
+    cells = cases["after"].where(cases["after"].notna(), cases["state"].map(STATES))
+    return {
+        "verdict": verdict(len(both), falls.sum(), rises.sum(), len(known), more.sum()),
+        "bound": is_number(of(bound, "count")) and of(bound, "count") >= len(both) / 2,
+        "falling": falling,
+        "rising": of(holds(both["points"], rises, "points > 1 %"), "count"),
+        "by_optimizer": by_optimizer,
+        "memory": memory(run),
+        "optimizer": " or ".join(
+            dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
+        ),
+        "summary": summary(both, bound),
+        "layouts": layouts(run),
+        "gradients": gradients(run),
+        "matrices": matrices(cases, cells) if len(both) else {},
+        "example": cases.loc[chosen] if chosen else None,
+        "parts": parts(run, chosen),
+        "by_case": both.rename_axis("name").reset_index(),
+        "disturbed": of(holds(both["after"], disturbed(run)[both.index], "disturbed"), "count"),
+        "opening": medians(
+            both,
+            {
+                "(d) products' share of a forward pass": (both["before"], "median"),
+                "(d) products' share of a training step": (both["after"], "median"),
+            },
+        ),
+    }
+
+
+def step_rows(run: Run) -> pd.DataFrame:
+    """The kernels of training steps with the `part` of the step that launched each."""
+    rows = kernels(run, AFTER)
+    below = rows["path"].str.split("/").str[1]
+    return rows.assign(part=below.where(below.isin(PARTS), "elsewhere").astype(object))
+
+
+def changes(run: Run) -> pd.DataFrame:
+    """A row per case: products' share before and after, points by what; the optimizer's time,
+    share, bytes and rates; backward over forward; `state` of what lacks a share, or "ok"."""
+    forward, step = kernels(run, BEFORE), step_rows(run)
+    cases = run.cases
+    share = {name: product_share(rows) for name, rows in (("before", forward), ("after", step))}
+    ranges = wide(over(step, ["case", "part"], "ms", unit="ms")).reindex(
+        index=cases.index, columns=list(PARTS)
+    )
+    ranges = named(ranges.astype(object))
+    apart = ranges["backward"].notna() & ranges["optimizer"].notna()
+    share["middle"] = product_share(step[step["part"] != "optimizer"])
+    shares = named(pd.DataFrame(share, dtype=object).reindex(cases.index))
+    before, after, middle = shares["before"], shares["after"], shares["middle"].where(apart, NAN)
+    moved = run.of_phase("operators", AFTER)
+    moved = moved[moved["path"].str.split("/").str[1] == "optimizer"]
+    known = moved[moved["bytes_per_step"] > 0]
+    known = known.assign(flops=known["bytes_per_step"] / LEAST_BYTES * ADAM_FLOPS)
+    gb = over(known, "case", "bytes_per_step", unit="bytes").reindex(cases.index).astype(object)
+    took = over(known, "case", "busy_ms_per_step", unit="ms").reindex(cases.index).astype(object)
+    whole = over(step, "case", "ms", unit="ms").reindex(cases.index).astype(object)
+    states = captured(run, BEFORE).where(captured(run, BEFORE) != "ok", captured(run, AFTER))
+    products = step[step["family"].isin(PRODUCTS)]
+    others = step[~step["family"].isin(PRODUCTS)]
+    found = cases.assign(
+        state=states,
+        before=before,
+        after=after,
+        points=to(after - before, "points"),
+        by_backward=to(middle - before, "points"),
+        by_optimizer=to(after - middle, "points"),
+        optimizer_ms=ranges["optimizer"],
+        optimizer_share=to(ranges["optimizer"] / whole, "share"),
+        gb=to(gb, "GB"),
+        rate=to(gb / took, "GB/s"),
+        computes=to(
+            over(known, "case", "flops", unit="flops").reindex(cases.index) / took, "TFLOP/s"
+        ),
+        products_times=backward_over_forward(products).reindex(cases.index),
+        else_times=backward_over_forward(others).reindex(cases.index),
+    )
+    return found.assign(of_memory=to(found["rate"] / memory(run), "share"))
+
+
+def product_share(rows: pd.DataFrame) -> Numbers:
+    """By case the share of device time in matrix products; of a case without any, 0."""
+    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
+    taken, whole = (over(each, "case", "ms", unit="ms") for each in (products, rows))
+    return to(taken / whole, "share")
+
+
+def backward_over_forward(rows: pd.DataFrame) -> Numbers:
+    """By case how many times forward's device time backward's is, of some of a step's kernels."""
+    ms = wide(over(rows, ["case", "part"], "ms", unit="ms"))
+    ms = ms.reindex(columns=["forward", "backward"]).astype(object)
+    return ms["backward"] / ms["forward"]
+
+
+def verdict(both: int, falls: int, rises: int, known: int, by_optimizer: int) -> str:
+    """Which headline holds, by numbers of cases."""
+    if not both:
+        return "can't tell"
+    if falls < MOSTLY * both:
+        return "depends" if falls else "rises or same"
+    if not known or (1 - MOSTLY) * known < by_optimizer < MOSTLY * known:
+        return "falls"
+    return "by the optimizer" if by_optimizer > known / 2 else "by backward"
+
+
+def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
+    """Medians over the cases, at each precision."""
+    falls = holds(both["points"], both["points"] < -SHARES_REPEAT_WITHIN, "points < -1 %")
+    rows = {
+        "products' share of a forward pass": (both["before"], "spread"),
+        "products' share of a training step": (both["after"], "spread"),
+        "it falls by over 1 point in": (falls, "count"),
+        "backward changes it by, points": (both["by_backward"], "spread"),
+        "the optimizer changes it by, points": (both["by_optimizer"], "spread"),
+        "the optimizer's share of a step": (both["optimizer_share"], "spread"),
+        "it reads and writes, GB": (both["gb"], "spread"),
+        "a second, GB/s": (both["rate"], "spread"),
+        "of memory's measured rate": (both["of_memory"], "spread"),
+        "the optimizer is memory-bound in": (bound, "count"),
+        "products, backward / forward": (both["products_times"], "spread"),
+        "all else, backward / forward": (both["else_times"], "spread"),
+    }
+    return medians(both, rows)
+
+
+def parts(run: Run, chosen: str) -> pd.DataFrame:
+    """Time and products' share of the parts of a case's step, and of those that differ from it in
+    precision alone; without any if backward has no range of its own."""
+    if not chosen:
+        return pd.DataFrame()
+    same = run.cases.drop(columns=["precision", "label"])
+    rows = step_rows(run)
+    rows = rows[rows["case"].map((same == same.loc[chosen]).all(axis=1))]
+    rows = pd.concat([rows, rows.assign(part="whole step")])
+    rows = rows.assign(precision=rows["case"].map(run.cases["precision"]))
+    ms = over(rows, ["precision", "part"], "ms", unit="ms")
+    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
+    share = to(over(products, ["precision", "part"], "ms", unit="ms") / ms, "share")
+    order = {name: place for place, name in enumerate((*PARTS, "elsewhere"))}
+    found = pd.DataFrame({"ms": ms, "products": share}).reset_index()
+    return found.sort_values("part", key=lambda n: n.map(order).fillna(len(order)), kind="stable")
+
+
+def gradients(run: Run) -> pd.DataFrame:
+    """Medians over cases, by precision and component, of a component's gradients' share of all
+    gradients' device time, and of what of it is besides products."""
+    rows = run.of_phase("operators", "forward_backward")
+    rows = rows[rows["forward_operator"] != ""]
+    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
+    rows = rows.assign(
+        component=[known[path].name for path in rows["path"]], ms=rows["busy_ms_per_step"]
+    )
+    whole = over(rows, "case", "ms", unit="ms")
+    others = rows.assign(ms=rows["ms"].where(~rows["family"].isin(PRODUCTS), 0.0))
+    made = {}
+    for name, mine in (("share", rows), ("besides", others)):
+        ms = over(mine, ["case", "component"], "ms", unit="ms").rename("ms").reset_index()
+        ms["ms"] = to(ms["ms"] / ms["case"].map(whole), "share")
+        ms["precision"] = ms["case"].map(run.cases["precision"])
+        made[name] = over(ms, ["precision", "component"], "ms", "median")
+    found = pd.DataFrame(made, dtype=object).reset_index()
+    most = found.groupby("component")["share"].transform(lambda cells: cells.astype(float).max())
+    found = found[most.astype(float) >= LEAST_SHARE_SHOWN]
+    order = {name: place for place, name in enumerate(in_model_order(found["component"]))}
+    return found.sort_values("component", key=lambda names: names.map(order), kind="stable")
+
+
+def layouts(run: Run) -> pd.DataFrame:
+    """Medians over cases, by precision, direction and layout of a training step's products, of the
+    TFLOP/s and of the time per FLOP over that of the same products in forward.
+
+    A kernel that adds up the parts of a product has no FLOPs, but its time is the product's.
+    """
+    rows = run.of_phase("products", AFTER)
+    rows = rows[(rows["layout"] != "") & (rows["busy_ms_per_step"] > 0)]
+    rows = rows.assign(ms=rows["busy_ms_per_step"], flops=rows["flops_per_step"])
+    group = ["case", "product", "direction", "layout"]
+    rows = rows[rows.groupby(group)["flops"].transform("sum") > 0]
+    forward, product = rows[rows["direction"] == "forward"], ["case", "product"]
+    keys = pd.MultiIndex.from_frame(rows[product])
+    took, did = (
+        over(forward, product, name, unit=unit).reindex(keys).set_axis(rows.index).astype(object)
+        for name, unit in (("ms", "ms"), ("flops", "flops"))
+    )
+    rows = rows.assign(expected=lift(rows["flops_per_step"]) / did * took)
+    by = ["case", "direction", "layout"]
+    known = ~rows["expected"].isna().groupby([rows[name] for name in by]).transform("any")
+    ms, flops = (over(rows, by, n, unit=u) for n, u in (("ms", "ms"), ("flops", "flops")))
+    expected = over(rows[known.astype(bool)], by, "expected")
+    found = pd.DataFrame({"rate": to(flops / ms, "TFLOP/s"), "times": ms / expected}, dtype=object)
+    found = found.reset_index()
+    found["precision"] = found["case"].map(run.cases["precision"])
+    found["times"] = found["times"].mask(found["direction"] == "forward", NAN)
+    by = ["precision", "direction", "layout"]
+    made = {name: over(found, by, name, "median") for name in ("rate", "times")}
+    return pd.DataFrame(made, dtype=object).reset_index()
+
+
+if __name__ == "__main__":
+    main("d", facts)

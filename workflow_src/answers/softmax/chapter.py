@@ -1,0 +1,275 @@
+"""(e): softmax against attention's two matrix products in the forward pass: time, FLOPs, bytes.
+
+Each kernel of attention has a role: softmax, qk and av, or around these two products. Ranges tell
+it; of a brought model without them, operators and their shapes do.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.answers.facts import (
+    captured,
+    disturbed,
+    example,
+    kernels,
+    main,
+    memory,
+    memory_bound,
+    placed,
+)
+from workflow_src.common.case import ATTENTIONS, COMPILED
+from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
+from workflow_src.common.thresholds import MOSTLY
+from workflow_src.common.words import STATES
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
+from workflow_src.paper.run import Run, matrices, medians, wide
+from workflow_src.paper.written import Facts
+from workflow_src.placing.kernel_words import TO_FP32
+
+ROLES = ("softmax", "qk", "av", "around")
+
+SOFTMAX = ("aten::_softmax", "aten::softmax")
+"""The operator, and what calls it, which is an activity of its own on a CPU."""
+
+BATCHED = ("aten::bmm", "aten::baddbmm")
+
+STEPS = {
+    "maximum": "maximum",
+    "subtraction": "subtraction",
+    "addition or subtraction": "subtraction",
+    TO_FP32: TO_FP32,
+    "copy": "copy or cast",
+    "exponential": "exponential",
+    "sum": "sum",
+    "division": "division",
+    "softmax": "softmax in one",
+}
+"""Softmax's steps by what its kernels do, in the order in which they run."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of softmax."""
+    cases = attention(run)
+    ok = cases[cases["state"] == "ok"]
+    written_out = ok[ok["attention"] == "naive"]
+    mine = ok if written_out.empty else written_out
+    chosen = example(run, mine.index)
+    bound = memory_bound(run, mine["rate"], mine["computes"])
+    longer = of(holds(mine["time"], mine["time"] > 1, "softmax / (qk + av) > 1"), "count")
+    cells = cases["time"].where(cases["time"].notna(), cases["state"].map(STATES))
+    known = len(ok) or (cases["state"] == "fused").any()
+    return verdict(cases, mine, longer, of(bound, "count")) | {
+        "longer": longer,
+        "flops": of(to(mine["flops"], "share")),
+        "memory": memory(run),
+        "summary": summary(run, mine, bound),
+        "matrices": matrices(cases, cells) if known else {},
+        "example": mine.loc[chosen] if chosen else None,
+        "steps": steps(run, chosen),
+        "by_case": ok.rename_axis("name").reset_index(),
+        "disturbed": of(holds(ok["time"], disturbed(run)[ok.index], "disturbed"), "count"),
+        "opening": opening(mine),
+    }
+
+
+def attention(run: Run) -> pd.DataFrame:
+    """A row per case: ms of each role, ratios of time and FLOPs, bytes, rates, and the `state`,
+    "ok" where softmax and both products took time apart, or a key of STATES."""
+    ranged, operators = with_roles(kernels(run, "forward")), forward_operators(run)
+    apart = operators[~operators["case"].isin(ranged["case"])]
+    parts = pd.concat([ranged, apart[apart["role"].isin(ROLES)]])
+    ms = wide(over(parts, ["case", "role"], "ms", unit="ms"))
+    ms = ms.reindex(index=run.cases.index, columns=list(ROLES)).astype(object)
+    state = states(run, ms, ranged, operators)
+    ms = named(ms.where(state == "ok", NAN))
+    moves = operators[operators["role"] == "softmax"]
+    multiply = operators["operator"].isin(PRODUCTS) & (operators["family"] == "gemm")
+    product_bytes, product_rate = moved(operators[multiply & operators["role"].isin(["qk", "av"])])
+    softmax_bytes, rate = moved(moves)
+    work = flops(run, operators).reindex(run.cases.index)
+    cases = run.cases.join(ms).assign(
+        state=state,
+        products=ms["qk"] + ms["av"],
+        time=ms["softmax"] / (ms["qk"] + ms["av"]),
+        flops=work["softmax"] / work["products"],
+        gb=softmax_bytes,
+        rate=rate,
+        product_gb=product_bytes,
+        product_rate=product_rate,
+        computes=to(work["softmax"] / ms["softmax"], "TFLOP/s"),
+    )
+    return cases.assign(of_memory=to(cases["rate"] / memory(run), "share"))
+
+
+def with_roles(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of attention's ranges, with the role of each."""
+    product = rows["range"].map({"scores": "qk", "values": "av"})
+    role = product.where((rows["family"] == "gemm") | product.isna(), "around")
+    role = role.mask(rows["range"] == "softmax", "softmax")
+    return rows.assign(role=role)[role.notna()]
+
+
+def forward_operators(run: Run) -> pd.DataFrame:
+    """The operators of forward passes, with roles by ranges or, of cases without, by shapes."""
+    rows = run.of_phase("operators", "forward")
+    rows = rows.assign(range=rows["path"].str.rsplit("/", n=1).str[-1], ms=rows["busy_ms_per_step"])
+    ranged = with_roles(rows)
+    others = rows[~rows["case"].isin(ranged["case"])]
+    return pd.concat([ranged, others.assign(role=roles_by_shapes(others))])
+
+
+def roles_by_shapes(rows: pd.DataFrame) -> pd.Series:
+    """The roles of operators in whose module softmax runs between two batched products.
+
+    QK^T has a softmax's input as output, AV its output as first factor; "either" is both.
+    """
+    softmax = rows[rows["operator"].isin(SOFTMAX) & (rows["shapes"] != "")]
+    squares = {(case, *sizes(text)[0][-2:]) for case, text in softmax[["case", "shapes"]].values}
+    inside = pd.MultiIndex.from_frame(softmax[["case", "path"]])
+    in_module = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(inside)
+    products = rows[rows["operator"].isin(BATCHED) & in_module]
+    role = pd.Series("", rows.index, dtype=object)
+    found = []
+    for case, shapes in products[["case", "shapes"]].to_numpy():
+        first, second = sizes(shapes)[-2:]
+        is_qk, is_av = ((case, *key) in squares for key in ((first[-2], second[-1]), first[-2:]))
+        told = "either" if is_qk and is_av else "qk" if is_qk else "av" if is_av else "around"
+        found.append(told)
+    role[products.index] = pd.Series(found, products.index, dtype=object)
+    role[softmax.index] = "softmax"
+    modules = pd.MultiIndex.from_frame(products[["case", "path"]][role[products.index] != "around"])
+    attends = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(modules)
+    return role.mask(role == "", "around").where(attends, "")
+
+
+def sizes(shapes: str) -> list[list[int]]:
+    """The tensors in a cell such as "8 x 16 x 4; 8 x 4 x 16"."""
+    found = [text.split(" x ") for text in shapes.split("; ")]
+    return [list(map(int, sides)) for sides in found if all(map(str.isdigit, sides))]
+
+
+def states(run: Run, ms: pd.DataFrame, ranged: pd.DataFrame, operators: pd.DataFrame) -> pd.Series:
+    """By case "ok" where all three took time apart, or else why not."""
+    cases, base = run.cases, captured(run, "forward")
+    every, index = kernels(run, "forward"), run.cases.index
+    with_fused = index.isin(every["case"][every["family"] == "attention"])
+    either = index.isin(operators["case"][operators["role"] == "either"])
+    timed = (ms[["softmax", "qk", "av"]].astype(float) > 0).all(axis=1)
+    alike = either | ((cases["execution"] == COMPILED) & ~with_fused)
+    found = pd.Series("no_attention", index, dtype=object).mask(with_fused, "fused")
+    found = found.mask(alike, "not_told_apart").mask(index.isin(ranged["case"]), "not_measured")
+    found = found.mask(timed & ~either, "ok").mask(cases["attention"] == "sdpa", "fused")
+    return found.mask(base != "ok", base)
+
+
+def flops(run: Run, operators: pd.DataFrame) -> pd.DataFrame:
+    """FLOPs of softmax and of both products, by case: by formula, or else by operators' shapes.
+
+    A call may have several kernels, of which each has a row.
+    """
+    work = wide(over(run["work"], ["case", "component"], "flops"))
+    work = work.reindex(columns=["softmax", "scores", "values"]).astype(object)
+    work = work.assign(products=work["scores"] + work["values"])[["softmax", "products"]]
+    rows = operators[operators["operator"].isin(PRODUCTS) & operators["role"].isin(["qk", "av"])]
+    call = ["case", "role", "path", "operator", "shapes", "dtypes"]
+    rows = rows.sort_values("calls_per_step", kind="stable").drop_duplicates(call, keep="last")
+    factors = [sizes(text)[-2:] for text in rows["shapes"]]
+    results = np.array([prod(a[:-1]) * b[-1] for a, b in factors]) * rows["calls_per_step"]
+    rows = rows.assign(softmax=SOFTMAX_FLOPS * results)
+    rows = rows.assign(products=2 * results * [a[-1] for a, _ in factors])
+    product = wide(over(rows, ["case", "role"], "products", unit="flops"))
+    product = product.reindex(columns=["qk", "av"]).astype(object)
+    told = {
+        "softmax": over(rows[rows["role"] == "qk"], "case", "softmax", unit="flops"),
+        "products": product["qk"] + product["av"],
+    }
+    return named(work[work["softmax"].notna()].combine_first(pd.DataFrame(told, dtype=object)))
+
+
+def moved(rows: pd.DataFrame) -> tuple[Numbers, Numbers]:
+    """By case the GB that operators read and write, operands and results each once, and the GB/s;
+    of cases of which all bytes are known."""
+    rows = rows[~rows["case"].isin(rows["case"][~(rows["bytes_per_step"] > 0)])]
+    gb = over(rows, "case", "bytes_per_step", unit="bytes")
+    rate = to(gb / over(rows, "case", "ms", unit="ms"), "GB/s")
+    return to(gb, "GB"), rate
+
+
+def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) -> Facts:
+    """Which headline holds, and the precisions where softmax takes least and most of the products'
+    time, with the median ratios there."""
+    times = over(mine, "precision", "time", "median")
+    ends = sorted(times.items(), key=lambda item: item[1])
+    found = dict(zip(("least_at", "least"), ends[0], strict=True)) if ends else {}
+    found |= dict(zip(("most_at", "most"), ends[-1], strict=True)) if ends else {}
+    own = not cases["attention"].isin(ATTENTIONS).any()
+    looked = cases["state"].isin(["no_attention", "not_told_apart"]).any()
+    verdicts = {
+        "longer": is_number(longer) and longer >= MOSTLY * len(mine),
+        "by precision": bool(ends) and ends[0][1] < 1 < ends[-1][1],
+        "shorter": bool(ends),
+        "fused": (cases["state"] == "fused").any(),
+        "no attention": own and looked,
+    }
+    said = next((name for name, true in verdicts.items() if true), "can't tell")
+    is_bound = is_number(bound) and bound >= len(mine) / 2
+    return {"verdict": said, "bound": is_bound} | found
+
+
+def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
+    """Medians over the cases, at each precision."""
+    first = run.precisions[0] if run.precisions else ""
+    place = [name for name in run.cases if name not in ("precision", "label")]
+    base = mine[mine["precision"] == first].set_index(place)
+    base = base.reindex(pd.MultiIndex.from_frame(mine[place])).set_axis(mine.index)
+    others = mine["precision"] != first
+    softmax, products = (mine[name] / base[name] for name in ("softmax", "products"))
+    rows = {
+        "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
+        "the same of FLOPs": (mine["flops"], "spread"),
+        "softmax reads and writes, GB": (mine["gb"], "spread"),
+        "a second, GB/s": (mine["rate"], "spread"),
+        "of memory's measured rate": (mine["of_memory"], "spread"),
+        "softmax is memory-bound in": (bound, "count"),
+        "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
+        "around the products / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
+        f"softmax's time / that in {first}": (softmax[others], "spread"),
+        f"QKᵀ + AV's time / that in {first}": (products[others], "spread"),
+    }
+    return medians(mine, rows)
+
+
+def steps(run: Run, chosen: str) -> pd.DataFrame:
+    """What each step of softmax takes in a case, and in those that differ in precision alone."""
+    if not chosen:
+        return pd.DataFrame()
+    same = run.cases.drop(columns=["precision", "label"])
+    alike = (same == same.loc[chosen]).all(axis=1)
+    rows = with_roles(placed(run, kernels(run, "forward")))
+    rows = rows[(rows["role"] == "softmax") & rows["case"].map(alike)]
+    rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
+    rows["precision"] = rows["case"].map(run.cases["precision"])
+    ms = over(rows, ["precision", "step"], "ms", unit="ms")
+    whole = over(rows, "precision", "ms", unit="ms")
+    found = ms.rename("ms").rename_axis(["precision", "step"]).reset_index()
+    found["share"] = to(found["ms"] / found["precision"].map(whole), "share")
+    order = {name: place for place, name in enumerate(dict.fromkeys(STEPS.values()))}
+    return found.sort_values("step", key=lambda names: names.map(order), kind="stable")
+
+
+def opening(mine: pd.DataFrame) -> pd.DataFrame:
+    """The rows of (e) in the report's table of medians."""
+    return medians(
+        mine,
+        {
+            "(e) softmax's time / (QKᵀ + AV)": (mine["time"], "median"),
+            "their FLOPs": (mine["flops"], "median"),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main("e", facts)
