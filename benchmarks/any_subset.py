@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.answers import chapters
-from tests.answers.subsets import ROOT, subset
-from tests.answers.test_any_subset import answered, check, written
+from tests.answers.subsets import ROOT, subset, written
+from tests.answers.test_any_subset import answered, check
 from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
 from workflow_src.answers.cards import cards

@@ -178,7 +178,7 @@ def test_studies_take_their_sizes_from_the_configuration() -> None:
     sizes = CONFIG["sizes"] | {"tiny": CONFIG["sizes"]["tiny"] | {"d_ff": 64}}
     for study in ("accounting", "precision", "warmup"):
         dag = make_dag(CONFIG | {"suite": "smoke", "sizes": sizes, "vocabulary": 77})
-        points = dag.studies.points(study).values()
+        points = [each for each in dag.studies.points(study).values() if "sizes" in each]
         assert {point["sizes"]["tiny"]["d_ff"] for point in points} == {64}
         assert {point["vocabulary"] for point in points} == {77}
 

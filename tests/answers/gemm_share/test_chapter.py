@@ -83,7 +83,9 @@ def test_shares_are_of_gradients_by_component_whole_and_besides_products(tmp_pat
     about = ("forward_backward", "aten::x", "", "", "", 1, None)
     columns = "path family forward_operator busy_ms_per_step phase operator shapes dtypes"
     columns += " short_name calls_per_step bytes_per_step"
-    written(tmp_path, "operators", [(*row, *about) for row in rows], columns)
+    written(
+        tmp_path, "operators", [(*row, *about, f"gemm {n}") for n, row in enumerate(rows)], columns
+    )
     found = gradients(run_of("d", tmp_path)).set_index("component").map(str)
     assert found[["share", "besides"]].to_numpy().tolist() == [["12 %", "12 %"], ["88 %", "12 %"]]
 
@@ -102,10 +104,12 @@ def test_a_layout_is_held_against_the_same_products_in_forward(tmp_path: Path) -
         ("head", "weight gradient", "nt", 2.0, 4e9),
         ("up", "weight gradient", "", 9.0, 4e9),
     ]
-    about = ("train_step", 1, 1, 1, 1, "fp32", "gemm", 1, 1)
+    about = ("train_step", 1, 1, 1, 1, "fp32", 1, 1)
     columns = "product direction layout busy_ms_per_step flops_per_step phase m n k matrices dtype"
-    columns += " short_name calls_per_step kernels_per_step"
-    written(tmp_path, "products", [(*row, *about) for row in rows], columns)
+    columns += " calls_per_step kernels_per_step short_name"
+    written(
+        tmp_path, "products", [(*row, *about, f"gemm {n}") for n, row in enumerate(rows)], columns
+    )
     found = layouts(run_of("d", tmp_path)).set_index(["direction", "layout"])
     assert found["times"].dropna().map(float).to_dict() == {
         ("input gradient", "nn"): 2.0,

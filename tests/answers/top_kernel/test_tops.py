@@ -13,7 +13,7 @@ from workflow_src.paper.number import Number
 
 SCORES = ("scores", "forward", (128, 128, 64, 48), "void gemm_long_name", 12, 4_000_000)
 VALUES = ("values", "forward", (128, 64, 128, 48), "void gemm_long_name", 12, 2_000_000)
-SAME = [("forward_backward/backward", *row[1:]) for row in FORWARD]
+SAME = [(f"forward_backward/backward/{row[0]}", *row[1:]) for row in FORWARD]
 
 
 def top(folder: Path, sample: Sample, part: str = "forward") -> "pd.Series":
