@@ -434,7 +434,8 @@ def test_wrong_json_names_the_key(module: str, place: Place) -> None:
     for action in parser_of(module)._actions:
         if name_of(action) not in JSON:
             continue
-        if Path(ROOT, *module.split(".")).with_name("points.yaml").is_file():
+        own = Path(ROOT, *module.split(".")).with_name("points.yaml").is_file()
+        if own or module == "workflow_src.studies.levers.measure":
             continue  # Its points are written by this project alone.
         whole = json.loads(place.valid(module, action))
         unused = whole.keys() - SETTINGS["properties"] if name_of(action) == "--settings" else set()

@@ -27,7 +27,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def test_a_brought_model_gets_a_report_with_every_answer(own: Project) -> None:
     report = (own.folder / "report.md").read_text()
-    assert all(f"## ({letter})" in report for letter in "abcdef")
+    assert all(re.search(rf"^(## |\*)\({letter}\) ", report, re.MULTILINE) for letter in "abcdef")
     assert "size: my_model-width=16 · context: 8 · precision: fp32." in report
     assert "| `examples/my_model.py:make`, `my_model`" in report
     assert re.search(r"FLOPs of products are those of torch's counter; phases +\| +3 of 3", report)

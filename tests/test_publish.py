@@ -134,7 +134,7 @@ def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path
     assert list(public_tables(tmp_path)) == ["tables/timings.csv"]
 
 
-PARTLY = {"levers", "profiler"}
+PARTLY = {"levers", "precision", "profiler"}
 OTHERS = ("own-*", "batch8-*", "*-limit")
 """Points of an attention that a run brought, which its configuration names; of an earlier version;
 and of contexts that were chosen by what the device had free."""
@@ -152,7 +152,7 @@ def test_published_study_tables_are_derived_from_the_published_points(
     files = [folder / f"{point}.json" for point in dag.studies.points(study)]
     files += sorted(each for kind in OTHERS for each in folder.glob(f"{kind}.json"))
     analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
-    # Of two studies, some points were measured.
+    # Of these studies, some points were measured.
     points = [file for file in files if file.is_file()] if study in PARTLY else files
     table = join(points, analyze.derive, load_rules())
     if hasattr(analyze, "complete"):
