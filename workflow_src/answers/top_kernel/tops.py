@@ -152,14 +152,21 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
     is_whole = pd.MultiIndex.from_frame(rows[PART]).isin(whole)
     sized = longest(products[pd.MultiIndex.from_frame(products[PART]).isin(whole)], "sizes")
     kernel = longest(rows[~is_whole | (apart & fused)], "name")
-    names = pd.concat([names_of_sizes(sized), names_of_places(kernel)])
     outside = sized["calls_per_step"].where(sized["product"] == "head", 0.0)
     of_layers = (sized["calls_per_step"] - outside).groupby([sized[name] for name in PART]).sum()
+    parts = (
+        (sized, of_layers, names_of_sizes(sized)),
+        (kernel, in_layers(kernel, layers), names_of_places(kernel)),
+    )
+    # A part may be in both: fused attention on a CPU is held against products of sizes.
     made = [
-        calls(mine, within, layers).assign(ms=over(mine, PART, "ms", unit="ms"))
-        for mine, within in ((sized, of_layers), (kernel, in_layers(kernel, layers)))
+        calls(mine, within, layers)
+        .assign(ms=over(mine, PART, "ms", unit="ms"))
+        .add_prefix("product_")
+        .assign(product=names)
+        for mine, within, names in parts
     ]
-    found = pd.concat(made).add_prefix("product_").assign(product=names)
+    found = pd.concat(made)
     found = found.sort_values("product_ms", ascending=False, kind="stable")
     return found[~found.index.duplicated()]
 
