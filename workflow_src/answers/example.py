@@ -1,7 +1,5 @@
 """The one case that all answers work through, so that a reader can follow it from (a) to (f)."""
 
-from dataclasses import replace
-
 from workflow_src.answers.tables import CaseKey, Tables
 from workflow_src.common.case import PHASES
 
@@ -32,17 +30,6 @@ def example(tables: Tables) -> CaseKey | None:
         return (*first, *off, -precisions.index(case.precision))
 
     return min(complete, key=rank)
-
-
-def at_each_precision(tables: Tables, chosen: CaseKey | None) -> list[CaseKey]:
-    """The chosen case and those that differ from it in precision alone; none without one."""
-    if chosen is None:
-        return []
-    return [
-        case
-        for case in tables.cases
-        if replace(case, case=chosen.case, precision=chosen.precision) == chosen
-    ]
 
 
 def _is_complete(tables: Tables, case: CaseKey) -> bool:

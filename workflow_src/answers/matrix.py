@@ -1,6 +1,6 @@
 """Matrices of one cell per case: sizes down, contexts across, one for each of the other axes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import pandas as pd
@@ -59,12 +59,6 @@ def matrix(corner: str, cases: Iterable[CaseKey], cell: Callable[[CaseKey], Cell
 def heading(context: int) -> str:
     """A context as a column's heading; that of a brought model without one is 0."""
     return str(context) if context else DASH
-
-
-def in_columns(cases: Sequence[CaseKey], found: Mapping[CaseKey, T]) -> dict[str, list[T]]:
-    """What was found of some cases, by precision; a case of which nothing was is left out."""
-    every = by_precision(cases).items()
-    return {precision: [found[case] for case in mine if case in found] for precision, mine in every}
 
 
 def by_precision(cases: Sequence[CaseKey]) -> dict[str, list[CaseKey]]:
