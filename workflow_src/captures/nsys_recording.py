@@ -46,7 +46,9 @@ def card_of_export(found: Exported) -> Card | None:
     """The card that the export names."""
     if not found.has_columns(GPUS, *PROPERTY):
         return None
-    return one_card(zip(*(found.values(GPUS, name) for name in PROPERTY), strict=True))
+    name, *numbers = PROPERTY
+    columns = (column.tolist() for column in found.integers(GPUS, (*numbers,)).values())
+    return one_card(zip(found.values(GPUS, name), *columns, strict=True))
 
 
 def messages(found: Exported) -> list[str]:
