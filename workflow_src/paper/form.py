@@ -19,6 +19,7 @@ from workflow_src.paper.html import figure
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number, Row
+from workflow_src.paper.page_table import PageCell, PageTable
 
 CARDS_FROM = 5
 """Tables of so many columns become cards on a narrow screen."""
@@ -73,11 +74,14 @@ class Form:
     """Prints cells, tables and texts; keeps the evidence of each printed number by its key.
 
     picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
+    lines: what stands before captions, of the form whose tables are lines of the page's text, to
+    search and filter (page_table); its texts are Markdown around HTML's cells.
     """
 
     html: bool
     picture: str = ""
     drawing: str = ""
+    lines: str = ""
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def escape(self, text: object) -> Markup:
@@ -156,7 +160,8 @@ class Form:
         """
         chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
         frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
-        if frame.empty:
+        # What is only named says nothing.
+        if frame.empty or (frame.shape[1] == 1 < chosen.shape[1]):
             return Markup("")
         texts = []
         for row in frame.itertuples(index=False, name=None):
@@ -181,6 +186,12 @@ class Form:
         kind: str,
     ) -> Markup:
         said = self.escape(caption)
+        if self.lines:
+            cells = tuple(tuple(PageCell(c.striptags(), c) for c in map(Markup, r)) for r in rows)
+            right = tuple(not each for each in left)
+            line = PageTable(tuple(head.striptags() for head in heads), cells, right).line()
+            above = f"#### {self.lines} {said}\n\n" if caption else ""
+            return Markup(f"\n\n{above}{line}\n\n")
         if not self.html:
             rule = "|".join(":--" if each else "--:" for each in left)
             lines = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
@@ -191,7 +202,8 @@ class Form:
         names = [f'{side} data-label="{escape(head.striptags())}"' for side, head in pairs]
         body = "\n".join(_row("td", names, row) for row in rows)
         above = f"<caption>{said}</caption>" if caption else ""
-        head = f"<thead>{_row('th', sides, heads)}</thead>"
+        # What heads nothing is no heading to a screen reader.
+        head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
         made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
         return Markup(f'\n\n<div class="table" tabindex="0">{made}</div>\n\n')
 
@@ -226,7 +238,7 @@ class Form:
     def prose(self, text: str) -> Markup:
         """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
-        if not self.html:
+        if self.lines or not self.html:
             return Markup("\n\n".join(parts))
         return Markup("\n".join(map(_paragraph, parts)))
 

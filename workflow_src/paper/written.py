@@ -38,6 +38,7 @@ FILTERS = ("bar", "table", "matrix", "link", "figure")
 class Written:
     """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
 
+    html: its "lines" are the appendix as text of the page, with tables to search and filter.
     level: of its heading, "##". log: what tells why it could not be written; "" if it was.
     opening: rows that the report's opening takes from the chapter until it is one itself.
     """
@@ -57,11 +58,10 @@ class Written:
         The page's HTML is {name}.page.md until all chapters are written by this module.
         """
         texts = {"md": "chapter.md.j2", "appendix.md": "chapter.appendix.md.j2"}
-        texts |= {"page.md": "chapter.html.j2"}
+        texts |= {"page.md": "chapter.html.j2", "appendix.page.md": "chapter.appendix.page.j2"}
         for end, template in texts.items():
             frame = _environment(templates).get_template(template)
             write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
-        write_text(folder / f"{self.name}.appendix.page.md", "")
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
         write_text(folder / f"{self.name}.json", said + "\n")
 
@@ -126,8 +126,11 @@ def write(
         if picture:
             write_text(picture, svg or EMPTY)
         place = picture.as_posix() if picture and svg else ""
+        about = f"({name})" if len(name) == 1 else f"{name}:"
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
-        markdown, html = (render(templates, these, found, form) for form in forms)
+        forms += [Form(True, lines=about, evidence=forms[1].evidence)]
+        markdown, html, page = (render(templates, these, found, form) for form in forms)
+        html |= {"lines": page["appendix"]}
         verdict = str(found.get("verdict", ""))
         opening = _opening(found.get("opening"), forms[0])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)

@@ -43,7 +43,7 @@ def facts(run: Run) -> Facts:
     }
     phases = every_phase(run)
     under_compile = compiled(phases)
-    by_case = cases.reset_index(drop=True)
+    by_case = cases.rename_axis("name").reset_index()
     return works | {
         "verdict": verdict(counted, cases),
         "agree": of(counted, "count"),

@@ -31,6 +31,7 @@ def _phase(run: Run, name: str) -> pd.DataFrame:
     state = found["state"].where(found["state"] != STATES["ok"], "")
     index = pd.MultiIndex.from_arrays([range(len(found)), [name] * len(found)])
     return found.assign(
+        name=found.index,
         deviation=deviation,
         phase=PHASES[name],
         reason=reason,

@@ -23,8 +23,7 @@ def facts(run: Run) -> Facts:
     chosen = example(run, forward.index)
     by_precision = {name: leading(mine, cases) for name, mine in part.items()}
     told = by_precision[FORWARD]
-    labels = cases["label"].reindex(found.index.get_level_values("case")).to_numpy()
-    every = found.assign(case=labels, part=parts.map(PARTS))
+    every = found.assign(case=found.index.get_level_values("case"), part=parts.map(PARTS))
     return headline(leader(forward), told) | {
         "summary": summary(run, by_precision, same(forward, backward)),
         "matrices": matrices(cases, forward["share"].reindex(cases.index).fillna(state)),
