@@ -190,7 +190,7 @@ class Form:
             cells = tuple(tuple(PageCell(c.striptags(), c) for c in map(Markup, r)) for r in rows)
             right = tuple(not each for each in left)
             line = PageTable(tuple(head.striptags() for head in heads), cells, right).line()
-            above = f"#### {self.lines} {said}\n\n" if caption else ""
+            above = f"### {self.lines} {said}\n\n" if caption else ""
             return Markup(f"\n\n{above}{line}\n\n")
         if not self.html:
             rule = "|".join(":--" if each else "--:" for each in left)
