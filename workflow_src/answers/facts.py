@@ -23,8 +23,8 @@ MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
-    """A row per case: its axes and `label`, `unprofiled` and `busy` (ms) of a step, and their share
-    `works`; `waits`: whether the device works for less than WORKING_FULLY; `state`: in words.
+    """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
+    their share `works`; `waits`: whether a GPU works for less than WORKING_FULLY; `state`: in words.
     """
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
@@ -38,8 +38,9 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     status = status.mask((status == "ok") & made["unprofiled"].isna(), "not_measured")
     works = to(made["busy"] / made["unprofiled"], "share")
     state = status.map(lambda each: STATES.get(each, each)).astype(object)
-    found = run.cases.join(made)
-    return found.assign(works=works, waits=(works < WORKING_FULLY).astype(bool), state=state)
+    found = run.cases.join(made).join(timed.set_index("case")["device"])
+    waits = (works < WORKING_FULLY).astype(bool) & (found["device"] != "cpu")
+    return found.assign(works=works, waits=waits, state=state)
 
 
 def states(run: Run, phase: str) -> pd.Series:

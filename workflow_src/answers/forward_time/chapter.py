@@ -23,7 +23,8 @@ def facts(run: Run) -> Facts:
     cases = times(run)
     agree = (cases["longer"] <= MATCH_WITHIN) & (cases["longer"] >= -MATCH_WITHIN)
     counted = holds(cases["longer"], agree, "|profiled / unprofiled - 1| <= 10 %")
-    waits = holds(cases["works"], cases["waits"], "device time / unprofiled < 90 %")
+    launched = cases["works"].where(cases["device"] != "cpu", NAN)
+    waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
     works = {name: of(counted[mine], "count") for name, mine in groups(cases).items()}
     chosen = example(run, cases.index[cases["unprofiled"].notna() & cases["busy"].notna()])
     rows = {
