@@ -24,7 +24,7 @@ MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
     """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
-    their share `works`; `waits`: whether a GPU works for less than WORKING_FULLY; `state`: in words.
+    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words.
     """
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
