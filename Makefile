@@ -1,4 +1,5 @@
 # make report   set up .venv and run the workflow with config.yaml
+# make check-model FILE=my_model.py:make    run one step of each phase of a model of one's own: seconds
 # make test     set up what the tests need and run them; it ends with what was skipped, and why
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make compare A=results/x B=examples/h200    compare run B with run A, and say which is slower
@@ -17,10 +18,14 @@ RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report status test check compare conformance lock format assemble rewrite unlock clean
+.PHONY: report check-model status test check compare conformance lock format assemble rewrite unlock clean
 
+# What jobs print is in their logs; of a failed one it is printed, too.
 report: .venv/installed
-	snakemake --cores $(CORES)
+	@snakemake --cores $(CORES) --quiet host reason $(if $(CONFIG),--config $(CONFIG)) > /dev/null
+
+check-model: .venv/installed
+	@python -m workflow_src.cli.check_model --config workload=$(FILE) $(CONFIG)
 
 status: .venv/installed
 	python -m workflow_src.cli.status $(if $(CONFIG),--config $(CONFIG))

@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-from workflow_src.plan.progress import follow
+from workflow_src.plan.progress import follow, is_brief
 from workflow_src.plan.unfinished import keep_unfinished
 
 
@@ -10,12 +10,14 @@ onstart:
     dag.environments.refuse_drift(
         f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
     )
-    follow(logger, workflow.persistence.dag)
+    follow(logger, workflow.persistence.dag, briefly=is_brief(workflow))
 
 
 onsuccess:
     for problem in dag.captures.problems():
         print(problem, file=sys.stderr)
+    if is_brief(workflow):
+        print(dag.report.ending(), file=sys.stderr)
 
 
 onerror:

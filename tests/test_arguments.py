@@ -43,8 +43,8 @@ MEASURES = re.compile(
 )
 """The commands that measure when nothing is wrong with their arguments."""
 
-IN_A_PROJECT = {"workflow_src.cli.status"}
-"""Commands for a project's folder; tests/test_status.py runs them in one."""
+IN_A_PROJECT = {"workflow_src.cli.status", "workflow_src.cli.check_model"}
+"""Commands for a project's folder; tests/test_status.py and test_check_model.py run them in one."""
 
 OF_NSYS = {"workflow_src.captures.export"}
 """Commands for which nothing that lies here is valid; tests/captures/test_report.py runs them."""

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
 from workflow_src.dag.ceilings import Ceilings
@@ -87,6 +89,15 @@ class Report:
     def made_for_another(self, part: str, ancient: Callable[[str], str]) -> str:
         """An input that has a part made again if one of its files was made for anything else."""
         return made_for_another(self.files(part), self.asked(part), ancient)
+
+    def ending(self) -> str:
+        """What stands first in the report, in bold, and where to open it; "" without a report."""
+        report, page = (Path(name) for name in ROOT_FILES)
+        if not report.is_file():
+            return ""
+        bold = re.search(r"^\*\*(.+?)\*\*$", report.read_text(encoding="utf-8"), re.M)
+        said = bold[1].replace("\\", "") + "\n" if bold else ""
+        return f"\n{said}The report: {report}, and for a browser {page.resolve().as_uri()}"
 
     def everything(self) -> list[str]:
         """All that the report consists of: the default targets."""

@@ -1,10 +1,12 @@
-"""Prints, after each measuring job of a run, how many are done and how long the rest takes."""
+"""Prints what a run is about to do, how far it is, and how long the rest takes."""
 
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
 
@@ -17,6 +19,13 @@ MEASURING = {
     "study_point": "study points",
 }
 """What the jobs of each rule that measures are called."""
+
+LAST_LINES = 10
+"""So many of a failed job's log are printed."""
+
+LEAST_S, DERIVED_S = 6.0, 2.0
+"""Seconds that a job takes which was never run here, one that measures and any other: what those
+of the smallest models took on two cores of a CPU, most of it to start Python and import torch."""
 
 
 class Job(Protocol):
@@ -82,13 +91,14 @@ class Progress:
             for rule, total in self.total.items()
         ]
         parts += [f"{len(self.failed)} failed"] if self.failed else []
-        ahead = [self._expected(job) for job in self.left if job not in self.failed]
+        ahead = [self.expected(job) for job in self.left if job not in self.failed]
         known = [seconds for seconds in ahead if seconds is not None]
         if ahead and len(known) == len(ahead):
             parts.append(f"{in_words(sum(known) / at_once)} of measuring left")
         return f"[{', '.join(parts)}]"
 
-    def _expected(self, job: int) -> float | None:
+    def expected(self, job: int) -> float | None:
+        """The seconds that a job left is expected to take; None if that isn't known."""
         rule = self.left[job]
         took = self.took.get(rule)
         return self.seconds.get(job, mean(took) if took else self.usual.get(rule))
@@ -107,33 +117,110 @@ def progress_of(dag: Jobs) -> Progress:
 
 
 class Follower(logging.Handler):
-    """Follows the events that Snakemake 9 logs; what Snakemake prints stays as it is."""
+    """Follows the events that Snakemake 9 logs, and says how far a run is.
 
-    def __init__(self, progress: Progress, say: Callable[[str], object]) -> None:
+    say: prints a line, which the next one replaces on a terminal unless it `stays`. derived: what
+    is made of measurements, by job id.
+    """
+
+    def __init__(
+        self, progress: Progress, say: Callable[[str, bool], object], derived: Collection[int] = ()
+    ) -> None:
         super().__init__()
-        self.progress, self.say = progress, say
+        self.progress, self.say, self.derived = progress, say, set(derived)
+        self.total = len(self.derived)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count a job that starts or ends, and say so."""
-        event = getattr(record, "event", None)
-        line = ""
-        match getattr(event, "value", event):
+        now, measured = time.monotonic(), ""
+        match _event(record):
             case "job_info":
-                self.progress.start(getattr(record, "jobid", -1), time.monotonic())
+                self.progress.start(getattr(record, "jobid", -1), now)
             case "job_finished":
-                line = self.progress.end(getattr(record, "job_id", -1), time.monotonic())
+                job = getattr(record, "job_id", -1)
+                measured = self.progress.end(job, now)
+                self._derive(job)
             case "job_error":
-                line = self.progress.fail(getattr(record, "jobid", -1))
-        if line:
-            self.say(line)
+                measured = self.progress.fail(getattr(record, "jobid", -1))
+                if self.derived:
+                    self.say(_failure(record), True)
+        if measured:
+            self.say(measured, not self.progress.left)
+
+    def _derive(self, job: int) -> None:
+        if job in self.derived and self.total:
+            self.derived.discard(job)
+            done = self.total - len(self.derived)
+            self.say(f"[{done}/{self.total} tables, answers and figures]", not self.derived)
 
 
-def follow(logger: Any, dag: Jobs) -> None:
+def is_brief(workflow: Any) -> bool:
+    """Whether Snakemake's `workflow` runs with `--quiet reason`, as `make report` does."""
+    quiet = getattr(getattr(workflow, "output_settings", None), "quiet", None) or ()
+    return "reason" in {str(getattr(each, "name", each)).lower() for each in quiet}
+
+
+def printed(line: str, stays: bool) -> None:
+    """A line on stderr; on a terminal one that doesn't stay is replaced by the next."""
+    on_terminal = sys.stderr.isatty()
+    if stays or on_terminal:
+        end = "\n" if stays else ""
+        print(f"\r\x1b[K{line}" if on_terminal else line, end=end, file=sys.stderr, flush=True)
+
+
+def planned(progress: Progress, derived: int) -> str:
+    """What a run is about to do, and how long that takes at least."""
+    counts = Counter(progress.left.values())
+    does = [f"{counts[rule]} {name}" for rule, name in MEASURING.items() if counts[rule]]
+    does += [f"{derived} tables, answers and figures"] if derived else []
+    ahead = sum(progress.expected(job) or LEAST_S for job in progress.left)
+    return f"To make: {', '.join(does)}; {in_words(ahead + derived * DERIVED_S)} or more."
+
+
+def follow(logger: Any, dag: Jobs, briefly: bool) -> None:
     """Print progress whenever a measurement of this run ends.
 
-    Snakemake 7's logger is of another kind and is not followed.
+    briefly: Snakemake's own lines on jobs that run well are left out, and what the run does is
+    said first. Snakemake 7's logger is of another kind and is not followed.
     """
-    if isinstance(logger, logging.Logger):
-        logger.addHandler(
-            Follower(progress_of(dag), lambda line: print(line, file=sys.stderr, flush=True))
-        )
+    if not isinstance(logger, logging.Logger):
+        return
+    progress = progress_of(dag)
+    if not briefly:
+        logger.addHandler(Follower(progress, lambda line, stays: printed(line, True)))
+        return
+    derived = {job.jobid for job in dag.needrun_jobs()} - progress.left.keys()
+    printed(planned(progress, len(derived)), True)
+    for handler in logger.handlers:
+        handler.addFilter(_tells)
+    logger.addHandler(Follower(progress, printed, derived))
+
+
+def _tells(record: logging.LogRecord) -> bool:
+    """Whether Snakemake's own record says what a brief run doesn't: a warning, or an error that
+    isn't a job's.
+    """
+    of_job = _event(record) in ("job_error", "group_error")
+    return record.levelno >= logging.WARNING and not of_job and not _repeats(record)
+
+
+def _repeats(record: logging.LogRecord) -> bool:
+    return getattr(record, "exception", "") in ("RuleException", "WorkflowError")
+
+
+def _event(record: logging.LogRecord) -> str:
+    event = getattr(record, "event", None)
+    return str(getattr(event, "value", event))
+
+
+def _failure(record: logging.LogRecord) -> str:
+    """Which job failed, the last lines of its log, and where that is."""
+    logs = [Path(each) for each in getattr(record, "log", None) or [] if Path(each).is_file()]
+    ends = [
+        line
+        for path in logs
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+    ]
+    made = ", ".join(map(str, getattr(record, "output", None) or []))
+    said = "\n".join(f"  {line}" for line in ends)
+    return f"FAILED: {made}\n{said}\n  (all of it: {', '.join(map(str, logs)) or 'no log'})"

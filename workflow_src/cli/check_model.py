@@ -1,0 +1,79 @@
+"""Check a model of one's own in seconds: one step of each phase, of each case of its axes.
+
+It takes no lock and keeps nothing; what a run would refuse, it refuses with the same sentence.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from workflow_src.cli.settings import configured, setting
+from workflow_src.common.arguments import Parser
+from workflow_src.common.case import AnyCase
+from workflow_src.common.errors import StageError, one_sentence
+from workflow_src.measure.benchmark import measure_phase
+from workflow_src.measure.ending import ended_without_threads
+from workflow_src.measure.machine import use_threads
+from workflow_src.measure.oom import Row
+from workflow_src.measure.phases import run_phases
+from workflow_src.measure.workload import Workload
+from workflow_src.plan.suites import Plan, make_plan
+
+ONE_STEP = 1
+
+NOWHERE = {"tag": "check-model"}
+"""A tag of which there are no results, so that those of other models don't matter."""
+
+
+def _step(workload: Workload, phase: str) -> Row:
+    """One step after one to warm up, with ranges of modules around both, as a capture has them."""
+    with workload.observed():
+        return measure_phase(workload, phase, warmup_steps=ONE_STEP, steps=ONE_STEP)
+
+
+def check(case: AnyCase) -> dict[str, Row]:
+    """The row of each phase of a case; prints a line for each.
+
+    Raises StageError for what the function makes wrong, and for a loss that isn't finite.
+    """
+    rows = dict(run_phases(case, _step))
+    told = next((row for row in reversed([*rows.values()]) if "parameters" in row), {})
+    if told.get("finite") is False:
+        raise StageError(f"{case.brought_code}: the loss of {case.case} isn't finite")
+    sizes = (
+        f"{told[name]:,} {name}" for name in ("parameters", "tokens", "samples") if name in told
+    )
+    print(f"{case.case}: {', '.join(sizes)}", flush=True)
+    return rows
+
+
+def summary(plan: Plan, found: Sequence[dict[str, Row]], command: str) -> str:
+    """Whether all phases of all cases ran, and how to measure them."""
+    rows = [row for each in found for row in each.values()]
+    ran = sum(row["status"] == "ok" for row in rows)
+    cases = f"{len(found)} case{'s' * (len(found) != 1)}"
+    return f"{ran} of {len(rows)} phases of {cases} ran on {plan.device}. To measure: {command}"
+
+
+@one_sentence()
+def main() -> None:
+    """Run each case of a brought model once; exit with status 1 if a phase didn't run."""
+    parser = Parser(description=__doc__)
+    parser.add_argument(
+        "--config", nargs="+", type=setting, required=True, help="workload=FILE ..."
+    )
+    given = parser.parse_args().config
+    plan = make_plan(configured(given) | NOWHERE)
+    if not plan.settings["workload"]:
+        parser.error("argument --config: names no workload, as in workload=my_model.py:make")
+    use_threads(plan.benchmark_row(plan.case_ids[0]))
+    with ended_without_threads("check-model"):
+        found = [check(case) for case in plan.cases]
+        command = ["snakemake", "--cores", "1", "report.md", "--config", *given]
+        print(summary(plan, found, shlex.join(command)))
+        if any(row["status"] == "oom" for rows in found for row in rows.values()):
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
