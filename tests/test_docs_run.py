@@ -93,6 +93,9 @@ BY_TESTS = {
     r"snakemake --cores 1 report\.md --config workload=examples/my_model\.py:make( 'axes=.*')?": (
         "test_own_model.py::test_a_brought_model_gets_a_report_with_every_answer"
     ),
+    r"make check-model FILE=examples/my_model\.py:make": (
+        "test_check_model.py::test_each_phase_of_each_case_runs_once"
+    ),
     r"python -m workflow_src\.tables\.capture_tables --capture .*": (
         "captures/test_damaged.py::test_the_command_writes_all_tables_or_none"
     ),
@@ -123,7 +126,6 @@ BY_TESTS = {
 
 BY_CI = {
     r"make (check|test)": r"^make \1 \|\| failed \1$",
-    r"snakemake --lint": r"^make check",
     r"make \.venv7/installed( PYTHON=python3\.11)?": r"^    make \.venv7/installed$",
     r"\.ci/slurm_lab (up|down)": r"\.ci/slurm_lab \1",
     r"sh \.ci/install_nsys\.sh": r"sh \.ci/install_nsys\.sh",
