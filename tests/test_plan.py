@@ -183,7 +183,7 @@ def test_studies_take_their_sizes_from_the_configuration() -> None:
         assert {point["vocabulary"] for point in points} == {77}
 
 
-@pytest.mark.parametrize("module", ["dag.start", "plan.fingerprint"])
+@pytest.mark.parametrize("module", ["dag.start", "plan.code"])
 def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
     code = f"import sys, workflow_src.{module}; print(*sys.modules)"
     command = [sys.executable, "-c", code]

@@ -24,12 +24,12 @@ from workflow_src.capture_report.pace import Paced
 from workflow_src.capture_report.result import Captured, captured, read_tables
 from workflow_src.capture_report.shown import SHOWN
 from workflow_src.captures import export
-from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.capture_names import name_of, names_of
 from workflow_src.dag.captures import captures_of
+from workflow_src.measure import nsys_profile
 from workflow_src.paper.show import Printer
 from workflow_src.placing.paths import MANY
 from workflow_src.plan.config import ConfigError
@@ -439,7 +439,7 @@ def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[
 @requires_nsys
 def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
     recorded = tmp_path / "c.nsys-rep"
-    nsys_cli.profile(recorded, ["true"], "cpu", os_tracing=False)
+    nsys_profile.profile(recorded, ["true"], "cpu", os_tracing=False)
     before = recorded.read_bytes()
     export.main(["--capture", str(recorded), "--output", str(tmp_path / "c.sqlite")])
     with pytest.raises(TraceError, match="holds neither a range nor any work"):

@@ -13,13 +13,13 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.captures.export_case import export
-from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.plan_row import COLUMNS
 from workflow_src.common.reading import reading
 from workflow_src.common.schema import TEXT, one_of
+from workflow_src.measure import nsys_profile
 from workflow_src.measure.capture import recorder
 from workflow_src.placing.case_capture import read_case
 
@@ -34,7 +34,7 @@ def single_threaded_ms(row: dict[str, Any]) -> dict[str, float]:
     program = [*recorder(row), "--single-threaded-autograd"]
     with tempfile.TemporaryDirectory() as folder:
         capture, exported = Path(folder, "c.nsys-rep"), Path(folder, "export")
-        nsys_cli.profile(capture, program, row["device"], os_tracing=False)
+        nsys_profile.profile(capture, program, row["device"], os_tracing=False)
         export(capture, exported, os_tracing=False)
         ranges = read_case(exported).ranges
     return {
