@@ -26,13 +26,12 @@ from workflow_src.capture_report.shown import SHOWN
 from workflow_src.captures import export
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.capture_names import name_of, names_of
 from workflow_src.dag.captures import captures_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.show import Printer
 from workflow_src.placing.paths import MANY
-from workflow_src.plan.config import ConfigError
 from workflow_src.tables import capture_tables as tables
 
 DATA = ROOT / "tests" / "data" / "captures"

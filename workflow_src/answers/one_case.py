@@ -10,8 +10,7 @@ from workflow_src.answers.questions import CARDS
 from workflow_src.answers.tables import CaseKey, Tables, read_table
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import StageError, one_sentence, remake
-from workflow_src.common.schema import one_of
+from workflow_src.common.errors import StageError, one_of, one_sentence, remake
 from workflow_src.paper.show import Printer
 from workflow_src.paper.templates import render
 

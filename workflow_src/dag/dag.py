@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.answers import Answers
 from workflow_src.dag.captures import Captures, captures_of
 from workflow_src.dag.cases import Cases
@@ -15,7 +16,6 @@ from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.code import stage
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
 
 RULES = (

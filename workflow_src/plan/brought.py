@@ -15,14 +15,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import BY_NAME, COUNTS, OWN, Brought
-from workflow_src.common.schema import one_of
+from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
+from workflow_src.common.errors import ConfigError, one_of
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan import code as code_hash
 from workflow_src.plan.case_ids import VALUE, WORD, brought_id, brought_name
-from workflow_src.plan.config import ConfigError
 
 PRECISION, WORKLOAD = "precision", "workload"
-AROUND = (PRECISION, "execution")
+AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
 """The axes that are set around a model where its function doesn't take them."""
 
 TENSORS = 3
@@ -222,7 +222,7 @@ def _planned_files(plan: Path) -> set[Path]:
 
 
 def _require_value(axis: str, value: Any) -> None:
-    if axis in AROUND and value not in (allowed := BY_NAME[axis].value["enum"]):
+    if axis in AROUND and value not in (allowed := AROUND[axis]):
         raise ConfigError(one_of(f"axes.{axis}", value, allowed))
     if axis in COUNTS and not (type(value) is int and value > 0):
         raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
