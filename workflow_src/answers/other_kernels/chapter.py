@@ -224,7 +224,8 @@ def figure(run: Run, rows: pd.DataFrame) -> Plot:
     others = rows[~rows["product"]]
     shares = bars(run, others.assign(part=others["component"]), whole)
     panels = [stack(mine, str(facet)) for facet, mine in shares.groupby("facet", sort=False)]
-    return Plot(panels, "no device time besides products was measured", size=stack_size(shares))
+    none = "no device time besides products was measured"
+    return Plot(panels, none, size=stack_size(shares), wide=3)
 
 
 if __name__ == "__main__":
