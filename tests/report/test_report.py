@@ -13,11 +13,10 @@ import pytest
 from tests.report.written import TEMPLATES, assemble, write_parts, write_report
 from tests.synthetic_tables import Sample
 from tests.workflow import ROOT, made_once
-from workflow_src.answers.answer import answer
-from workflow_src.answers.other_kernels.headline import headline
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.case import PHASES
+from workflow_src.paper.written import write
 from workflow_src.studies.study import STUDIES
 
 SAMPLE = Sample()
@@ -144,7 +143,8 @@ def test_every_printed_number_leads_to_its_sources(published):
     them has its evidence there.
     """
     text = published[1][: published[1].index('id="evidence"')]
-    text = re.sub(r'<section id="[a-f]">.*?</section>', "", text, flags=re.S)
+    chapters = r'<section id="[a-f]">.*?</section>|<article class="case".*?</article>'
+    text = re.sub(rf'{chapters}|<section id="card".*?</section>', "", text, flags=re.S)
     page = Page(re.sub(r"<tr>\s*<td[^>]*>(\([ab]\)|forward: device).*?</tr>", "", text, flags=re.S))
     loose = {cell for cell in page.cells if NUMERAL.search(cell)}
     named = re.compile(
@@ -161,11 +161,12 @@ def test_all_answers_and_figures_are_there(plain):
     _, text, page = plain
     for question in QUESTIONS:
         assert f"\n## ({question}) " in text
-    for name in FIGURES:
-        assert f"](results/mine/figures/{name}.svg)" in text
+    drawn = [*FIGURES, *(f"answer_{question}" for question in "acde")]
+    for name in drawn:
+        assert f"/results/mine/figures/{name}.svg)" in text.replace("](", "](/")
     charts = page.count('<svg class="zoom"')
     assert charts == len(PHASES)
-    assert Page(page).tags.count("figure") == len(FIGURES) + 1
+    assert Page(page).tags.count("figure") == len(drawn) + 1
     assert "img" not in Page(page).tags
 
 
@@ -178,9 +179,9 @@ def test_the_page_is_self_contained(plain):
 
 def test_an_answer_that_could_not_be_written_is_named_with_its_log(plain, tmp_path):
     shutil.copytree(plain[0], tmp_path, dirs_exist_ok=True)
-    broken = answer("c", lambda tables: tables["none"], headline)
-    failed = broken.written({}, TEMPLATES, "results/mine/logs/answers/c.log")
-    failed.write(tmp_path / "results/mine/answers", "c")
+    log = "results/mine/logs/answers/c.log"
+    failed = write("c", lambda: {}["none"], TEMPLATES, [], log=log)
+    failed.write(tmp_path / "results/mine/answers", TEMPLATES)
     text, _ = assemble(tmp_path)
     assert "**Missing:** (c)" in opening(text)
     assert "`results/mine/logs/answers/c.log`" in opening(text)

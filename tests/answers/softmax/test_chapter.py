@@ -4,21 +4,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.answers.chapters import chapter, facts, run_of
-from tests.answers.reading import reading
 from tests.studies.chapters import texts
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
-from workflow_src.answers.softmax.by_operators import alike, attention
 from workflow_src.answers.softmax.chapter import attention as by_case
-from workflow_src.answers.softmax.figure import draw
 from workflow_src.common.words import DASH
 
 SOFTMAX = "forward/block/attention/softmax"
-read = reading("e")
 
 
 def sample(kernels: Sequence[Kernel], **about: Any) -> Sample:
@@ -191,18 +186,11 @@ def test_memory_bounds_what_comes_near_its_rate_with_few_flops(
     assert f"| softmax is memory-bound in | {bound} of 1 |" in made.markdown["section"]
 
 
-def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read: Any) -> None:
-    axes = draw(read(Sample(), Sample(context=256))).axes
-    assert [np.asarray(line.get_xdata()).tolist() for line in axes[0].lines[:2]] == [[128, 256]] * 2
-    assert [np.asarray(line.get_ydata()).tolist() for line in axes[0].lines[:2]] == [
+def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(tmp_path: Path) -> None:
+    (panel,) = facts("e", tmp_path, Sample(), Sample(context=256))["figure"].panels
+    assert panel.rows["context"].tolist() == [128, 256]
+    assert [panel.rows[name].map(float).tolist() for name in (panel.y, *panel.dashed.values())] == [
         [0.5] * 2,
         [0.1] * 2,
     ]
-    assert not draw(read(Sample(attention="sdpa"))).axes
-
-
-def test_cards_tell_products_apart_likewise() -> None:
-    square = [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS]
-    assert attention(pd.DataFrame(square)) is None and alike(pd.DataFrame(square))
-    found = attention(pd.DataFrame(OPERATORS))
-    assert found and found.flop_ratio and found.flop_ratio.number == 5 / 16
+    assert not facts("e", tmp_path, Sample(attention="sdpa"))["figure"].panels
