@@ -1,4 +1,4 @@
-"""A test per verdict of (c) and (f): which follows from the numbers that a result counts."""
+"""A test per verdict of (c): which follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -9,7 +9,6 @@ import pytest
 
 from tests.answers.subsets import empty
 from workflow_src.answers.among import Among
-from workflow_src.answers.change_first.result import Chosen, Counts
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.paper.show import Printer
 from workflow_src.paper.value import Value
@@ -26,17 +25,6 @@ def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
     return {"over_half": counted, "leads": counted, "leader": leader, "medians": medians}
 
 
-def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str, object]:
-    """(f): in how many cases each remedy is named first, or none is."""
-    every = Value(sum(cases.values()) + none, "count", ())
-    ranked = {name: Among(Value(number, "count", ()), every) for name, number in cases.items()}
-    told = {name: Value(n, "count", ()) for name, n in (("sure", sure), ("none", none))}
-    saved, one = Value(0.25, "share", ()), Value(1, "count", ())
-    chosen = Chosen(saved, measured=one, predicted=one, alone=one, narrowed=one)
-    counts = Counts(every, ranked, named=chosen, top=chosen, best=chosen, **told)
-    return {"counts": counts}
-
-
 @pytest.mark.parametrize(
     ("question", "values", "verdict"),
     [
@@ -45,10 +33,6 @@ def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str
         ("c", no_product(0, 20, "softmax"), "LESS"),
         ("c", no_product(0, 2, ""), "NOTHING"),
         ("c", no_product(0, 0, ""), "CANT_TELL"),
-        ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
-        ("f", first({"graph": 7, "bf16": 3}, sure=1, none=2), "DEPENDS"),
-        ("f", first({}, none=4), "NOTHING"),
-        ("f", first({}), "CANT_TELL"),
     ],
 )
 def test_the_verdict_follows_from_what_is_counted(
