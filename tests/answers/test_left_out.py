@@ -37,20 +37,19 @@ BUSY = {"load_average_before": 8, "cpu_cores": 2}
 STATES: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     "disturbed": (
         {"median_ms": SHORTER},
-        dict.fromkeys("cdef", "capture disturbed"),
+        dict.fromkeys("cde", "capture disturbed"),
     ),
-    "busy": ({"environment": BUSY}, {"a": "other work kept the machine busy", "f": "comparable"}),
+    "busy": ({"environment": BUSY}, {"a": "other work kept the machine busy"}),
     "warned of": ({"environment": {"host_change_most": 3, "throttled": "thermal"}}, {}),
-    "out of memory": ({"status": OUT_OF_MEMORY}, dict.fromkeys("abcde", "OOM") | {"f": "skipped"}),
-    "one phase skipped": ({"status": NO_STEP}, {"d": "training step: skipped", "f": "skipped"}),
+    "out of memory": ({"status": OUT_OF_MEMORY}, dict.fromkeys("abcde", "OOM")),
+    "one phase skipped": ({"status": NO_STEP}, {"d": "training step: skipped"}),
     "not captured": ({"captured": False}, dict.fromkeys("abcde", "not measured")),
-    "not benchmarked": ({"benchmarked": False}, {"a": "not measured", "f": "not measured"}),
+    "not benchmarked": ({"benchmarked": False}, {"a": "not measured"}),
 }
 """What a case is like, and by question the reason for which it is left out."""
 
 COUNTED: Mapping[str, Callable[[Any], float]] = {
     "c": lambda result: result.over_half.of.number,
-    "f": lambda result: result.counts.cases.number,
 }
 """How many cases an answer's headline is about."""
 
@@ -114,8 +113,7 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
         assert sum(map(len, reasons(result).values())) == len(cases) - COUNTED[question](result)
         if any(has_figures(cell) for table in result.matrices for cell in table.values.flat):
             assert verdict != "CANT_TELL" or "undisturbed" in text or "No case has both" in text
-        # Of shorter phases, (f) knows what could be saved of them.
-        told = question not in why or (question, state) == ("f", "one phase skipped")
+        told = question not in why
         assert told == (verdict not in ("CANT_TELL", "DISTURBED", "IN_DOUBT")), (question, text)
 
 
@@ -123,7 +121,6 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
     ("question", "both", "step_alone"),
     [
         ("c", "OOM", "40 %: softmax 30 %"),
-        ("f", "OOM", "OOM"),
     ],
 )
 def test_a_phase_that_did_not_run_says_why_in_its_cell(
