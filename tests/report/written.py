@@ -8,12 +8,16 @@ import pandas as pd
 from tests.answers.chapters import OTHERS, WRITTEN, chapter
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import cards, figures, stage
+from workflow_src.answers import figures, stage
 from workflow_src.answers.answer import answer
+from workflow_src.answers.cards import chapter as cards
+from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import CARDS, FIGURES, QUESTIONS
-from workflow_src.answers.tables import Tables, read_table
+from workflow_src.answers.tables import read_table
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import write
 from workflow_src.report import report
 
 TEMPLATES = ROOT / "report_templates"
@@ -35,8 +39,9 @@ def write_parts(results: Path, drawn: bool = True) -> None:
         headline = importlib.import_module(f"{room}.headline").headline
         texts = answer(question, result, headline).texts(stage.read(tables, question), TEMPLATES)
         texts.write(results / "answers", question)
-    written = cards.cards(Tables.read(tables, CARDS.tables, CARDS.optional), TEMPLATES)
-    written.write(results / "answers", "cards")
+    run = Run([tables / f"{name}.csv" for name in tables_of(CARDS)])
+    card = write("cards", lambda: cards.facts(run), TEMPLATES, [cards.TEMPLATE], searched=False)
+    card.write(results / "answers", TEMPLATES)
     for name in FIGURES:
         svg = figures.figure(figures.read(tables, name), name, "its log") if drawn else BLANK
         write_text(results / "figures" / f"{name}.svg", svg)

@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "matrix", "link", "figure")
+FILTERS = ("bar", "table", "rows", "matrix", "link", "figure", "card")
 """How a template has a value printed that isn't a cell; see Form."""
 
 
@@ -114,10 +114,12 @@ def write(
     picture: Path | None = None,
     level: str = "##",
     log: str = "its log",
+    searched: bool = True,
 ) -> Written:
     """The chapter of some facts, and its figure as an SVG at `picture`.
 
-    After a defect, a chapter that says so and names the log; StageError passes.
+    searched: whether the page's appendix has its tables as lines to search, or as they are. After
+    a defect, a chapter that says so and names the log; StageError passes.
     """
 
     def told(found: Facts, these: Sequence[str], log: str) -> Written:
@@ -128,9 +130,9 @@ def write(
         place = picture.as_posix() if picture and svg else ""
         about = f"({name})" if len(name) == 1 else f"{name}:"
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
-        forms += [Form(True, lines=about, evidence=forms[1].evidence)]
-        markdown, html, page = (render(templates, these, found, form) for form in forms)
-        html |= {"lines": page["appendix"]}
+        forms += [Form(True, lines=about, evidence=forms[1].evidence)] if searched else []
+        markdown, html, *page = (render(templates, these, found, form) for form in forms)
+        html |= {"lines": page[0]["appendix"] if page else html["appendix"]}
         verdict = str(found.get("verdict", ""))
         opening = _opening(found.get("opening"), forms[0])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
@@ -167,8 +169,9 @@ def main(
     names: Sequence[str] = (),
     level: str = "##",
     tables: Sequence[str] = (),
+    searched: bool = True,
 ) -> None:
-    """Write a chapter's texts into a folder, from the tables that it is given.
+    """Write a chapter's texts into a folder, from the tables that it is given; see `write`.
 
     tables: what it reads if it is given a folder of them, of which it has to be given one.
     """
@@ -185,9 +188,8 @@ def main(
     run = Run([*files, *(folder / f"{table}.csv" for folder in folders for table in tables)])
     if tables and run.files.keys().isdisjoint(tables):
         raise StageError(f"--tables: give {' or '.join(tables)}.csv, from which {name} is written")
-    made = write(
-        name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
-    )
+    found = given.figure, level, given.log, searched
+    made = write(name, lambda: facts(run), given.templates, names, *found)
     made.write(given.output, given.templates)
 
 

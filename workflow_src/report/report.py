@@ -100,7 +100,6 @@ class Report:
         first = chosen.case if chosen else ""
         drawn = pictures.pictures(run.tables, sources.timelines, self._folder, first)
         about = {
-            "card": run.card_of(chosen),
             "pictures": drawn,
             "results": run.results,
             "options": _options(commands.without_studies(run.settings)),
@@ -113,7 +112,8 @@ class Report:
         known = {key: why for part in run.parts for key, why in part.evidence.items()}
         rest = FIRST["rest"] + popovers(known, sources.templates)
         every: Mapping[str, Markup | PageTable]
-        every = {**FIRST, **own, **charts, **written, "rest": rest}
+        card = FIRST["card"] + Markup(run.card_of(chosen).replace(' id="case-', ' data-id="case-'))
+        every = {**FIRST, **own, **charts, **written, "card": card, "rest": rest}
         return make_html(text, self._folder, sources.templates, every, records(run.plan))
 
     def _rendered(self, template: str, show: Printer, **about: object) -> str:

@@ -1,0 +1,116 @@
+"""The card of each case: first what is wrong with it and what to change, then all that is known."""
+
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.answers.cards.doubts import doubts
+from workflow_src.answers.cards.kernels import by_component, by_part
+from workflow_src.answers.cards.phases import pairs, phases
+from workflow_src.answers.change_first.savings import savings
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import CARDS
+from workflow_src.common.words import PARTS
+from workflow_src.common.words import PHASES as IN_WORDS
+from workflow_src.common.words import PHASES_IN_PROSE as IN_PROSE
+from workflow_src.paper import written
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+
+TEMPLATE = "case_card.j2"
+PREDICTED = "\N{ALMOST EQUAL TO} "
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of all cases."""
+    return {"verdict": "cards", "cards": cards(run), "heading": "###"}
+
+
+def cards(run: Run) -> list[dict[str, Any]]:
+    """Of each case its `case`, and of several frames the rows that are its own.
+
+    wrong: its first finding, of the last phase that has one; change: the row of savings that comes
+    first, of the last phase in which that is known. Both are rows in which all may be missing.
+    """
+    times, saved, found = phases(run), savings(run), findings(run)
+    parts = by_part(run)
+    frames = {
+        "phases": in_words(times, IN_WORDS),
+        "pairs": pairs(run),
+        "parts": in_words(parts, PARTS),
+        "components": by_component(run).reset_index("component"),
+        "remedies": remedies(saved),
+        "findings": found,
+        "wrong": found[found["rank"] == 1].iloc[::-1],
+        "change": phrased(saved[saved["first"].astype(bool)]).iloc[::-1],
+        "doubts": doubts(run, times),
+        "notes": notes(times),
+    }
+    rows = {name: dict(iter(each.groupby(level="case"))) for name, each in frames.items()}
+    made = []
+    for case in run.cases.index:
+        mine: dict[str, Any] = {
+            name: rows[name].get(case, each.iloc[:0]) for name, each in frames.items()
+        }
+        mine |= {name: first(mine[name]) for name in ("wrong", "change")}
+        made.append({"case": str(case), "bound": bool(mine["phases"]["waits"].any())} | mine)
+    return made
+
+
+def in_words(rows: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    """Rows by case and phase or part, indexed by case, with that in words as `part`."""
+    last = rows.index.get_level_values(1).map(names)
+    return rows.droplevel(1).assign(part=last.astype(object))
+
+
+def phrased(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of cases indexed by case, with their phase as sentences say it."""
+    return rows.assign(phase=rows["phase"].map(IN_PROSE)).set_index("case")
+
+
+def findings(run: Run) -> pd.DataFrame:
+    """The findings of each case's capture, those of the last phase below the others."""
+    rows = run.numbers("findings")
+    rows = rows[rows["case"].isin(run.cases.index)]
+    found = rows.assign(
+        what=rows["name"],
+        part=rows["phase"].map(IN_WORDS).astype(object),
+        place=rows["path"].where(rows["also_in"] == "", rows["path"] + ", " + rows["also_in"]),
+    )
+    return phrased(found.sort_values(["phase", "rank"], kind="stable"))
+
+
+def remedies(saved: pd.DataFrame) -> pd.DataFrame:
+    """A row per case and remedies: ms with them and share saved in each phase, with a sign where
+    that is predicted."""
+    names = saved["remedies"].where(
+        saved["trains"].astype(bool), saved["remedies"] + ", no training"
+    )
+    signs = saved["measured"].map({True: "", False: PREDICTED})
+    rows = saved[["case", "phase"]].assign(remedies=names)
+    for name, cells in (("ms", saved["time"]), ("saves", saved["saved"])):
+        pairs = list(zip(signs, cells, strict=True))
+        rows[name] = pd.Series(pairs, saved.index, dtype=object)
+    found = {
+        f"{name}_{phase}": mine.set_index(["case", "remedies"])[name]
+        for phase, mine in rows.groupby("phase", sort=False)
+        for name in ("ms", "saves")
+    }
+    order = rows.drop_duplicates(["case", "remedies"]).set_index(["case", "remedies"]).index
+    return pd.DataFrame(found, order, dtype=object).reset_index("remedies")
+
+
+def notes(times: pd.DataFrame) -> pd.DataFrame:
+    """Why phases, or their replays as a CUDA graph, have no times: indexed by case."""
+    kinds = {"reason": "{}", "replay_reason": "{} as a CUDA graph"}
+    phase = times.index.get_level_values("phase").map(IN_WORDS)
+    made = [
+        pd.DataFrame({"about": [text.format(p) for p in phase], "why": times[name]}, times.index)
+        for name, text in kinds.items()
+    ]
+    found = pd.concat(made).droplevel("phase")
+    return found[found["why"].fillna("") != ""]
+
+
+if __name__ == "__main__":
+    written.main("cards", facts, [TEMPLATE], tables=tables_of(CARDS), searched=False)
