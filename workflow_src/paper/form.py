@@ -24,6 +24,9 @@ from workflow_src.paper.page_table import PageCell, PageTable
 CARDS_FROM = 5
 """Tables of so many columns become cards on a narrow screen."""
 
+LONG = 12
+"""A table of more rows is one to search and sort; it scrolls in a box, also on a narrow screen."""
+
 NOTES = ("†", "≈", "<i>")
 """What a paragraph begins with that explains a mark, or says little."""
 
@@ -175,6 +178,7 @@ class Form:
             for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
+        kind = "long" if len(texts) > LONG and kind != "summary" else kind
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
 
     def _laid_out(
@@ -199,18 +203,20 @@ class Form:
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
         pairs = zip(sides, heads, strict=True)
-        names = [f'{side} data-label="{escape(head.striptags())}"' for side, head in pairs]
+        named = kind == "cards"
+        names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
         body = "\n".join(_row("td", names, row) for row in rows)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
         made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
-        return Markup(f'\n\n<div class="table" tabindex="0">{made}</div>\n\n')
+        box = "table box" if kind == "long" else "table"
+        return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
 
     def matrix(
-        self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 1.0, family: str = ""
+        self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
     ) -> Markup:
-        """Tables side by side, one of each name, whose numbers have a bar that ends at `most`."""
+        """Tables side by side, one of each name; shares have a bar, or all up to `most`."""
         made = Markup("")
         for name, frame in frames.items():
             texts = [[self._under(c, most, family) for c in row] for row in frame.to_numpy(object)]
@@ -222,9 +228,9 @@ class Form:
 
     def _under(self, cell: Any, most: float, family: str) -> Markup:
         said, number = self.cell(cell), number_in(cell)
-        if not self.html or not number:
+        if not self.html or not number or not (most or is_share(cell)):
             return said
-        wide = f"width:{min(100.0, 100 * number.value / most):.1f}%"
+        wide = f"width:{min(100.0, 100 * number.value / (most or 1)):.1f}%"
         bar = f'<span class="under c-{escape(family)}"><i style="{wide}"></i></span>'
         return said + Markup(bar)
 

@@ -60,10 +60,13 @@ class Written:
         texts = {"md": "chapter.md.j2", "appendix.md": "chapter.appendix.md.j2"}
         texts |= {"page.md": "chapter.html.j2", "appendix.page.md": "chapter.appendix.page.j2"}
         for end, template in texts.items():
-            frame = _environment(templates).get_template(template)
-            write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
+            write_text(folder / f"{self.name}.{end}", self.text(template, templates) + "\n")
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
         write_text(folder / f"{self.name}.json", said + "\n")
+
+    def text(self, template: str, templates: Path) -> str:
+        """Its blocks in a frame: chapter.block.j2 for a page, chapter.long.j2 for its appendix."""
+        return _environment(templates).get_template(template).render(chapter=self).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
