@@ -50,7 +50,7 @@ def _answer(question: str, tables: Tables) -> str:
     if question in chapters.WRITTEN:
         with TemporaryDirectory() as folder:
             written(tables, Path(folder))
-            return _checked(chapters.chapter(question, Path(folder)))
+            return _checked(chapters.chapter(question, Path(folder), Path(folder) / "figure.svg"))
     texts = answered(question, tables)
     for text in (texts.markdown, texts.page, texts.appendix, texts.json):
         check(text)

@@ -18,6 +18,12 @@ rule answer:
         appendix="results/{tag}/answers/{question}.appendix.md",
         appendix_page="results/{tag}/answers/{question}.appendix.page.md",
         json="results/{tag}/answers/{question}.json",
+        figure=report(
+            "results/{tag}/figures/answer_{question}.svg",
+            category="Figures",
+            subcategory="Answers",
+            labels={"figure": "({question})"},
+        ),
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
@@ -29,7 +35,7 @@ rule answer:
         "Answer ({wildcards.question})"
     shell:
         "python -m {params.module} --tables {params.tables:q} --templates report_templates"
-        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
+        " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
 # One table for each case, of all its phases.

@@ -161,11 +161,12 @@ def test_all_answers_and_figures_are_there(plain):
     _, text, page = plain
     for question in QUESTIONS:
         assert f"\n## ({question}) " in text
-    for name in FIGURES:
-        assert f"](results/mine/figures/{name}.svg)" in text
+    drawn = [*FIGURES, *(f"answer_{question}" for question in "ade")]
+    for name in drawn:
+        assert f"/results/mine/figures/{name}.svg)" in text.replace("](", "](/")
     charts = page.count('<svg class="zoom"')
     assert charts == len(PHASES)
-    assert Page(page).tags.count("figure") == len(FIGURES) + 1
+    assert Page(page).tags.count("figure") == len(drawn) + 1
     assert "img" not in Page(page).tags
 
 

@@ -27,7 +27,8 @@ def write_parts(results: Path, drawn: bool = True) -> None:
     """Write the answers, the cards and the figures of results/tables; `drawn`: no blank ones."""
     tables = results / "tables"
     for question in WRITTEN:
-        chapter(question, tables).write(results / "answers", TEMPLATES)
+        picture = results / "figures" / f"answer_{question}.svg" if drawn else None
+        chapter(question, tables, picture).write(results / "answers", TEMPLATES)
     for question in OTHERS:
         asked = QUESTIONS[question]
         room = f"workflow_src.answers.{asked.room}"

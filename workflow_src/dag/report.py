@@ -48,10 +48,11 @@ class Report:
         """The inputs of the report."""
         results, appendix = results_of(self.plan), self.appendix_inputs()
         texts = [f"{TEMPLATES}/{name}.j2" for name in TEXTS]
+        drawn = [*FIGURES, *(f"answer_{question}" for question in QUESTIONS)]
         return {
             **appendix,
             "templates": [*texts, *appendix["templates"], *PAGE],
-            "figures": [f"{results}/figures/{name}.svg" for name in FIGURES],
+            "figures": [f"{results}/figures/{name}.svg" for name in drawn],
             "timelines": [f"{results}/timelines/{case}.svg" for case in self.timelines.shown()],
             "appendix": list(self.files("appendix")),
         }

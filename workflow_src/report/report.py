@@ -2,13 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from workflow_src.answers.example import example
-from workflow_src.answers.questions import FIGURES
 from workflow_src.common.arguments import (
     Parser,
     existing_file,
@@ -37,19 +35,7 @@ from workflow_src.studies.study import STUDIES
 
 FIGURE_TEXTS = {
     "step_parts": "Training steps",
-    "forward_time": "Unprofiled time of the forward pass, and a GPU's work in it, over context",
-    "component_shares": "Share of the forward pass besides products, by component and case",
-    "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
-    "softmax_matmul": "Softmax against attention's matrix products: time and FLOPs",
 }
-
-FIGURE_AFTER = {
-    "a": "forward_time",
-    "c": "component_shares",
-    "d": "family_shares",
-    "e": "softmax_matmul",
-}
-"""The figure that follows each answer."""
 
 FIRST = {
     "first": Markup('<div class="first"><section>'),
@@ -57,14 +43,6 @@ FIRST = {
     "rest": Markup("</section></div>"),
 }
 """What the first screen of the page is framed by: the opening, and the table of one case."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer's text, and the image of its figure; "" if it has none."""
-
-    text: Markup
-    figure: Markup
 
 
 class Report:
@@ -123,10 +101,7 @@ class Report:
             "appendix": Markup("" if page else f"{run.results}/appendix.md"),
             "medians": medians(run, page),
             "step_parts": self._figure("step_parts"),
-            "answers": [
-                Answer(part.body.on(page), self._figure(FIGURE_AFTER.get(part.name, "")))
-                for part in run.answers
-            ],
+            "answers": [part.body.on(page) for part in run.answers],
             "studies": [part.body.on(page) for part in run.studies],
             "cards": run.cards.body.on(page),
             "long_tables": [part.long.on(page) for part in run.parts if part.long.on(page)],
@@ -134,9 +109,7 @@ class Report:
         return render(self._sources.templates, template, show, **self._about, **written, **about)
 
     def _figure(self, name: str) -> Markup:
-        """A Markdown image of a figure; "" for none."""
-        if name not in FIGURES:
-            return Markup("")
+        """A Markdown image of a figure."""
         path = self._sources.figures / f"{name}.svg"
         target = Path(os.path.relpath(path, self._folder)).as_posix()
         return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
