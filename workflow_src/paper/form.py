@@ -19,7 +19,6 @@ from workflow_src.paper.html import figure
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number, Row
-from workflow_src.paper.page_table import PageCell, PageTable
 
 CARDS_FROM = 5
 """Tables of so many columns become cards on a narrow screen."""
@@ -77,14 +76,11 @@ class Form:
     """Prints cells, tables and texts; keeps the evidence of each printed number by its key.
 
     picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
-    lines: what stands before captions, of the form whose tables are lines of the page's text, to
-    search and filter (page_table); its texts are Markdown around HTML's cells.
     """
 
     html: bool
     picture: str = ""
     drawing: str = ""
-    lines: str = ""
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def escape(self, text: object) -> Markup:
@@ -134,7 +130,7 @@ class Form:
         self.evidence[key] = {"text": text, **why}
         if not self.html:
             return Markup(escape_markdown(text))
-        return Markup(f'<button class="n" popovertarget="{key}">{escape(text)}</button>')
+        return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
@@ -190,12 +186,6 @@ class Form:
         kind: str,
     ) -> Markup:
         said = self.escape(caption)
-        if self.lines:
-            cells = tuple(tuple(PageCell(c.striptags(), c) for c in map(Markup, r)) for r in rows)
-            right = tuple(not each for each in left)
-            line = PageTable(tuple(head.striptags() for head in heads), cells, right).line()
-            above = f"### {self.lines} {said}\n\n" if caption else ""
-            return Markup(f"\n\n{above}{line}\n\n")
         if not self.html:
             rule = "|".join(":--" if each else "--:" for each in left)
             lines = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
@@ -244,7 +234,7 @@ class Form:
     def prose(self, text: str) -> Markup:
         """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
-        if self.lines or not self.html:
+        if not self.html:
             return Markup("\n\n".join(parts))
         return Markup("\n".join(map(_paragraph, parts)))
 

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-BUTTON = re.compile(r'<button class="n" (?:value|popovertarget)="(n\w+)">')
+BUTTON = re.compile(r'<button class="n" value="(n\w+)">')
 """A printed number; see form.Form.number."""
 
 MOST_LINES = 200
