@@ -70,7 +70,8 @@ for (const table of $$("table.long")) {
 let state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
 const cases = $("tr[data-case]")?.closest("table"), rows = cases ? $$("tr[data-case]", cases) : [];
 const axes = Object.keys(rows[0]?.dataset ?? {}).filter((axis) => axis !== "case" && new Set(rows.map((row) => row.dataset[axis])).size > 1);
-const chosen = (axis) => (state.get(axis) ?? "").split(",").filter(Boolean);
+const short = (axis) => ({ context: "ctx", precision: "prec" })[axis] ?? axis;
+const chosen = (axis) => (state.get(short(axis)) ?? "").split(",").filter(Boolean);
 function keep(name, value, push = false) {
   value ? state.set(name, value) : state.delete(name);
   history[push ? "pushState" : "replaceState"](null, "", `#${String(state).replaceAll("%2C", ",")}`);
@@ -80,7 +81,7 @@ const filters = make("div", "", { className: "filters" }), found = make("output"
 const search = make("input", "", { type: "search", placeholder: "Search", ariaLabel: "Search the cases", oninput: () => keep("text", search.value) });
 function toggle(axis, value) {
   const now = chosen(axis);
-  keep(axis, (now.includes(value) ? now.filter((each) => each !== value) : [...now, value]).join(","));
+  keep(short(axis), (now.includes(value) ? now.filter((each) => each !== value) : [...now, value]).join(","));
 }
 if (cases) {
   for (const axis of axes) {
