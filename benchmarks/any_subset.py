@@ -51,7 +51,7 @@ def _answer(question: str, tables: Tables) -> str:
     if question in chapters.WRITTEN:
         with TemporaryDirectory() as folder:
             written(tables, Path(folder))
-            return _checked(chapters.chapter(question, Path(folder)))
+            return _checked(chapters.chapter(question, Path(folder), Path(folder) / "figure.svg"))
     texts = answered(question, tables)
     for text in (texts.markdown, texts.page, texts.appendix, texts.json):
         check(text)
@@ -74,7 +74,7 @@ def _cards(tables: Tables) -> str:
     with TemporaryDirectory() as folder:
         written(tables, Path(folder))
         run = Run.of(Path(folder))
-        return _checked(write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE], searched=False))
+        return _checked(write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE]))
 
 
 def _study(name: str, seed: int) -> str:

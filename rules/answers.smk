@@ -14,10 +14,16 @@ rule answer:
             category="Answers",
             labels={"question": "({question})"},
         ),
-        page="results/{tag}/answers/{question}.page.md",
+        page="results/{tag}/answers/{question}.html",
         appendix="results/{tag}/answers/{question}.appendix.md",
-        appendix_page="results/{tag}/answers/{question}.appendix.page.md",
+        appendix_page="results/{tag}/answers/{question}.appendix.html",
         json="results/{tag}/answers/{question}.json",
+        figure=report(
+            "results/{tag}/figures/answer_{question}.svg",
+            category="Figures",
+            subcategory="Answers",
+            labels={"figure": "({question})"},
+        ),
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
@@ -29,7 +35,7 @@ rule answer:
         "Answer ({wildcards.question})"
     shell:
         "python -m {params.module} --tables {params.tables:q} --templates report_templates"
-        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
+        " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
 # What is wrong with each case, what to change first, and all that was measured of it.
@@ -38,9 +44,9 @@ rule cards:
         unpack(dag.answers.cards_inputs),
     output:
         markdown="results/{tag}/answers/cards.md",
-        page="results/{tag}/answers/cards.page.md",
+        page="results/{tag}/answers/cards.html",
         appendix="results/{tag}/answers/cards.appendix.md",
-        appendix_page="results/{tag}/answers/cards.appendix.page.md",
+        appendix_page="results/{tag}/answers/cards.appendix.html",
         json="results/{tag}/answers/cards.json",
     log:
         "results/{tag}/logs/answers/cards.log",

@@ -65,16 +65,11 @@ QUESTIONS: dict[str, Question] = {
 
 FIGURES: dict[str, tuple[str, ...]] = {
     "step_parts": ("timings", "ranges", "kernels", "captures"),
-    "forward_time": ("timings", "ranges", "captures"),
-    "component_shares": ("timings", "kernels", "captures"),
-    "family_shares": ("timings", "kernels", "captures"),
-    "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }
-"""The tables that each figure is drawn from."""
+"""The tables that each figure of the opening is drawn from; answers have their own."""
 
 OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
     "step_parts": ("operators",),
-    "softmax_matmul": ("operators",),
 }
 """Those that a figure takes besides if they are there; no inputs, as those of a question."""
 

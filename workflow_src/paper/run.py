@@ -144,17 +144,22 @@ def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.
     return frame.rename_axis("").reset_index()
 
 
-def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
-    """By precision a table of one cell a case: sizes down, contexts across.
-
-    Other axes that vary stand in the name; a group in which nothing was measured is left out.
-    """
+def facets(cases: pd.DataFrame) -> pd.Series:
+    """By case its precision, and what else varies besides size and context, as text."""
     others = [name for name in AXES if name not in ("size", "context", "precision")]
     name = cases["precision"].astype(object)
     for axis in [each for each in others if cases[each].nunique() > 1]:
         name = name + f", {axis} " + cases[axis].astype(str)
+    return name
+
+
+def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
+    """By precision a table of one cell a case: sizes down, contexts across.
+
+    See `facets`; one in which nothing was measured is left out.
+    """
     found = {}
-    for title, mine in cases.assign(cell=cells).groupby(name, sort=False):
+    for title, mine in cases.assign(cell=cells).groupby(facets(cases), sort=False):
         if not mine["cell"].map(lambda cell: isinstance(cell, str)).all():
             table = mine.pivot(index="size", columns="context", values="cell")
             across = sorted(table.columns, key=lambda each: float(each or 0))
