@@ -38,7 +38,7 @@ rule answer:
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
-# One table for each case, of all its phases.
+# What is wrong with each case, what to change first, and all that was measured of it.
 rule cards:
     input:
         unpack(dag.answers.cards_inputs),
@@ -53,11 +53,11 @@ rule cards:
     params:
         tables=input_folder,
         folder=output_folder,
-        code=dag.code("answers.cards"),
+        code=dag.code("answers.cards.chapter"),
     message:
-        "Write the table of each case"
+        "Write the card of each case"
     shell:
-        "python -m workflow_src.answers.cards --tables {params.tables:q}"
+        "python -m workflow_src.answers.cards.chapter --tables {params.tables:q}"
         " --templates report_templates --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
@@ -71,10 +71,9 @@ rule case_card:
     log:
         "results/{tag}/logs/answers/case/{case}.log",
     params:
-        tables=input_folder,
-        code=dag.code("answers.one_case"),
+        code=dag.code("answers.cards.one"),
     message:
-        "Write the table of {wildcards.case}"
+        "Write the card of {wildcards.case}"
     shell:
-        "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --plan {input.plan:q}"
-        " --tables {params.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"
+        "python -m workflow_src.answers.cards.one --case-name {wildcards.case:q} --plan {input.plan:q}"
+        " --tables {input.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"

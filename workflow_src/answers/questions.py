@@ -74,10 +74,13 @@ OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
 """Those that a figure takes besides if they are there; no inputs, as those of a question."""
 
 CARDS = Question(
-    "case_card",
+    "cards",
     "One case at a time",
     ("timings", "ranges", "kernels", "captures", "work"),
-    optional=("ledger", "products", "environments", "ceilings", "operators", "remedies"),
+    optional=(
+        *("ledger", "products", "environments", "ceilings", "operators", "remedies"),
+        "findings",
+    ),
     studies=("levers", "profiler"),
 )
 """The table of each case: not a question, but made from tables in the same way."""

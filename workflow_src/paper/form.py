@@ -224,6 +224,20 @@ class Form:
         bar = f'<span class="under c-{escape(family)}"><i style="{wide}"></i></span>'
         return said + Markup(bar)
 
+    def rows(self, rows: pd.DataFrame, part: str, /, caption: str = "", **labels: str) -> Markup:
+        """The named columns as rows of a table with a column a row, headed by its `part`."""
+        frame = rows.reindex(columns=[*labels]).rename(columns=labels).set_axis(rows[part])
+        known = frame.loc[:, [not all(map(is_missing, frame[name])) for name in frame]]
+        return self.table(known.T.rename_axis("", axis=0).reset_index(), caption)
+
+    def card(self, text: str, case: str, heading: str = "###") -> Markup:
+        """A case's texts and tables below its name; in HTML a section, `case-{case}`."""
+        said, name = self.prose(text), self.escape(case)
+        if not self.html:
+            return Markup(f"\n\n{heading} {name}\n\n{said}\n\n")
+        made = f'<section class="case" id="case-{escape(case)}"><h3>{name}</h3>\n{said}\n</section>'
+        return Markup(f"\n\n{made}\n\n")
+
     def figure(self, alt: object) -> Markup:
         """The chapter's figure, which says in words what it shows."""
         if not self.picture:
@@ -257,7 +271,7 @@ def _inline(text: str) -> str:
 
 
 def _paragraph(part: str) -> str:
-    if re.match(r"<(table|div|figure|svg)", part):
+    if re.match(r"<(table|div|figure|svg|section)", part):
         return part
     part = _inline(part)
     if part.startswith("- "):

@@ -26,10 +26,12 @@ def table_name(path: Path) -> str:
 class Run:
     """The tables of some files, each read when first asked for; those of no file are empty.
 
-    What a chapter reads is what its stage is given, so that nothing else can make it stale.
+    What a chapter reads is what its stage is given, so that nothing else can make it stale. case:
+    the columns of the case whose own the tables are, which lack them.
     """
 
-    def __init__(self, files: Iterable[Path]) -> None:
+    def __init__(self, files: Iterable[Path], case: Mapping[str, object] | None = None) -> None:
+        self.case = case
         self.files = {table_name(path): path for path in files if path.is_file()}
         self._read: dict[str, pd.DataFrame] = {}
         self._lifted: dict[str, pd.DataFrame] = {}
@@ -47,7 +49,8 @@ class Run:
         """
         if name not in self._read:
             path = self.files.get(name, Path())
-            frame = read_table(path, name) if name in self.files else pd.DataFrame()
+            there = name in self.files
+            frame = read_table(path, name, case=self.case) if there else pd.DataFrame()
             with reading(path, "a table whose cells are valid", remake(path), StageError):
                 self._read[name] = typed(frame, name)
         return self._read[name]

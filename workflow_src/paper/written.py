@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "matrix", "link", "figure")
+FILTERS = ("bar", "table", "rows", "matrix", "link", "figure", "card")
 """How a template has a value printed that isn't a cell; see Form."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")

@@ -8,12 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import chapter, facts, run_of
-from tests.answers.reading import reading
 from tests.synthetic_tables import BACKWARD, FORWARD, Sample, write_tables
 from workflow_src.answers.gemm_share.chapter import gradients, layouts, verdict
-from workflow_src.answers.gemm_share.result import parts_of_case
-
-read = reading("d")
 
 
 def test_the_change_is_what_backward_and_the_optimizer_add_up_to(tmp_path: Path) -> None:
@@ -113,20 +109,6 @@ def test_a_layout_is_held_against_the_same_products_in_forward(tmp_path: Path) -
         ("weight gradient", "tn"): 0.5,
     }
     assert float(found["rate"]["forward", "nt"]) == 1.0
-
-
-def test_a_step_has_parts_where_backward_has_a_range(read: Any) -> None:
-    tables = read(Sample())
-    parts = [(p.name, p.ms.number, p.share.number) for p in parts_of_case(tables, tables.cases[0])]
-    assert parts == [
-        ("forward", 6.0, 1.0),
-        ("backward", 4.0, 1.0),
-        ("optimizer", 9.0, 0.0),
-        ("elsewhere", 1.0, 0.0),
-    ]
-    both = parts_of_case(tables, tables.cases[0], "forward_backward")
-    assert [(p.name, p.ms.number) for p in both] == [("forward", 6.0), ("backward", 14.0)]
-    assert parts_of_case(tables, tables.cases[0], "forward") == ()
 
 
 def test_the_figure_has_a_panel_for_each_phase_and_sets_the_optimizer_apart(tmp_path: Path) -> None:
