@@ -252,7 +252,7 @@ OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
         ({"report_templates/report.md.j2": ("report/trust", "report/what_ran")}, {"report": 1}),
         ({"report_templates/appendix.md.j2": ("# Appendix", "# Long tables")}, TEXTS),
         ({"report_templates/report/trust.md.j2": ("be trusted", "be relied on")}, TEXTS),
-        ({"report_templates/answers/other_kernels.md.j2": ("e", "e ")}, TEXTS | {"answer": 1}),
+        ({"report_templates/answers/other_kernels.j2": ("e", "e ")}, TEXTS | {"answer": 1}),
         ({"report_templates/card_words.md.j2": ("e", "e ")}, TEXTS | {"cards": 1}),
         ({"workflow_src/placing/families.csv": ("before elem", "before Elem")}, OF_FAMILIES),
     ],

@@ -17,7 +17,7 @@ from workflow_src.common.case import PHASES
 from workflow_src.paper.html import inline_figures
 from workflow_src.paper.written import EMPTY
 
-DRAWN = ("a", "d", "e")
+DRAWN = ("a", "c", "d", "e")
 
 
 def draw(folder: Path, question: str, *samples: Sample) -> str:
