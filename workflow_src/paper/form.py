@@ -174,7 +174,8 @@ class Form:
             for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
-        kind = "long" if len(texts) > LONG and kind != "summary" else kind
+        # What has no heading names rows of one thing, as in a card.
+        kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
 
     def _laid_out(
@@ -192,10 +193,7 @@ class Form:
             above = f"{said}:\n\n" if caption else ""
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
-        pairs = zip(sides, heads, strict=True)
-        named = kind == "cards"
-        names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
-        body = "\n".join(_row("td", names, row) for row in rows)
+        body = "\n".join(_row("td", sides, row) for row in rows)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
