@@ -74,7 +74,7 @@ def _cards(tables: Tables) -> str:
     with TemporaryDirectory() as folder:
         written(tables, Path(folder))
         run = Run.of(Path(folder))
-        return _checked(write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE], searched=False))
+        return _checked(write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE]))
 
 
 def _study(name: str, seed: int) -> str:

@@ -14,9 +14,9 @@ rule answer:
             category="Answers",
             labels={"question": "({question})"},
         ),
-        page="results/{tag}/answers/{question}.page.md",
+        page="results/{tag}/answers/{question}.html",
         appendix="results/{tag}/answers/{question}.appendix.md",
-        appendix_page="results/{tag}/answers/{question}.appendix.page.md",
+        appendix_page="results/{tag}/answers/{question}.appendix.html",
         json="results/{tag}/answers/{question}.json",
         figure=report(
             "results/{tag}/figures/answer_{question}.svg",
@@ -44,9 +44,9 @@ rule cards:
         unpack(dag.answers.cards_inputs),
     output:
         markdown="results/{tag}/answers/cards.md",
-        page="results/{tag}/answers/cards.page.md",
+        page="results/{tag}/answers/cards.html",
         appendix="results/{tag}/answers/cards.appendix.md",
-        appendix_page="results/{tag}/answers/cards.appendix.page.md",
+        appendix_page="results/{tag}/answers/cards.appendix.html",
         json="results/{tag}/answers/cards.json",
     log:
         "results/{tag}/logs/answers/cards.log",

@@ -12,7 +12,8 @@ localrules:
 
 rule compare:
     input:
-        "report_templates/compare.md.j2",
+        "report_templates/compare.j2",
+        "report_templates/evidence.html.j2",
         PAGE,
     output:
         multiext(
@@ -42,7 +43,8 @@ rule compare:
 
 rule compare_captures:
     input:
-        "report_templates/compare_captures.md.j2",
+        "report_templates/compare_captures.j2",
+        "report_templates/evidence.html.j2",
         PAGE,
     output:
         multiext(

@@ -40,7 +40,7 @@ def of_short(run: Run, phase: str = "forward") -> dict[str, Any]:
 
 
 def chapter(run: Run) -> Written:
-    return write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE], searched=False)
+    return write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE])
 
 
 def changed(folder: Path, name: str, **columns: Any) -> None:
@@ -166,7 +166,7 @@ def test_any_subset_has_cards_whose_numbers_have_evidence(seed: int | None, tmp_
     assert made.verdict == "cards"
     assert all(why["formula"] for why in made.evidence.values())
     check(made.markdown["appendix"])
-    ids = re.findall(r'<article class="case" id="case-([^"]+)">', made.html["appendix"])
+    ids = re.findall(r'<section class="case" id="case-([^"]+)">', made.html["appendix"])
     assert ids == [*run.cases.index] == [card["case"] for card in cards(run)]
 
 

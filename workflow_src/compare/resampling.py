@@ -37,12 +37,6 @@ def interval(values: npt.ArrayLike) -> Interval:
     return float(low), float(high)
 
 
-def geometric_mean(ratios: npt.ArrayLike) -> Floats:
-    """The geometric mean over the first axis."""
-    mean: Floats = np.exp(np.log(np.asarray(ratios, dtype=np.float64)).mean(axis=0))
-    return mean
-
-
 def interval_of_extremes(
     a: Interval, b: Interval, a_processes: int, b_processes: int
 ) -> Interval | None:

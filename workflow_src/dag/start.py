@@ -11,7 +11,7 @@ from typing import Any
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.wildcards import known
-from workflow_src.plan.config import options, usable
+from workflow_src.plan.config import usable
 from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
@@ -102,7 +102,7 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     try:
         for file in files:
             read_config(Path(file))
-        dag = dag_of(make_plan(config), options(config))
+        dag = dag_of(make_plan(config))
         _check(dag)
         _note(dag)
     except ConfigError as error:

@@ -1,5 +1,6 @@
 """The card of each case: first what is wrong with it and what to change, then all that is known."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,10 +11,12 @@ from workflow_src.answers.cards.phases import pairs, phases
 from workflow_src.answers.change_first.savings import savings
 from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import CARDS
+from workflow_src.common.case import PHASES
 from workflow_src.common.words import PARTS
 from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.common.words import PHASES_IN_PROSE as IN_PROSE
 from workflow_src.paper import written
+from workflow_src.paper.number import NAN, each, over
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 
@@ -23,7 +26,28 @@ PREDICTED = "\N{ALMOST EQUAL TO} "
 
 def facts(run: Run) -> Facts:
     """What the template says of all cases."""
-    return {"verdict": "cards", "cards": cards(run), "heading": "###"}
+    wrong = summary(run, findings(run))
+    verdict = "cards" if wrong.empty else "found"
+    return {"verdict": verdict, "wrong": wrong, "cards": cards(run), "heading": "###"}
+
+
+def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """What is wrong in training steps, what is first in most cases first: a row per finding, in
+    how many cases it `occurs`, `leads`, and the share that it `saves`, medians over cases."""
+    mine = found[found["phase"] == IN_PROSE[PHASES[-1]]]
+    cases = float(mine.index.nunique())
+    mine = mine.assign(first=mine["rank"].map(lambda rank: rank if rank == 1 else NAN))
+    every = mine.groupby([mine.index, "what"], sort=False).first().reset_index("what")
+    made = {
+        "occurs": over(every.assign(one=every["rank"] / every["rank"]), "what", "one", "sum"),
+        "leads": over(every, "what", "first", "sum"),
+        "saves": over(every, "what", "saves_share", "spread"),
+    }
+    wrong = pd.DataFrame(made, dtype=object)
+    for name in ("occurs", "leads"):
+        wrong[name] = each(wrong[name], lambda number: replace(number, unit=f"of {cases:.0f}"))
+    order = wrong["leads"].astype(float).fillna(0).sort_values(ascending=False, kind="stable")
+    return wrong.loc[order.index].reset_index(names="what")
 
 
 def cards(run: Run) -> list[dict[str, Any]]:
@@ -46,11 +70,11 @@ def cards(run: Run) -> list[dict[str, Any]]:
         "doubts": doubts(run, times),
         "notes": notes(times),
     }
-    rows = {name: dict(iter(each.groupby(level="case"))) for name, each in frames.items()}
+    rows = {name: dict(iter(frame.groupby(level="case"))) for name, frame in frames.items()}
     made = []
     for case in run.cases.index:
         mine: dict[str, Any] = {
-            name: rows[name].get(case, each.iloc[:0]) for name, each in frames.items()
+            name: rows[name].get(case, frame.iloc[:0]) for name, frame in frames.items()
         }
         mine |= {name: first(mine[name]) for name in ("wrong", "change")}
         made.append({"case": str(case), "bound": bool(mine["phases"]["waits"].any())} | mine)
@@ -113,4 +137,4 @@ def notes(times: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    written.main("cards", facts, [TEMPLATE], tables=tables_of(CARDS), searched=False)
+    written.main("cards", facts, [TEMPLATE], tables=tables_of(CARDS))
