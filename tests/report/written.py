@@ -3,24 +3,18 @@
 import importlib
 from pathlib import Path
 
-import pandas as pd
-
 from tests.answers.chapters import OTHERS, WRITTEN, chapter
+from tests.report import runs
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers import cards, figures, stage
+from workflow_src.answers import cards, stage
 from workflow_src.answers.answer import answer
-from workflow_src.answers.questions import CARDS, FIGURES, QUESTIONS
-from workflow_src.answers.tables import Tables, read_table
-from workflow_src.common.atomic_write import write_text
-from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.answers.questions import CARDS, QUESTIONS
+from workflow_src.answers.tables import Tables
 from workflow_src.report import report
 
 TEMPLATES = ROOT / "report_templates"
 SETTINGS = ("suite=small", "memory_limit_gib=32", "studies=[mlp, levers]", "tag=mine")
-
-
-BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 
 
 def write_parts(results: Path, drawn: bool = True) -> None:
@@ -38,16 +32,17 @@ def write_parts(results: Path, drawn: bool = True) -> None:
         texts.write(results / "answers", question)
     written = cards.cards(Tables.read(tables, CARDS.tables, CARDS.optional), TEMPLATES)
     written.write(results / "answers", "cards")
-    for name in FIGURES:
-        svg = figures.figure(figures.read(tables, name), name, "its log") if drawn else BLANK
-        write_text(results / "figures" / f"{name}.svg", svg)
+    for name in runs.MODULES:
+        picture = results / "figures" / f"{name}.svg" if drawn and name == "opening" else None
+        run = runs.read_run(results)
+        runs.chapter(name, run, picture).write(results / "answers", TEMPLATES)
 
 
 def write_report(folder: Path, *samples: Sample, drawn: bool = True) -> tuple[str, str]:
     """Write the report of samples; report.md with the appendix, and report.html."""
     results = folder / "results" / "mine"
     write_tables(results / "tables", *samples)
-    write_plan(results)
+    runs.write_plan(results)
     write_parts(results, drawn)
     return assemble(folder)
 
@@ -55,7 +50,7 @@ def write_report(folder: Path, *samples: Sample, drawn: bool = True) -> tuple[st
 def assemble(folder: Path, sections: tuple[Path, ...] = ()) -> tuple[str, str]:
     """Write the report from its parts; report.md with the appendix, and report.html."""
     results = folder / "results" / "mine"
-    given = [f"--{part}={results / part}" for part in ("tables", "answers", "figures")]
+    given = [f"--{part}={results / part}" for part in ("tables", "answers")]
     given += [f"--templates={TEMPLATES}", f"--plan={results / 'plan.csv'}"]
     given += ["--suite=small", "--tag=mine", "--changed-settings", *SETTINGS]
     given += ["--sections", *map(str, sections)] if sections else []
@@ -63,13 +58,3 @@ def assemble(folder: Path, sections: tuple[Path, ...] = ()) -> tuple[str, str]:
     report.main([*given, f"--appendix={results / 'appendix.md'}"])
     whole = (folder / "report.md").read_text() + (results / "appendix.md").read_text()
     return whole, (folder / "report.html").read_text()
-
-
-def write_plan(results: Path) -> None:
-    """A plan of the tables' cases; the last is captured for fewer steps."""
-    plan = read_table(results / "tables" / "timings.csv", "timings")[list(CASE_COLUMNS)]
-    if plan.empty:
-        plan = pd.DataFrame([Sample().front])
-    plan = plan.drop_duplicates().assign(warmup_steps=5, steps=10, capture_steps=3)
-    plan.loc[plan.index[1:], "capture_steps"] = 1
-    plan.to_csv(results / "plan.csv", index=False)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.answers.questions import FRONT, OPENING, QUESTIONS, REPORT_TABLES, Question
 from workflow_src.dag.ceilings import Ceilings
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
-from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.suites import Plan
 
 FORMS = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
@@ -24,7 +24,7 @@ TEXTS = ("report.md", "page.md")
 PARTS = TEMPLATES / "report"
 """The folder of the templates that the report and its page have in common."""
 
-MADE = ("tables", "answers", "cards", "figures", "timelines", "sections", "ceilings")
+MADE = ("tables", "answers", "front", "cards", "figures", "timelines", "sections", "ceilings")
 """The inputs of the report that are results to look at, too."""
 
 
@@ -39,16 +39,33 @@ class Report:
     changed: tuple[str, ...] = ()
     """The settings in which this run differs from config.yaml, as --config takes them."""
 
-    def figure_inputs(self, wildcards: Wildcards) -> list[str]:
-        """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
-        names = FIGURES[known("figure", wildcards.figure, FIGURES)]
-        return [f"results/{{tag}}/tables/{name}.csv" for name in names]
+    def opening_inputs(self) -> dict[str, list[str]]:
+        """The inputs of the opening: tables, and what the answers say."""
+        return {
+            **self._chapter(OPENING),
+            "answers": [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS],
+        }
+
+    def front_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of another chapter beside the answers; trust's are studies' tables, too."""
+        chosen = self.studies.chosen if wildcards.front == "trust" else ()
+        studies = [f"results/{{tag}}/tables/studies/{name}.csv" for name in chosen]
+        return {**self._chapter(FRONT[wildcards.front]), "studies": studies}
+
+    def _chapter(self, asked: Question) -> dict[str, list[str]]:
+        own = f"{PARTS}/{asked.room}.j2"
+        return {
+            "tables": [f"results/{{tag}}/tables/{name}.csv" for name in asked.tables],
+            "plan": ["results/{tag}/plan.csv"],
+            "templates": [own, *map(str, sorted(TEMPLATES.glob("chapter.*")))],
+            "ceilings": self.ceilings.table() if "ceilings" in asked.optional else [],
+        }
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
         results, appendix = results_of(self.plan), self.appendix_inputs()
         texts = [f"{TEMPLATES}/{name}.j2" for name in TEXTS]
-        drawn = [*FIGURES, *(f"answer_{question}" for question in QUESTIONS)]
+        drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         return {
             **appendix,
             "templates": [*texts, *appendix["templates"], *PAGE],
@@ -63,6 +80,9 @@ class Report:
         return {
             "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
             "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
+            "front": [
+                f"{results}/answers/{name}.{form}" for name in ("opening", *FRONT) for form in FORMS
+            ],
             "cards": [f"{results}/answers/cards.{form}" for form in FORMS],
             "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
             "plan": [f"{results}/plan.csv"],

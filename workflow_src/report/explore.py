@@ -27,7 +27,7 @@ MEASURES = (
 def tables(run: Run, values: Iterable[Value]) -> dict[str, PageTable]:
     """The page's own tables, by the names that page.md.j2 gives their places."""
     return {
-        "cases": cases(run.plan, run.results),
+        "commands": cases(run.plan, run.results),
         "points": points(run),
         "evidence": sources(values),
     }

@@ -1,6 +1,5 @@
 """Write the report: report.md, its appendix, and the page that holds both."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,17 +24,8 @@ from workflow_src.paper.show import Printer
 from workflow_src.paper.templates import render
 from workflow_src.paper.written import popovers
 from workflow_src.report import commands, explore, pictures
-from workflow_src.report.ceilings import ceilings
-from workflow_src.report.opening import medians, opening
 from workflow_src.report.run import Run, Sources, read_run
-from workflow_src.report.trust import trust
-from workflow_src.report.warnings import warnings
-from workflow_src.report.what_ran import what_ran
 from workflow_src.studies.study import STUDIES
-
-FIGURE_TEXTS = {
-    "step_parts": "Training steps",
-}
 
 FIRST = {
     "first": Markup('<div class="first"><section>'),
@@ -54,11 +44,6 @@ class Report:
         studies = () if is_brought(run.plan) else STUDIES
         self._about: dict[str, object] = {
             "tag": run.tag,
-            "opening": opening(run),
-            "trust": trust(run),
-            "ran": what_ran(run),
-            "warnings": warnings(run.tables),
-            "ceilings": ceilings(run.tables),
             "not_chosen": ", ".join(name for name in studies if name not in names),
             "with_all_studies": _options(commands.with_studies(run.settings, STUDIES)),
         }
@@ -99,20 +84,13 @@ class Report:
         run, page = self._run, show.page
         written = {
             "appendix": Markup("" if page else f"{run.results}/appendix.md"),
-            "medians": medians(run, page),
-            "step_parts": self._figure("step_parts"),
+            "front": {part.name: part.body.on(page) for part in run.front},
             "answers": [part.body.on(page) for part in run.answers],
             "studies": [part.body.on(page) for part in run.studies],
             "cards": run.cards.body.on(page),
             "long_tables": [part.long.on(page) for part in run.parts if part.long.on(page)],
         }
         return render(self._sources.templates, template, show, **self._about, **written, **about)
-
-    def _figure(self, name: str) -> Markup:
-        """A Markdown image of a figure."""
-        path = self._sources.figures / f"{name}.svg"
-        target = Path(os.path.relpath(path, self._folder)).as_posix()
-        return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
 
 
 def _options(settings: Sequence[str]) -> Markup:
@@ -126,7 +104,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder, file = existing_folder, existing_file
     parser.add_argument("--tables", type=folder, required=True, help="folder of joined CSVs")
     parser.add_argument("--answers", type=folder, required=True, help="folder of a.md to f.md")
-    parser.add_argument("--figures", type=folder, default=Path(), help="folder of the figures")
     parser.add_argument("--templates", type=folder, required=True, help="report_templates")
     parser.add_argument("--plan", type=file, required=True, help="plan.csv")
     parser.add_argument("--suite", required=True, help="the suite that ran")
@@ -145,7 +122,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sources = Sources(
         given.tables,
         given.answers,
-        given.figures,
         given.templates,
         given.plan,
         tuple(given.sections),
