@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.answers.chapters import WRITTEN as ANSWERED
 from tests.studies.chapters import WRITTEN
-from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.questions import FRONT, QUESTIONS
 from workflow_src.plan.code import ROOT, stage
 from workflow_src.studies.study import STUDIES
 
@@ -25,7 +25,8 @@ STAGES = {
         f"answer {letter}": f"answers.{asked.room}.{'chapter' if letter in ANSWERED else 'answer'}"
         for letter, asked in QUESTIONS.items()
     },
-    "figure": "answers.figures",
+    "opening": "report.opening",
+    **{name: f"report.{name}" for name in FRONT},
     "report": "report.report",
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},

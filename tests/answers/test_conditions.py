@@ -12,7 +12,6 @@ from workflow_src.answers.doubts import Warned
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
-from workflow_src.report.warnings import warnings
 
 QUIET = {"other_processes_before": "0", "host_launch_us_before": "4", "host_launch_us_after": "4.6"}
 
@@ -75,7 +74,6 @@ def test_one_limit_decides_of_power_in_the_warning_its_row_and_the_mark(
     monkeypatch.setattr(doubts, "THROTTLED_BEYOND", limit)
     (found,), (case,) = conditions(tables), tables.cases
     assert (Warned.THROTTLED in found.warnings) is throttled
-    assert ("readings with the clock capped for power" in warnings(tables)) is throttled
     assert phase_times(tables, case, "forward").power_limited is throttled
 
 
