@@ -1,4 +1,4 @@
-"""Findings of a case's own capture: of each phase, of its unprofiled step, none of the harness's."""
+"""Findings of a case: of each phase of its capture, none of the wait that ends a step."""
 
 from pathlib import Path
 
