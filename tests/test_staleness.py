@@ -60,26 +60,26 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
 BEHAVIOR = [
     pytest.param(
         "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0",
-        {"case_tables", "timeline"},
+        {"case_tables", "findings", "timeline"},
         id="SQL that reads an export",
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline"},
+        {"case_tables", "findings", "export", "timeline"},
         id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "timeline"}, id="where work is placed",
+        {"case_tables", "findings", "timeline"}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
-        {"case_tables", "timeline"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline"} | TABLES_OF_STUDIES,
         id="the length of displayed kernel names",
     ),
     pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables", "timeline"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline"} | TABLES_OF_STUDIES,
         id="a rule in families.csv",
     ),
     pytest.param(
@@ -92,12 +92,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
-        {"case_tables", "timeline"},
+        {"case_tables", "findings", "timeline"},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|^cuLaunch", "",
-        {"case_tables", "timeline"},
+        {"case_tables", "findings", "timeline"},
         id="which CUDA calls launch work",
     ),
     pytest.param(
