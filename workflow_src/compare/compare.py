@@ -60,15 +60,14 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
     told = facts(found, tables, a.tables.cases["label"], threshold)
     told |= {"cases": str(len(cases)), "only_a": str(len(a.cases) - len(named))}
     told |= {"only_b": str(len(b.cases) - len(named))}
-    cells = {name: _with_case(a, rows) for name, rows in tables.items()}
-    cells["ledger"] = cells["ledger"].drop(columns="most")
-    said = found | {"threshold": threshold, "processes_needed": told["needed"] or None}
+    tables["ledger"] = tables["ledger"].drop(columns="most")
+    cells = {
+        name: as_floats(a.cases.merge(rows, on="case", how="right"))
+        for name, rows in tables.items()
+    }
+    needed = int(told["needed"]) if told["needed"] else None
+    said = found | {"threshold": threshold, "processes_needed": needed}
     return Compared(told, cells, said | {"phases": cells["times"]})
-
-
-def _with_case(run: Measured, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with all columns of their case, as floats and texts."""
-    return as_floats(run.cases.merge(rows, on="case", how="right"))
 
 
 def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, share: float) -> Facts:
@@ -77,7 +76,8 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
     phases = decisive(times.set_index(PLACE)).reset_index()
     lost, plain = found["absent"]["lost"], times[times["kind"] == Kind.PLAIN]
     verdict = _verdict(phases, plain, int(lost.sum()))
-    most = _most(phases, verdict)
+    ranked = _ranked(phases)
+    most = first(ranked[ranked["verdict"] == verdict])
     more = work[(work["case"] == most["case"]) & (work["phase"] == most["phase"])]
     more = more[more["change_ms"].astype(float) > 0]
     few = plain["why"].isin(TOO_FEW).any()
@@ -92,18 +92,16 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "label": labels.get(most["case"], ""),
         "in_phase": PHASES_IN_PROSE.get(most["phase"], ""),
         "kernel": first(more)["short_name"],
-        "needed": fewest_processes(len(phases)) if few else 0,
-        "needed_said": str(fewest_processes(max(len(phases), 1))),
+        "needed": str(fewest_processes(len(phases))) if few else "",
         "device_beyond": in_percent(max(DEVICE_BEYOND, share)),
         "plain_beyond": in_percent(share),
         "summary": _summary(times),
         "doubts": _reasons(plain),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
-        "changed": _worded(_ranked(phases)[:SHOWN]),
+        "changed": _worded(ranked[:SHOWN]),
         "kernels": _worded(by_short_name(work)),
         "steps": _worded(moved),
         "times": _worded(times),
-        "step_heads": {"a_ms": "step in A"} | {"change_ms": "B - A"},
         "shown": SHOWN,
         "longest": MOST,
     }  # fmt: skip
@@ -119,13 +117,6 @@ def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
     if Verdict.FASTER in there:
         return "faster"
     return "same work" if (plain["verdict"] == Verdict.UNKNOWN).any() else "same"
-
-
-def _most(phases: pd.DataFrame, verdict: str) -> pd.Series:
-    """The phase that is slower, or faster, by most."""
-    mine = phases[phases["verdict"] == verdict]
-    ratio = mine["ratio"].astype(float)
-    return first(mine.loc[ratio.sort_values(ascending=verdict == "faster").index])
 
 
 def _count(rows: pd.DataFrame, column: str, value: str) -> Number | float:
