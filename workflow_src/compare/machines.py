@@ -74,7 +74,7 @@ def _longer(one: pd.Series, other: pd.Series) -> pd.Series:
 
 
 def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:
-    """Whether each case ran on the same host in both runs, "yes", "no" or "unknown"; one that booted
+    """Whether each case ran on the same host in both runs: yes, no or unknown; one that booted
     in between is another."""
     ours, theirs = (_by_case(r.tables)["host_id"].reindex(cases, fill_value="") for r in (a, b))
     known = (ours != "") & (theirs != "")

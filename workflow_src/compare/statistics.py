@@ -3,10 +3,10 @@
 The rank test is Mann-Whitney's U, the correction Holm's; the bootstrap draws the samples of each
 run again, with replacement.
 
-The test is written here because no package that `make` installs has one. Holm and not Benjamini-Hochberg: a
-gate should almost never fail without a cause, and Holm bounds the probability of even one false
-alarm among all tests, however they depend on each other; Benjamini-Hochberg bounds only the share
-of false alarms among the differences found.
+The test is written here because no package that `make` installs has one. Holm and not
+Benjamini-Hochberg: a gate should almost never fail without a cause, and Holm bounds the probability
+of even one false alarm among all tests, however they depend on each other; Benjamini-Hochberg
+bounds only the share of false alarms among the differences found.
 """
 
 import math
