@@ -1,4 +1,4 @@
-"""A test per verdict of (c) and (f): which follows from the numbers that a result counts."""
+"""A test per verdict of (f): which follows from the numbers that a result counts."""
 
 import importlib
 from collections.abc import Mapping
@@ -19,13 +19,6 @@ def among(holds: int, of: int) -> Among:
     return Among(Value(holds, "count", ()), Value(of, "count", ()))
 
 
-def no_product(over: int, of: int, leader: str) -> Mapping[str, object]:
-    """(c): in how many cases over half is no product, and which component leads."""
-    medians = {name: Value(0.5, "share", ()) for name in ("fp32", "tf32", "bf16")}
-    counted = among(over, of)
-    return {"over_half": counted, "leads": counted, "leader": leader, "medians": medians}
-
-
 def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str, object]:
     """(f): in how many cases each remedy is named first, or none is."""
     every = Value(sum(cases.values()) + none, "count", ())
@@ -40,11 +33,6 @@ def first(cases: Mapping[str, int], sure: int = 0, none: int = 0) -> Mapping[str
 @pytest.mark.parametrize(
     ("question", "values", "verdict"),
     [
-        ("c", no_product(34, 60, "softmax"), "MOST"),
-        ("c", no_product(1, 1, "softmax"), "MOST"),
-        ("c", no_product(0, 20, "softmax"), "LESS"),
-        ("c", no_product(0, 2, ""), "NOTHING"),
-        ("c", no_product(0, 0, ""), "CANT_TELL"),
         ("f", first({"graph": 3, "bf16": 1}), "FIRST"),
         ("f", first({"graph": 7, "bf16": 3}, sure=1, none=2), "DEPENDS"),
         ("f", first({}, none=4), "NOTHING"),

@@ -49,7 +49,6 @@ STATES: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
 """What a case is like, and by question the reason for which it is left out."""
 
 COUNTED: Mapping[str, Callable[[Any], float]] = {
-    "c": lambda result: result.over_half.of.number,
     "f": lambda result: result.counts.cases.number,
 }
 """How many cases an answer's headline is about."""
@@ -122,7 +121,6 @@ def test_no_sentence_denies_what_the_table_beside_it_has(tmp_path: Path, state: 
 @pytest.mark.parametrize(
     ("question", "both", "step_alone"),
     [
-        ("c", "OOM", "40 %: softmax 30 %"),
         ("f", "OOM", "OOM"),
     ],
 )

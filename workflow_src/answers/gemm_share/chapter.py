@@ -8,6 +8,8 @@ import pandas as pd
 
 from workflow_src.answers.components import components, in_model_order
 from workflow_src.answers.facts import (
+    PRODUCTS,
+    bars,
     captured,
     disturbed,
     example,
@@ -15,9 +17,13 @@ from workflow_src.answers.facts import (
     main,
     memory,
     memory_bound,
+    product_share,
+    stack,
+    stack_size,
 )
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
-from workflow_src.common.words import OPTIMIZERS, STATES
+from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, wide
 from workflow_src.paper.written import Facts
@@ -25,9 +31,6 @@ from workflow_src.paper.written import Facts
 BEFORE, AFTER = "forward", "train_step"
 PARTS = ("forward", "loss", "backward", "optimizer")
 """The ranges right below a step's, in their order; what was launched in none is `elsewhere`."""
-
-PRODUCTS = ("gemm", "attention")
-"""The families that multiply matrices: plain products, and fused attention's kernels."""
 
 ADAM_FLOPS = 15
 """Of AdamW, per parameter: 3 for the first moment, 4 for the second, 2 for decay, 6 for the step
@@ -68,6 +71,7 @@ def facts(run: Run) -> Facts:
         "parts": parts(run, chosen),
         "by_case": both.rename_axis("name").reset_index(),
         "disturbed": of(holds(both["after"], disturbed(run)[both.index], "disturbed"), "count"),
+        "figure": figure(run),
         "opening": medians(
             both,
             {
@@ -127,13 +131,6 @@ def changes(run: Run) -> pd.DataFrame:
         else_times=backward_over_forward(others).reindex(cases.index),
     )
     return found.assign(of_memory=to(found["rate"] / memory(run), "share"))
-
-
-def product_share(rows: pd.DataFrame) -> Numbers:
-    """By case the share of device time in matrix products; of a case without any, 0."""
-    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
-    taken, whole = (over(each, "case", "ms", unit="ms") for each in (products, rows))
-    return to(taken / whole, "share")
 
 
 def backward_over_forward(rows: pd.DataFrame) -> Numbers:
@@ -245,6 +242,19 @@ def layouts(run: Run) -> pd.DataFrame:
     by = ["precision", "direction", "layout"]
     made = {name: over(found, by, name, "median") for name in ("rate", "times")}
     return pd.DataFrame(made, dtype=object).reset_index()
+
+
+def figure(run: Run) -> Plot:
+    """The share of each family, and of what the optimizer launches, before and after."""
+    rows = pd.concat([kernels(run, BEFORE), step_rows(run)])
+    part = rows["family"].where(rows["part"] != "optimizer", "optimizer")
+    shares = bars(run, rows.assign(part=part), rows.groupby(["case", "phase"])["ms"].sum())
+    panels = [
+        stack(mine[mine["phase"] == name], f"{PHASES[name]} ({facet})")
+        for facet, mine in shares.groupby("facet", sort=False)
+        for name in (BEFORE, AFTER)
+    ]
+    return Plot(panels, "no device time was measured", size=stack_size(shares), wide=2)
 
 
 if __name__ == "__main__":

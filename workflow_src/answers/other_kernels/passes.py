@@ -12,18 +12,12 @@ from workflow_src.answers.kernels import (
     device_ms,
     grouped,
     multiplies,
-    product_share,
     share,
 )
 from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.common.components import COMPONENTS
-from workflow_src.paper.value import Value, complement
-from workflow_src.placing.kernel_words import CASTS
+from workflow_src.paper.value import Value
 
 PHASE = "forward"
-
-QUADRATIC = tuple(COMPONENTS[name].name for name in ("scores", "softmax"))
-"""The components whose work besides products is all on matrices of context x context."""
 
 
 @dataclass(frozen=True)
@@ -40,49 +34,9 @@ class Pass:
         return self.rows[~self.rows["family"].isin(PRODUCTS)]
 
     @cached_property
-    def others_share(self) -> Value | None:
-        """The share of device time besides matrix products."""
-        return complement(product_share(self.rows), "1 - matrix products")
-
-    @cached_property
     def by_component(self) -> dict[str, pd.DataFrame]:
         """The rows besides products by component, most time first."""
         return grouped(self.others, "component")
-
-    @cached_property
-    def by_what(self) -> dict[str, pd.DataFrame]:
-        """The rows besides products by what the kernels do, most time first."""
-        return grouped(self.others, "what")
-
-    @property
-    def whole_ms(self) -> Value | None:
-        """The time of all work."""
-        return device_ms(self.rows)
-
-    @property
-    def products_ms(self) -> Value | None:
-        """The time of matrix products."""
-        return device_ms(multiplies(self.rows))
-
-    @property
-    def others_ms(self) -> Value | None:
-        """The time of all else."""
-        return device_ms(self.others)
-
-    @property
-    def uncast_ms(self) -> Value | None:
-        """The time of all else but casts."""
-        return device_ms(self.others[~self.others["what"].isin(CASTS)])
-
-    @property
-    def square_ms(self) -> Value | None:
-        """The time of all else that works on matrices of context x context."""
-        return device_ms(self.others[self.others["component"].isin(QUADRATIC)])
-
-    @property
-    def rest_ms(self) -> Value | None:
-        """The time of all else that doesn't."""
-        return device_ms(self.others[~self.others["component"].isin(QUADRATIC)])
 
     def share(self, rows: pd.DataFrame | None) -> Value | None:
         """The share of device time of some of its rows; 0 of none."""

@@ -14,16 +14,19 @@ from workflow_src.answers.facts import (
     captured,
     disturbed,
     example,
+    in_first,
     kernels,
     main,
     memory,
     memory_bound,
+    over_context,
     placed,
 )
 from workflow_src.common.case import ATTENTIONS, COMPILED
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import STATES
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, wide
 from workflow_src.paper.written import Facts
@@ -71,6 +74,7 @@ def facts(run: Run) -> Facts:
         "steps": steps(run, chosen),
         "by_case": ok.rename_axis("name").reset_index(),
         "disturbed": of(holds(ok["time"], disturbed(run)[ok.index], "disturbed"), "count"),
+        "figure": figure(ok),
         "opening": opening(mine),
     }
 
@@ -221,12 +225,7 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
 
 def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
-    first = run.precisions[0] if run.precisions else ""
-    place = [name for name in run.cases if name not in ("precision", "label")]
-    base = mine[mine["precision"] == first].set_index(place)
-    base = base.reindex(pd.MultiIndex.from_frame(mine[place])).set_axis(mine.index)
-    others = mine["precision"] != first
-    softmax, products = (mine[name] / base[name] for name in ("softmax", "products"))
+    first, base = "".join(run.precisions[:1]), in_first(run, mine)
     rows = {
         "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
         "the same of FLOPs": (mine["flops"], "spread"),
@@ -236,8 +235,8 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "softmax is memory-bound in": (bound, "count"),
         "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
         "around the products / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
-        f"softmax's time / that in {first}": (softmax[others], "spread"),
-        f"QKᵀ + AV's time / that in {first}": (products[others], "spread"),
+        f"softmax's time / that in {first}": (mine["softmax"] / base["softmax"], "spread"),
+        f"QKᵀ + AV's time / that in {first}": (mine["products"] / base["products"], "spread"),
     }
     return medians(mine, rows)
 
@@ -269,6 +268,13 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
             "their FLOPs": (mine["flops"], "median"),
         },
     )
+
+
+def figure(cases: pd.DataFrame) -> Plot:
+    """Softmax / (QK^T + AV) over the context, in time and in FLOPs."""
+    panels = over_context(cases, y="time", dashed={"the same of FLOPs": "flops"})
+    none = "softmax and attention's matrix products were not measured apart"
+    return Plot(panels, none, "softmax's time / (QKᵀ + AV)")
 
 
 if __name__ == "__main__":
