@@ -28,7 +28,7 @@ from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
 from workflow_src.compare.runs import PLACE, Measured, read_run
 from workflow_src.compare.times import changes, decisive, in_one_run
-from workflow_src.compare.work import by_short_name, kernels, step_changes
+from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
 from workflow_src.paper.number import Number, Numbers, each, holds, of, over
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
@@ -81,6 +81,7 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
     more = work[(work["case"] == most["case"]) & (work["phase"] == most["phase"])]
     more = more[more["change_ms"].astype(float) > 0]
     few = plain["why"].isin(TOO_FEW).any()
+    changed = by_short_name(work)
     counted = {name.name.lower(): _count(phases, "verdict", name) for name in Verdict}
     moved = steps[steps["most"] > share].drop(columns="most")
     return found | counted | {
@@ -98,11 +99,11 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "summary": _summary(times),
         "doubts": _reasons(plain),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
-        "changed": _worded(ranked[:SHOWN]),
-        "kernels": _worded(by_short_name(work)),
+        "ranked": _worded(ranked[:SHOWN]),
+        "kernels": _worded(changed),
+        "kernels_over_phases": over_phases(changed)[:SHOWN],
         "steps": _worded(moved),
         "times": _worded(times),
-        "shown": SHOWN,
         "longest": MOST,
     }  # fmt: skip
 
