@@ -39,7 +39,7 @@ wildcard_constraints:
     case=CASE_PATTERN,
     table="[a-z_]+",
     question="(?!cards)[a-z]+",
-    figure="(?!study_)[a-z_]+",
+    figure="(?!study_|answer_)[a-z_]+",
     study="[a-z_]+",
     part="[a-z_]+",
     point="[A-Za-z0-9._-]+",

@@ -22,11 +22,12 @@ from tests.answers.subsets import ROOT, subset, written
 from tests.answers.test_any_subset import answered, check
 from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
-from workflow_src.answers.cards import cards
+from workflow_src.answers.cards.chapter import TEMPLATE, facts
 from workflow_src.answers.figures import draw
 from workflow_src.answers.questions import FIGURES, QUESTIONS
 from workflow_src.answers.tables import Tables
-from workflow_src.paper.written import Written
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Written, write
 
 TEMPLATES = ROOT / "report_templates"
 
@@ -50,7 +51,7 @@ def _answer(question: str, tables: Tables) -> str:
     if question in chapters.WRITTEN:
         with TemporaryDirectory() as folder:
             written(tables, Path(folder))
-            return _checked(chapters.chapter(question, Path(folder)))
+            return _checked(chapters.chapter(question, Path(folder), Path(folder) / "figure.svg"))
     texts = answered(question, tables)
     for text in (texts.markdown, texts.page, texts.appendix, texts.json):
         check(text)
@@ -70,11 +71,10 @@ def _figure(name: str, tables: Tables) -> str:
 
 
 def _cards(tables: Tables) -> str:
-    texts = cards(tables, TEMPLATES)
-    assert "could not be written" not in texts.markdown, texts.markdown
-    for text in (texts.markdown, texts.page, texts.json):
-        check(text)
-    return "written"
+    with TemporaryDirectory() as folder:
+        written(tables, Path(folder))
+        run = Run.of(Path(folder))
+        return _checked(write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE]))
 
 
 def _study(name: str, seed: int) -> str:

@@ -14,10 +14,16 @@ rule answer:
             category="Answers",
             labels={"question": "({question})"},
         ),
-        page="results/{tag}/answers/{question}.page.md",
+        page="results/{tag}/answers/{question}.html",
         appendix="results/{tag}/answers/{question}.appendix.md",
-        appendix_page="results/{tag}/answers/{question}.appendix.page.md",
+        appendix_page="results/{tag}/answers/{question}.appendix.html",
         json="results/{tag}/answers/{question}.json",
+        figure=report(
+            "results/{tag}/figures/answer_{question}.svg",
+            category="Figures",
+            subcategory="Answers",
+            labels={"figure": "({question})"},
+        ),
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
@@ -29,29 +35,29 @@ rule answer:
         "Answer ({wildcards.question})"
     shell:
         "python -m {params.module} --tables {params.tables:q} --templates report_templates"
-        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
+        " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
-# One table for each case, of all its phases.
+# What is wrong with each case, what to change first, and all that was measured of it.
 rule cards:
     input:
         unpack(dag.answers.cards_inputs),
     output:
         markdown="results/{tag}/answers/cards.md",
-        page="results/{tag}/answers/cards.page.md",
+        page="results/{tag}/answers/cards.html",
         appendix="results/{tag}/answers/cards.appendix.md",
-        appendix_page="results/{tag}/answers/cards.appendix.page.md",
+        appendix_page="results/{tag}/answers/cards.appendix.html",
         json="results/{tag}/answers/cards.json",
     log:
         "results/{tag}/logs/answers/cards.log",
     params:
         tables=input_folder,
         folder=output_folder,
-        code=dag.code("answers.cards"),
+        code=dag.code("answers.cards.chapter"),
     message:
-        "Write the table of each case"
+        "Write the card of each case"
     shell:
-        "python -m workflow_src.answers.cards --tables {params.tables:q}"
+        "python -m workflow_src.answers.cards.chapter --tables {params.tables:q}"
         " --templates report_templates --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
@@ -65,10 +71,9 @@ rule case_card:
     log:
         "results/{tag}/logs/answers/case/{case}.log",
     params:
-        tables=input_folder,
-        code=dag.code("answers.one_case"),
+        code=dag.code("answers.cards.one"),
     message:
-        "Write the table of {wildcards.case}"
+        "Write the card of {wildcards.case}"
     shell:
-        "python -m workflow_src.answers.one_case --case-name {wildcards.case:q} --plan {input.plan:q}"
-        " --tables {params.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"
+        "python -m workflow_src.answers.cards.one --case-name {wildcards.case:q} --plan {input.plan:q}"
+        " --tables {input.tables:q} --templates report_templates --markdown {output:q} > {log:q} 2>&1"

@@ -36,18 +36,13 @@ rule appendix:
     log:
         "results/{tag}/logs/appendix.log",
     params:
-        tables=input_folder,
-        suite=dag.plan.settings["suite"],
-        changed=dag.report.changed,
         asked=dag.report.asked("appendix"),
         code=dag.code("report.report"),
     message:
         "Write the appendix of {wildcards.tag}"
     shell:
-        "python -m workflow_src.report.report --tables {params.tables:q}"
-        " --answers {params.tables:q}/../answers --templates report_templates"
-        " --sections {input.sections:q} --plan {input.plan:q}"
-        " --suite {params.suite:q} --tag {wildcards.tag:q} --changed-settings {params.changed:q}"
+        "python -m workflow_src.report.report --chapters {input.chapters:q}"
+        " --templates report_templates --tag {wildcards.tag:q}"
         " --asked {params.asked} --appendix {output:q} > {log:q} 2>&1"
 
 
@@ -73,18 +68,14 @@ rule report:
     log:
         f"{dag.results}/logs/report.log",
     params:
-        tables=input_folder,
-        suite=dag.plan.settings["suite"],
+        others=dag.report.others(),
         tag=dag.plan.tag,
-        changed=dag.report.changed,
         asked=dag.report.asked("report"),
         code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
     shell:
-        "python -m workflow_src.report.report --tables {params.tables:q}"
-        " --answers {params.tables:q}/../answers --figures {params.tables:q}/../figures"
-        " --templates report_templates --sections {input.sections:q} --plan {input.plan:q}"
-        " --suite {params.suite:q} --tag {params.tag:q} --changed-settings {params.changed:q}"
-        " --asked {params.asked} --markdown {output.markdown:q} --html {output.html:q}"
-        " --timelines {input.timelines:q} > {log:q} 2>&1"
+        "python -m workflow_src.report.report --chapters {input.chapters:q}"
+        " --timelines {input.timelines:q} --others {params.others:q}"
+        " --templates report_templates --tag {params.tag:q} --asked {params.asked}"
+        " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

@@ -60,9 +60,9 @@ rule study_section:
             subcategory="Studies",
             labels={"question": "{study}"},
         ),
-        page="results/{tag}/sections/{study}.page.md",
+        page="results/{tag}/sections/{study}.html",
         appendix="results/{tag}/sections/{study}.appendix.md",
-        appendix_page="results/{tag}/sections/{study}.appendix.page.md",
+        appendix_page="results/{tag}/sections/{study}.appendix.html",
         json="results/{tag}/sections/{study}.json",
         figure=report(
             "results/{tag}/figures/study_{study}.svg",

@@ -5,6 +5,7 @@ from workflow_src.common.case import TABLES
 localrules:
     ceilings_table,
     environment,
+    findings,
     join,
     remedies,
 
@@ -48,6 +49,27 @@ rule case_tables:
         "python -m workflow_src.tables.case_tables --export {input.export:q}"
         " --benchmark {input.benchmark:q} --families {input.families:q} --output {params.folder:q}"
         " > {log:q} 2>&1"
+
+
+# By the code that finds what is wrong in captures of others.
+rule case_findings:
+    input:
+        export="results/{tag}/export/{case}",
+        timings="results/{tag}/tables/{case}/timings.csv",
+        words="workflow_src/diagnosis/mechanisms.csv",
+    output:
+        "results/{tag}/tables/{case}/findings.csv",
+    log:
+        "results/{tag}/logs/findings/{case}.log",
+    group:
+        "tables"
+    params:
+        code=dag.code("tables.findings"),
+    message:
+        "Find what is wrong in the steps of {wildcards.case}"
+    shell:
+        "python -m workflow_src.tables.findings --export {input.export:q}"
+        " --timings {input.timings:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule ceilings_table:
@@ -109,6 +131,30 @@ rule join:
     shell:
         "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folders:q}"
         " --output {params.folders:q} > {log:q} 2>&1"
+
+
+rule findings:
+    input:
+        plan="results/{tag}/plan.csv",
+        tables=expand(
+            "results/{{tag}}/tables/{case}/findings.csv", case=dag.cases.to_join()
+        ),
+    output:
+        report(
+            "results/{tag}/tables/findings.csv",
+            category="Tables",
+            subcategory="Cases",
+        ),
+    log:
+        "results/{tag}/logs/findings.log",
+    params:
+        folder=output_folder,
+        code=dag.code("tables.join"),
+    message:
+        "Join the findings of all cases of {wildcards.tag}"
+    shell:
+        "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folder:q}"
+        " --names findings --output {params.folder:q} > {log:q} 2>&1"
 
 
 # What each step would take with remedies, by replay, from the joined tables alone.

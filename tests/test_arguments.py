@@ -552,7 +552,7 @@ def test_a_bug_still_has_a_traceback(place: Place, monkeypatch: pytest.MonkeyPat
     """In the code of a stage, a missing file or key is a bug, not the user's input."""
     figures = importlib.import_module("workflow_src.answers.figures")
     with pytest.raises(KeyError), patch.object(figures, "read", side_effect=KeyError):
-        words = ["--tables", place.good["--tables"], "--figure", "forward_time"]
+        words = ["--tables", place.good["--tables"], "--figure", "step_parts"]
         monkeypatch.setattr(sys, "argv", ["stage", *words, "--output", "o.svg"])
         figures.main()
 

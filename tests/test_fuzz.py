@@ -317,7 +317,7 @@ def test_a_damaged_table_of_a_figure(name: str, data: st.DataObject) -> None:
         path = here / f"{name}.csv"
         text = path.read_text()
         path.write_bytes(data.draw(changed_csv(text)))
-        drawn = ["--tables", here, "--figure", "softmax_matmul", "--output", here / "o.svg"]
+        drawn = ["--tables", here, "--figure", "step_parts", "--output", here / "o.svg"]
         said = ends_well(figures.main, *drawn)
         assert not said or f"{name}.csv" in said
 

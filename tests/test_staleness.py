@@ -30,6 +30,7 @@ from workflow_src.studies.study import STUDIES
 
 TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
 CHAPTERS = {f"{study} section" for study in WRITTEN}
+DRAWN = {f"answer {question}" for question in "ade"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
     f"{study} point"
@@ -85,26 +86,26 @@ POINTS_OF_CAPTURES = ("ranks point",)
 BEHAVIOR = [
     pytest.param(
         "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="SQL that reads an export",
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "export", "timeline", *POINTS_OF_CAPTURES},
         id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES}, id="where work is placed",
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
-        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline", "ranks point"} | TABLES_OF_STUDIES,
         id="the length of displayed kernel names",
     ),
     pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline", "ranks point"} | TABLES_OF_STUDIES,
         id="a rule in families.csv",
     ),
     pytest.param(
@@ -117,12 +118,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|^cuLaunch", "",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
     pytest.param(
@@ -135,7 +136,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/operators.py", "SOFTMAX_FLOPS = 5", "SOFTMAX_FLOPS = 4",
-        {"case_tables", "accounting table", "checkpointing table", "answer e", "figure"},
+        {"case_tables", "accounting table", "checkpointing table", "answer e"},
         id="a formula of FLOPs",
     ),
     pytest.param(
@@ -230,11 +231,11 @@ BEHAVIOR = [
         {"report"}, id="a threshold of the table of checks",
     ),
     pytest.param(
-        "answers/gemm_share/figure.py", '"#332288"', '"#332289"', {"figure"},
+        "answers/step_parts/figure.py", '"#332288"', '"#332289"', {"figure"},
         id="a color of a figure",
     ),
     pytest.param(
-        "paper/drawing.py", '"#4477AA"', '"#4477AB"', {"figure"} | CHAPTERS,
+        "paper/drawing.py", '"#4477AA"', '"#4477AB"', DRAWN | CHAPTERS,
         id="a color of all figures",
     ),
     pytest.param(

@@ -42,12 +42,12 @@ def test_the_answers_for_one_case_need_no_other_case(project: Project) -> None:
     assert project.stale(target) == {"case_card": 1}
     project.run(target)
     card = (project.folder / target).read_text()
-    assert re.search(r"^\| softmax / \(QK\^T \+ AV\): .*\d", card, flags=re.MULTILINE)
+    assert re.search(r"^\| unprofiled, ms \| \d", card, flags=re.MULTILINE)
 
 
 def test_every_output_has_a_log_that_mirrors_it(finished: Path) -> None:
     logs = {str(p.relative_to(finished)) for p in finished.rglob("*.log")}
-    expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "figures/forward_time.log")
+    expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "answers/f.log")
     assert {f"results/smoke/logs/{name}" for name in expected} <= logs
 
 
@@ -214,7 +214,7 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
             "benchmark/tiny-ctx64-fp32.json",
             "config: case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, ",
         ),
-        ("figures/family_share.svg", "did you mean 'family_shares'?"),
+        ("figures/step_part.svg", "did you mean 'step_parts'?"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
         ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
         (
@@ -253,7 +253,7 @@ OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
         ({"report_templates/appendix.md.j2": ("# Appendix", "# Long tables")}, TEXTS),
         ({"report_templates/report/trust.md.j2": ("be trusted", "be relied on")}, TEXTS),
         ({"report_templates/answers/other_kernels.md.j2": ("e", "e ")}, TEXTS | {"answer": 1}),
-        ({"report_templates/card_words.md.j2": ("e", "e ")}, TEXTS | {"cards": 1}),
+        ({"report_templates/case_card.j2": ("e", "e ")}, TEXTS | {"cards": 1}),
         ({"workflow_src/placing/families.csv": ("before elem", "before Elem")}, OF_FAMILIES),
     ],
 )
@@ -268,7 +268,7 @@ def test_an_edited_file_remakes_what_depends_on_it(
 def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     project: Project,
 ) -> None:
-    gone = ["report.html", "results/smoke/figures/forward_time.svg", "results/smoke/answers/b.md"]
+    gone = ["report.html", "results/smoke/figures/step_parts.svg", "results/smoke/answers/b.md"]
     for name in gone:
         (project.folder / name).unlink()
     project.log.unlink()

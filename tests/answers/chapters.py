@@ -26,15 +26,19 @@ def run_of(question: str, folder: Path) -> Run:
 
 def facts(question: str, folder: Path, *samples: Sample) -> Facts:
     """What a question's chapter says of samples."""
-    run = run_of(question, write_tables(folder, *samples))
+    return facts_of(question, write_tables(folder, *samples))
+
+
+def facts_of(question: str, folder: Path) -> Facts:
+    """What it says of the tables in a folder."""
     room = f"workflow_src.answers.{QUESTIONS[question].room}"
-    found: Facts = importlib.import_module(f"{room}.chapter").facts(run)
+    found: Facts = importlib.import_module(f"{room}.chapter").facts(run_of(question, folder))
     return found
 
 
-def chapter(question: str, folder: Path) -> Written:
+def chapter(question: str, folder: Path, picture: Path | None = None) -> Written:
     """A question's chapter as its stage writes it, from the tables in a folder."""
     room = QUESTIONS[question].room
     module = importlib.import_module(f"workflow_src.answers.{room}.chapter")
     make = partial(module.facts, run_of(question, folder))
-    return write(question, make, TEMPLATES, [f"answers/{room}.j2"])
+    return write(question, make, TEMPLATES, [f"answers/{room}.j2"], picture)

@@ -3,24 +3,36 @@
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.figure import Figure
 
+from tests.answers.chapters import chapter, facts, facts_of
 from tests.answers.subsets import subset
 from tests.synthetic_tables import Sample, grid, write_tables
 from workflow_src.answers import figures
-from workflow_src.answers.forward_time.figure import draw as draw_forward_time
-from workflow_src.answers.questions import FIGURES
+from workflow_src.common.case import PHASES
 from workflow_src.paper.html import inline_figures
+from workflow_src.paper.written import EMPTY
+
+DRAWN = ("a", "d", "e")
 
 
-def draw(folder: Path, name: str, *samples: Sample) -> str:
-    """The figure as its command writes it."""
-    output = folder / "made" / f"{name}.svg"
-    tables = write_tables(folder / "tables", *samples)
-    figures.main(["--tables", str(tables), "--figure", name, "--output", str(output)])
-    return output.read_text()
+def draw(folder: Path, question: str, *samples: Sample) -> str:
+    """The figure of an answer as its command writes it."""
+    picture = folder / "made" / f"{question}.svg"
+    assert chapter(question, write_tables(folder / "tables", *samples), picture).verdict != "failed"
+    return picture.read_text()
+
+
+def drawn(folder: Path, question: str, *samples: Sample) -> Figure:
+    """The same as matplotlib has it, of samples or of the tables that are there."""
+    said = facts(question, folder, *samples) if samples else facts_of(question, folder)
+    figure: Figure = said["figure"].draw()
+    plt.close(figure)
+    return figure
 
 
 def texts(svg: str) -> list[str]:
@@ -29,18 +41,18 @@ def texts(svg: str) -> list[str]:
     return [str(node.text) for node in nodes if node.tag.endswith("text")]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("question", DRAWN)
 def test_a_suite_has_a_panel_per_precision_and_the_same_bytes_each_time(
-    tmp_path: Path, name: str
+    tmp_path: Path, question: str
 ) -> None:
     samples = grid(1, 1, 3)
-    first = draw(tmp_path, name, *samples)
-    if name == next(iter(FIGURES)):
-        assert first == draw(tmp_path, name, *samples)
+    first = draw(tmp_path, question, *samples)
+    if question == "a":
+        assert first == draw(tmp_path, question, *samples)
     assert "dc:date" not in first
     for precision in ("fp32", "tf32", "bf16"):
         assert [text for text in texts(first) if precision in text]
-    page = inline_figures(f'<img alt="shares" src="made/{name}.svg" />', tmp_path)
+    page = inline_figures(f'<img alt="shares" src="made/{question}.svg" />', tmp_path)
     same_in_fewer_bytes(first, page[page.index("<svg") : page.index("</svg>") + 6])
 
 
@@ -56,42 +68,53 @@ def same_in_fewer_bytes(file: str, inline: str) -> None:
         assert numbers[1] == pytest.approx(numbers[0], abs=0.0051)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_without_data_says_so(tmp_path: Path, name: str) -> None:
-    (said,) = texts(draw(tmp_path, name, Sample(kernels={}, benchmarked=False)))
+def test_answers_without_a_figure_draw_nothing(tmp_path: Path) -> None:
+    assert draw(tmp_path, "b", Sample()) == EMPTY
+
+
+@pytest.mark.parametrize("question", DRAWN)
+def test_a_figure_without_data_says_so(tmp_path: Path, question: str) -> None:
+    (said,) = texts(draw(tmp_path, question, Sample(kernels={}, benchmarked=False)))
     assert "measured" in said
 
 
 def test_panels_of_a_single_context_show_its_points(tmp_path: Path) -> None:
     """Limits that matplotlib chose around one value left points out of panels that share them."""
     samples = [Sample(precision=each) for each in ("fp32", "tf32", "bf16")]
-    drawn = draw_forward_time(figures.read(write_tables(tmp_path, *samples), "forward_time"))
-    for axes in drawn.axes:
+    for axes in drawn(tmp_path, "a", *samples).axes:
         low, high = axes.get_xlim()
         assert low < 0.6 * samples[0].context and high > 1.5 * samples[0].context
-    plt.close(drawn)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_any_subset_of_a_run_is_drawn(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert figures.figure(subset(1), name, "log").endswith("</svg>\n")
+@pytest.mark.parametrize(("device", "there"), [("cuda", True), ("cpu", False)])
+def test_a_gpus_work_is_a_dashed_line(tmp_path: Path, device: str, there: bool) -> None:
+    figure = drawn(tmp_path, "a", Sample(device=device), Sample(context=256, device=device))
+    assert ("device time" in {text.get_text() for text in figure.legends[0].get_texts()}) is there
+
+
+def test_bars_of_several_processes_go_from_the_fastest_to_the_slowest(tmp_path: Path) -> None:
+    tables = write_tables(tmp_path, Sample(median_ms=dict.fromkeys(PHASES, 11.0)))
+    timings = (tables / "timings.csv").read_text().splitlines()
+    ends = ["processes,fastest_ms,slowest_ms", *3 * ["2,10,14"]]
+    rows = [f"{row},{end}" for row, end in zip(timings, ends, strict=True)]
+    (tables / "timings.csv").write_text("\n".join(rows))
+    (bar,) = drawn(tmp_path, "a").axes[0].containers[0].lines[2][0].get_segments()
+    assert sorted(bar[:, 1]) == [10.0, 14.0]
+
+
+def test_any_subset_of_a_run_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert figures.figure(subset(1), "step_parts", "log").endswith("</svg>\n")
     assert not capsys.readouterr().err
 
 
 def test_a_defect_while_drawing_ends_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(figures, "draw", lambda tables, name: 1 / 0)
-    (said,) = texts(draw(tmp_path, "forward_time", Sample()))
-    assert "forward_time could not be drawn" in said
+    with patch("workflow_src.paper.figures._panel", side_effect=ZeroDivisionError):
+        (said,) = texts(draw(tmp_path, "a", Sample()))
+    assert "chapter_a could not be drawn" in said
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_a_damaged_table_ends_with_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "timings.csv").write_text("a\n1\n")
-    with pytest.raises(SystemExit, match="no column"):
-        figures.main(["--tables", str(tmp_path), "--figure", "forward_time", "--output", "x.svg"])
-
-
 def test_names_with_markup_stay_text(tmp_path: Path) -> None:
-    assert "<script>$x$" in texts(draw(tmp_path, "forward_time", Sample(size="<script>$x$")))
+    assert "<script>$x$" in texts(draw(tmp_path, "a", Sample(size="<script>$x$")))

@@ -28,7 +28,7 @@ def test_texts_are_escaped_and_bare_numbers_refused(html: bool) -> None:
 def test_a_number_opens_its_evidence() -> None:
     form = Form(html=True)
     text = form.cell(("†", HALF, " to ", HALF))
-    (key,) = set(re.findall(r'popovertarget="(\w+)"', text))
+    (key,) = set(re.findall(r'value="(\w+)"', text))
     why = form.evidence[key]
     assert (why["text"], why["value"], why["rows"]) == ("50 %", 0.5, {"timings": "2-3"})
     assert form.cell(Number(512.0, "whole")) == "512" and len(form.evidence) == 1

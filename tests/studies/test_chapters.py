@@ -26,10 +26,10 @@ def test_each_printed_number_leads_to_lines_that_are_there(study: str, tmp_path:
     run = run_of(study, recorded(study), recorded("ceilings"))
     made = chapter(study, run)
     made.write(tmp_path, TEMPLATES)
-    pages = [(tmp_path / f"{study}{end}.page.md").read_text() for end in ("", ".appendix")]
+    pages = [(tmp_path / f"{study}{end}.html").read_text() for end in ("", ".appendix")]
     page = "".join(pages).replace('\\"', '"')
     evidence = json.loads((tmp_path / f"{study}.json").read_text())["evidence"]
-    assert set(re.findall(r'popovertarget="(\w+)"', page)) == set(evidence)
+    assert set(re.findall(r'value="(\w+)"', page)) == set(evidence)
     assert len(evidence) >= 10
     for why in evidence.values():
         assert why["rows"] and why["formula"]

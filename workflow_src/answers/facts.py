@@ -13,13 +13,17 @@ from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
+from workflow_src.paper.figures import Panel
 from workflow_src.paper.number import NAN, Numbers, holds, lift, named, of, over, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, facets
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
 MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
 """Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
+
+BARS, LEAST_BAR = 6, 2.0
+"""At most so many parts are drawn apart, each in a color of its own, of at least so many %."""
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
@@ -136,6 +140,49 @@ def example(run: Run, among: pd.Index) -> str:
     off = (places - (places.max() - 1e-6) / 2).abs().loc[among]
     off["precision"] = [-run.precisions.index(each) for each in cases["precision"]]
     return str(off.sort_values(["size", "context", "precision"]).index[0]) if len(off) else ""
+
+
+def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
+    """A panel for each of the facets of cases, of a line per size over the context."""
+    context = pd.to_numeric(cases["context"], errors="coerce")
+    rows = cases.assign(context=context).sort_values("context", kind="stable")
+    about = {"x": "context", "by": "size", "log": "xy", "xlabel": "context length"} | columns
+    groups = rows.groupby(facets(rows), sort=False)
+    return [Panel(mine, title=str(name), **about) for name, mine in groups]
+
+
+def bars(run: Run, rows: pd.DataFrame, whole: pd.Series) -> pd.DataFrame:
+    """What the parts of cases take of the `whole` (ms by case and phase), in %, for bars: the
+    BARS largest apart, in order, with the `facet` of each case and its `name` there.
+
+    rows: kernels with their `ms` and `part`. Apart are those of LEAST_BAR in any case.
+    """
+    key = ["case", "phase", "part"]
+    share = (100 * rows.groupby(key, sort=False)["ms"].sum() / whole).rename("share")
+    most = share.groupby("part").agg(["max", "sum"])
+    order = [*most[most["max"] >= LEAST_BAR]["sum"].nlargest(BARS).index, "other"]
+    found = share.reset_index()
+    found["part"] = found["part"].where(found["part"].isin(order), "other")
+    found = found.groupby(key, sort=False)["share"].sum().reset_index()
+    cases = run.cases.assign(facet=facets(run.cases))
+    name = (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+    alike = pd.DataFrame({"facet": cases["facet"], "name": name}).duplicated(keep=False)
+    cases["name"] = name.mask(alike, cases.index.to_series())
+    place = {case: number for number, case in enumerate(cases.index)}
+    found = found.join(cases[["facet", "name"]], on="case")
+    found = found.sort_values("case", key=lambda names: names.map(place), kind="stable")
+    return found.sort_values("part", key=lambda names: names.map(order.index), kind="stable")
+
+
+def stack(mine: pd.DataFrame, title: str) -> Panel:
+    """Bars as a panel."""
+    label = "share of device time, %"
+    return Panel(mine, x="share", y="name", by="part", mark="stack", title=title, xlabel=label)
+
+
+def stack_size(rows: pd.DataFrame) -> tuple[float, float]:
+    """The size of a panel, in inches, that has room for the bars of each facet."""
+    return 4.0, 0.9 + 0.2 * rows.groupby("facet")["name"].nunique().max() if len(rows) else 1.0
 
 
 def tables_of(asked: Question) -> list[str]:

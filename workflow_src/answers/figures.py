@@ -6,11 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from workflow_src.answers.forward_time import figure as forward_time
-from workflow_src.answers.gemm_share import figure as gemm_share
-from workflow_src.answers.other_kernels import figure as other_kernels
 from workflow_src.answers.questions import FIGURES, OPTIONAL_OF_FIGURES
-from workflow_src.answers.softmax import figure as softmax
 from workflow_src.answers.step_parts import figure as step_parts
 from workflow_src.answers.tables import Tables
 from workflow_src.common.arguments import Parser, existing_folder, new_file
@@ -20,10 +16,6 @@ from workflow_src.paper.drawing import drawn
 
 DRAW: dict[str, Callable[[Tables], Figure]] = {
     "step_parts": step_parts.draw,
-    "forward_time": forward_time.draw,
-    "component_shares": other_kernels.draw,
-    "family_shares": gemm_share.draw,
-    "softmax_matmul": softmax.draw,
 }
 """What draws each figure; the keys are those of FIGURES."""
 

@@ -65,24 +65,22 @@ QUESTIONS: dict[str, Question] = {
 
 FIGURES: dict[str, tuple[str, ...]] = {
     "step_parts": ("timings", "ranges", "kernels", "captures"),
-    "forward_time": ("timings", "ranges", "captures"),
-    "component_shares": ("timings", "kernels", "captures"),
-    "family_shares": ("timings", "kernels", "captures"),
-    "softmax_matmul": ("timings", "kernels", "captures", "work"),
 }
-"""The tables that each figure is drawn from."""
+"""The tables that each figure of the opening is drawn from; answers have their own."""
 
 OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
     "step_parts": ("operators",),
-    "softmax_matmul": ("operators",),
 }
 """Those that a figure takes besides if they are there; no inputs, as those of a question."""
 
 CARDS = Question(
-    "case_card",
+    "cards",
     "One case at a time",
     ("timings", "ranges", "kernels", "captures", "work"),
-    optional=("ledger", "products", "environments", "ceilings", "operators", "remedies"),
+    optional=(
+        *("ledger", "products", "environments", "ceilings", "operators", "remedies"),
+        "findings",
+    ),
     studies=("levers", "profiler"),
 )
 """The table of each case: not a question, but made from tables in the same way."""

@@ -90,7 +90,9 @@ def public_tables(results: Path) -> dict[str, pd.DataFrame]:
     found = {}
     # An older run lacks the tables that were added since.
     of_cases = [
-        path for name in (*TABLES, "ceilings") if (path := folder / f"{name}.csv").is_file()
+        path
+        for name in (*TABLES, "findings", "ceilings")
+        if (path := folder / f"{name}.csv").is_file()
     ]
     for path in of_cases + sorted(folder.glob("studies/*.csv")):
         with reading(path, "a readable table", remake(path), StageError):

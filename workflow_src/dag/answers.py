@@ -1,17 +1,22 @@
 """The answers and the case cards: which module writes each, and from which tables and templates."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from workflow_src.answers.questions import CARDS, QUESTIONS, Question
-from workflow_src.dag.ceilings import Ceilings
+from workflow_src.dag.ceilings import Ceilings, made
 from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.wildcards import Wildcards, known
 
-CARD = f"{TEMPLATES}/{CARDS.room}.md.j2"
-CARD_WORDS = f"{TEMPLATES}/card_words.md.j2"
-"""The templates of a case's card, and of what the rows of all cards mean."""
+CARD = f"{TEMPLATES}/case_card.j2"
+"""The template of a case's card."""
+
+
+OF_ONE = (*CARDS.tables, "ledger", "products", "operators", "environments", "findings")
+"""The tables that the card of one case alone is made from."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +39,26 @@ class Answers:
 
     def cards_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the cards of all cases."""
-        return self._inputs(CARDS, [CARD, CARD_WORDS])
+        return self._inputs(CARDS, [CARD, *map(str, sorted(TEMPLATES.glob("chapter.*")))])
 
     def _inputs(self, asked: Question, templates: list[str]) -> dict[str, list[str]]:
         chosen = self.studies.chosen
         names = [*asked.tables, *(f"studies/{name}" for name in asked.studies if name in chosen)]
         tables = [f"results/{{tag}}/tables/{name}.csv" for name in names]
         found = {"tables": tables, "templates": templates}
-        optional = {"ceilings": self.ceilings.table, "remedies": self.ceilings.remedies}
+        optional: dict[str, Callable[[], list[str]]] = {
+            "ceilings": self.ceilings.table,
+            "remedies": self.ceilings.remedies,
+            "findings": partial(made, self.ceilings.plan, "findings", "findings"),
+        }
         return found | {name: made() for name, made in optional.items() if name in asked.optional}
 
     def case_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the card of one case: that case's own tables."""
         folder = "results/{tag}/tables/{case}"
         return {
-            "tables": [f"{folder}/{name}.csv" for name in CARDS.tables],
-            "templates": [CARD, CARD_WORDS],
+            "tables": [f"{folder}/{name}.csv" for name in OF_ONE],
+            "templates": [CARD],
         }
 
 

@@ -1,7 +1,7 @@
 """What all rules ask of a run, and its parts, each in a module of its own."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from workflow_src.dag.answers import Answers
@@ -104,11 +104,8 @@ class Dag:
         )
 
 
-def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
-    """The DAG of a plan: each part with those that it builds on.
-
-    `changed`: the settings in which it differs from config.yaml.
-    """
+def dag_of(plan: Plan) -> Dag:
+    """The DAG of a plan: each part with those that it builds on."""
     cases, ceilings = Cases(plan), Ceilings(plan)
     studies, timelines = Studies(plan), Timelines(plan, cases)
     settings = plan.settings
@@ -119,7 +116,7 @@ def dag_of(plan: Plan, changed: Iterable[str] = ()) -> Dag:
         studies=studies,
         answers=Answers(studies, ceilings),
         timelines=timelines,
-        report=Report(plan, ceilings, studies, timelines, tuple(changed)),
+        report=Report(plan, ceilings, studies, timelines),
         environments=Environments(plan, cases, studies),
         captures=captures_of(
             settings["captures"],

@@ -14,7 +14,7 @@ TEMPLATES = Path("report_templates")
 ROOT_FILES = ("report.md", "report.html")
 """The report's own files, the only ones that all runs share."""
 
-PAGE = [f"{TEMPLATES}/report.{kind}" for kind in ("html.j2", "css", "js")]
+PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
 
 

@@ -14,18 +14,15 @@ from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards, known
 from workflow_src.plan.suites import Plan
+from workflow_src.studies.study import STUDIES
 
-FORMS = ("md", "page.md", "appendix.md", "appendix.page.md", "json")
-"""The files of an answer, of the cards and of a study's section."""
+FORMS = ("md", "html", "appendix.md", "appendix.html", "json")
+"""The files of a chapter: an answer, the cards, a study's section."""
 
-TEXTS = ("report.md", "page.md")
-"""The report's own templates, beside its parts, those of every page and of the appendix."""
+BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
+"""The templates that set chapters one after another; the page's own stand around the second."""
 
-PARTS = TEMPLATES / "report"
-"""The folder of the templates that the report and its page have in common."""
-
-MADE = ("tables", "answers", "cards", "figures", "timelines", "sections", "ceilings")
-"""The inputs of the report that are results to look at, too."""
+APPENDIX = [f"{TEMPLATES}/appendix.md.j2"]
 
 
 @dataclass(frozen=True)
@@ -36,41 +33,38 @@ class Report:
     ceilings: Ceilings
     studies: Studies
     timelines: Timelines
-    changed: tuple[str, ...] = ()
-    """The settings in which this run differs from config.yaml, as --config takes them."""
 
     def figure_inputs(self, wildcards: Wildcards) -> list[str]:
         """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
         names = FIGURES[known("figure", wildcards.figure, FIGURES)]
         return [f"results/{{tag}}/tables/{name}.csv" for name in names]
 
-    def inputs(self) -> dict[str, list[str]]:
-        """The inputs of the report."""
-        results, appendix = results_of(self.plan), self.appendix_inputs()
-        texts = [f"{TEMPLATES}/{name}.j2" for name in TEXTS]
-        return {
-            **appendix,
-            "templates": [*texts, *appendix["templates"], *PAGE],
-            "figures": [f"{results}/figures/{name}.svg" for name in FIGURES],
-            "timelines": [f"{results}/timelines/{case}.svg" for case in self.timelines.shown()],
-            "appendix": list(self.files("appendix")),
-        }
+    def chapters(self) -> list[str]:
+        """The Markdown of the report's chapters, in their order."""
+        results = results_of(self.plan)
+        answers = [f"{results}/answers/{name}.md" for name in QUESTIONS]
+        studies = [f"{results}/sections/{name}.md" for name in self.studies.chosen]
+        return [*answers, *studies, f"{results}/answers/cards.md"]
+
+    def others(self) -> list[str]:
+        """The studies of this project's model that were not chosen; none of a brought one."""
+        left = [name for name in STUDIES if name not in self.studies.chosen]
+        return [] if self.plan.settings["workload"] else left
 
     def appendix_inputs(self) -> dict[str, list[str]]:
         """The inputs of the appendix, which are some of the report's."""
-        results, chosen = results_of(self.plan), self.studies.chosen
+        chapters = self.chapters()
+        forms = [path.removesuffix("md") + form for path in chapters for form in FORMS[1:]]
+        return {"chapters": chapters, "forms": forms, "templates": APPENDIX}
+
+    def inputs(self) -> dict[str, list[str]]:
+        """The inputs of the report."""
+        shown = self.timelines.shown()
         return {
-            "tables": [f"{results}/tables/{name}.csv" for name in REPORT_TABLES],
-            "answers": [f"{results}/answers/{q}.{form}" for q in QUESTIONS for form in FORMS],
-            "cards": [f"{results}/answers/cards.{form}" for form in FORMS],
-            "templates": [f"{TEMPLATES}/appendix.md.j2", *map(str, sorted(PARTS.glob("*.md.j2")))],
-            "plan": [f"{results}/plan.csv"],
-            "ceilings": self.ceilings.table(),
-            "sections": [f"{results}/sections/{name}.md" for name in chosen],
-            "section_forms": [
-                f"{results}/sections/{name}.{form}" for name in chosen for form in FORMS[1:]
-            ],
-            "study_tables": [f"{results}/tables/studies/{name}.csv" for name in chosen],
+            **self.appendix_inputs(),
+            "templates": [*BODIES, *PAGE],
+            "timelines": [f"{results_of(self.plan)}/timelines/{case}.svg" for case in shown],
+            "appendix": list(self.files("appendix")),
         }
 
     def files(self, part: str) -> tuple[str, ...]:
@@ -80,11 +74,10 @@ class Report:
     def asked(self, part: str) -> str:
         """What a part is made for, as a param and as the note at the end of its files.
 
-        A hash of the run, of the settings that the part's commands name, and of its inputs.
+        A hash of the run's name and of its inputs.
         """
         inputs = self.inputs() if part == "report" else self.appendix_inputs()
-        run = [self.plan.tag, self.plan.settings["suite"], *self.changed]
-        return hashlib.sha256(json.dumps([run, inputs]).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps([self.plan.tag, inputs]).encode()).hexdigest()[:12]
 
     def made_for_another(self, part: str, ancient: Callable[[str], str]) -> str:
         """An input that has a part made again if one of its files was made for anything else."""
@@ -100,8 +93,11 @@ class Report:
         return f"\n{said}The report: {report}, and for a browser {page.resolve().as_uri()}"
 
     def everything(self) -> list[str]:
-        """All that the report consists of: the default targets."""
+        """All that the report consists of, and the tables that it is made from."""
         results, inputs = results_of(self.plan), self.inputs()
-        drawn = [f"{results}/figures/study_{name}.svg" for name in self.studies.chosen]
-        made = [path for part in MADE for path in inputs[part]]
-        return [*ROOT_FILES, *self.files("appendix"), *made, *drawn]
+        drawn = [*FIGURES, *(f"answer_{question}" for question in QUESTIONS)]
+        drawn += [f"study_{name}" for name in self.studies.chosen]
+        made = [f"{results}/figures/{name}.svg" for name in drawn]
+        made += [f"{results}/tables/{name}.csv" for name in REPORT_TABLES]
+        made += [path for part in ("chapters", "timelines") for path in inputs[part]]
+        return [*ROOT_FILES, *self.files("appendix"), *made, *self.ceilings.table()]

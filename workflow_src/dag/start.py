@@ -10,7 +10,7 @@ from typing import Any
 
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.wildcards import known
-from workflow_src.plan.config import ConfigError, options, read_config, usable
+from workflow_src.plan.config import ConfigError, read_config, usable
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.unfinished import lost
@@ -100,7 +100,7 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     try:
         for file in files:
             read_config(Path(file))
-        dag = dag_of(make_plan(config), options(config))
+        dag = dag_of(make_plan(config))
         _check(dag)
         _note(dag)
     except ConfigError as error:

@@ -1,8 +1,7 @@
 """What the figures share: panels per facet, axes, colors and the legend."""
 
 import io
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib
@@ -51,44 +50,6 @@ def facets(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def panels(rows: Sequence[Row], columns: int = 3) -> tuple[Figure, Iterator[tuple[str, Axes]]]:
-    """A figure with a panel per facet and shared axes, and (heading, axes) of each panel."""
-    headings = list(facets(rows))
-    wide = min(columns, len(headings))
-    high = math.ceil(len(headings) / wide)
-    figure, grid = plt.subplots(
-        high,
-        wide,
-        figsize=(max(5.0, 3.4 * wide), 3.2 * high + 0.4),
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-        layout="constrained",
-    )
-    axes = list(grid.flat)
-    for unused in axes[len(headings) :]:
-        unused.remove()
-    for heading, each in zip(headings, axes, strict=False):
-        each.set_title(heading, fontsize=10)
-    return figure, iter(zip(headings, axes, strict=False))
-
-
-def row_of(
-    count: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels side by side; its size is in inches."""
-    figure = plt.figure(figsize=size, layout="constrained")
-    panels = figure.subplots(1, count, squeeze=False, sharex=sharex, sharey=sharey)
-    return figure, list(panels.flat)
-
-
-def bars(middle: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[list[float]]:
-    """How far the ends of error bars are below and above the middle, as matplotlib takes them."""
-    pairs = list(zip(middle, ends, strict=True))
-    below = [max(0.0, at - low) for at, (low, _) in pairs]
-    return [below, [max(0.0, high - at) for at, (_, high) in pairs]]
-
-
 def nothing(message: str) -> Figure:
     """A figure with only a message that says why there is nothing to show."""
     figure = plt.figure(figsize=(6, 1.2))
@@ -119,23 +80,6 @@ def log_values(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by size in order of appearance; within a size, shortest context first."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row["size"], []).append(row)
-    return {size: sorted(mine, key=lambda row: int(row["context"])) for size, mine in found.items()}
-
-
-def styles(rows: Sequence[Row]) -> dict[str, tuple[str, str]]:
-    """Color and marker of each size, the same in all panels of a figure."""
-    sizes = list(dict.fromkeys(row["size"] for row in rows))
-    return {
-        size: (LINE_COLORS[i % len(LINE_COLORS)], MARKERS[i % len(MARKERS)])
-        for i, size in enumerate(sizes)
-    }
 
 
 def label_left(figure: Figure, text: str) -> None:

@@ -19,10 +19,12 @@ from workflow_src.paper.html import figure
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number, Row
-from workflow_src.paper.page_table import PageCell, PageTable
 
 CARDS_FROM = 5
 """Tables of so many columns become cards on a narrow screen."""
+
+LONG = 12
+"""A table of more rows is one to search and sort; it scrolls in a box, also on a narrow screen."""
 
 NOTES = ("†", "≈", "<i>")
 """What a paragraph begins with that explains a mark, or says little."""
@@ -74,14 +76,11 @@ class Form:
     """Prints cells, tables and texts; keeps the evidence of each printed number by its key.
 
     picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
-    lines: what stands before captions, of the form whose tables are lines of the page's text, to
-    search and filter (page_table); its texts are Markdown around HTML's cells.
     """
 
     html: bool
     picture: str = ""
     drawing: str = ""
-    lines: str = ""
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def escape(self, text: object) -> Markup:
@@ -131,7 +130,7 @@ class Form:
         self.evidence[key] = {"text": text, **why}
         if not self.html:
             return Markup(escape_markdown(text))
-        return Markup(f'<button class="n" popovertarget="{key}">{escape(text)}</button>')
+        return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
@@ -175,6 +174,7 @@ class Form:
             for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
+        kind = "long" if len(texts) > LONG and kind != "summary" else kind
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
 
     def _laid_out(
@@ -186,12 +186,6 @@ class Form:
         kind: str,
     ) -> Markup:
         said = self.escape(caption)
-        if self.lines:
-            cells = tuple(tuple(PageCell(c.striptags(), c) for c in map(Markup, r)) for r in rows)
-            right = tuple(not each for each in left)
-            line = PageTable(tuple(head.striptags() for head in heads), cells, right).line()
-            above = f"### {self.lines} {said}\n\n" if caption else ""
-            return Markup(f"\n\n{above}{line}\n\n")
         if not self.html:
             rule = "|".join(":--" if each else "--:" for each in left)
             lines = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
@@ -199,18 +193,20 @@ class Form:
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
         pairs = zip(sides, heads, strict=True)
-        names = [f'{side} data-label="{escape(head.striptags())}"' for side, head in pairs]
+        named = kind == "cards"
+        names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
         body = "\n".join(_row("td", names, row) for row in rows)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
         made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
-        return Markup(f'\n\n<div class="table" tabindex="0">{made}</div>\n\n')
+        box = "table box" if kind == "long" else "table"
+        return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
 
     def matrix(
-        self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 1.0, family: str = ""
+        self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
     ) -> Markup:
-        """Tables side by side, one of each name, whose numbers have a bar that ends at `most`."""
+        """Tables side by side, one of each name; shares have a bar, or all up to `most`."""
         made = Markup("")
         for name, frame in frames.items():
             texts = [[self._under(c, most, family) for c in row] for row in frame.to_numpy(object)]
@@ -222,11 +218,25 @@ class Form:
 
     def _under(self, cell: Any, most: float, family: str) -> Markup:
         said, number = self.cell(cell), number_in(cell)
-        if not self.html or not number:
+        if not self.html or not number or not (most or is_share(cell)):
             return said
-        wide = f"width:{min(100.0, 100 * number.value / most):.1f}%"
+        wide = f"width:{min(100.0, 100 * number.value / (most or 1)):.1f}%"
         bar = f'<span class="under c-{escape(family)}"><i style="{wide}"></i></span>'
         return said + Markup(bar)
+
+    def rows(self, rows: pd.DataFrame, part: str, /, caption: str = "", **labels: str) -> Markup:
+        """The named columns as rows of a table with a column a row, headed by its `part`."""
+        frame = rows.reindex(columns=[*labels]).rename(columns=labels).set_axis(rows[part])
+        known = frame.loc[:, [not all(map(is_missing, frame[name])) for name in frame]]
+        return self.table(known.T.rename_axis("", axis=0).reset_index(), caption)
+
+    def card(self, text: str, case: str, heading: str = "###") -> Markup:
+        """A case's texts and tables below its name; in HTML a section, `case-{case}`."""
+        said, name = self.prose(text), self.escape(case)
+        if not self.html:
+            return Markup(f"\n\n{heading} {name}\n\n{said}\n\n")
+        made = f'<section class="case" id="case-{escape(case)}"><h3>{name}</h3>\n{said}\n</section>'
+        return Markup(f"\n\n{made}\n\n")
 
     def figure(self, alt: object) -> Markup:
         """The chapter's figure, which says in words what it shows."""
@@ -238,7 +248,7 @@ class Form:
     def prose(self, text: str) -> Markup:
         """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
-        if self.lines or not self.html:
+        if not self.html:
             return Markup("\n\n".join(parts))
         return Markup("\n".join(map(_paragraph, parts)))
 
@@ -261,7 +271,7 @@ def _inline(text: str) -> str:
 
 
 def _paragraph(part: str) -> str:
-    if re.match(r"<(table|div|figure|svg)", part):
+    if re.match(r"<(table|div|figure|svg|section)", part):
         return part
     part = _inline(part)
     if part.startswith("- "):

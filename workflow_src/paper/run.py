@@ -26,10 +26,12 @@ def table_name(path: Path) -> str:
 class Run:
     """The tables of some files, each read when first asked for; those of no file are empty.
 
-    What a chapter reads is what its stage is given, so that nothing else can make it stale.
+    What a chapter reads is what its stage is given, so that nothing else can make it stale. case:
+    the columns of the case whose own the tables are, which lack them.
     """
 
-    def __init__(self, files: Iterable[Path]) -> None:
+    def __init__(self, files: Iterable[Path], case: Mapping[str, object] | None = None) -> None:
+        self.case = case
         self.files = {table_name(path): path for path in files if path.is_file()}
         self._read: dict[str, pd.DataFrame] = {}
         self._lifted: dict[str, pd.DataFrame] = {}
@@ -47,7 +49,8 @@ class Run:
         """
         if name not in self._read:
             path = self.files.get(name, Path())
-            frame = read_table(path, name) if name in self.files else pd.DataFrame()
+            there = name in self.files
+            frame = read_table(path, name, case=self.case) if there else pd.DataFrame()
             with reading(path, "a table whose cells are valid", remake(path), StageError):
                 self._read[name] = typed(frame, name)
         return self._read[name]
@@ -141,17 +144,22 @@ def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.
     return frame.rename_axis("").reset_index()
 
 
-def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
-    """By precision a table of one cell a case: sizes down, contexts across.
-
-    Other axes that vary stand in the name; a group in which nothing was measured is left out.
-    """
+def facets(cases: pd.DataFrame) -> pd.Series:
+    """By case its precision, and what else varies besides size and context, as text."""
     others = [name for name in AXES if name not in ("size", "context", "precision")]
     name = cases["precision"].astype(object)
     for axis in [each for each in others if cases[each].nunique() > 1]:
         name = name + f", {axis} " + cases[axis].astype(str)
+    return name
+
+
+def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
+    """By precision a table of one cell a case: sizes down, contexts across.
+
+    See `facets`; one in which nothing was measured is left out.
+    """
     found = {}
-    for title, mine in cases.assign(cell=cells).groupby(name, sort=False):
+    for title, mine in cases.assign(cell=cells).groupby(facets(cases), sort=False):
         if not mine["cell"].map(lambda cell: isinstance(cell, str)).all():
             table = mine.pivot(index="size", columns="context", values="cell")
             across = sorted(table.columns, key=lambda each: float(each or 0))

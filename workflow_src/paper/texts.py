@@ -1,7 +1,10 @@
 """What a chapter is on paper: Markdown, the same for the page, and JSON."""
 
+import json as json_
 from dataclasses import dataclass
 from pathlib import Path
+
+from markupsafe import Markup
 
 from workflow_src.common.atomic_write import write_text
 from workflow_src.paper.value import Value
@@ -18,12 +21,13 @@ class Texts:
     json: str
 
     def write(self, folder: Path, name: str) -> None:
-        """Write {name}.md, .page.md, .appendix.md, .appendix.page.md and .json into a folder."""
-        write_text(folder / f"{name}.json", self.json)
-        write_text(folder / f"{name}.md", self.markdown)
-        write_text(folder / f"{name}.page.md", self.page)
-        write_text(folder / f"{name}.appendix.md", self.appendix)
-        write_text(folder / f"{name}.appendix.page.md", self.appendix_page)
+        """Write the files of a chapter until paper.written writes all of them."""
+        said = {"name": name, "level": "##", "evidence": {}, "title": name} | json_.loads(self.json)
+        write_text(folder / f"{name}.json", json_.dumps(said, indent=1, ensure_ascii=False) + "\n")
+        for end, text in (("", self.markdown), (".appendix", self.appendix)):
+            write_text(folder / f"{name}{end}.md", text)
+            shown = Markup("<section id={}><pre>{}</pre></section>").format(name + end, text)
+            write_text(folder / f"{name}{end}.html", shown)
 
 
 def for_programs(value: Value) -> dict[str, object]:

@@ -25,6 +25,7 @@ SCALES = {
     ("flops/ms", "TFLOP/s"): 1e-9,
     ("flops/ns", "TFLOP/s"): 1e-3,
     ("count/ms", "10^9/s"): 1e-6,
+    ("count/ms", "count/s"): 1e3,
     ("count", "millions"): 1e-6,
     ("count", "billions"): 1e-9,
 }

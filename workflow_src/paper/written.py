@@ -15,7 +15,6 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -30,15 +29,17 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "matrix", "link", "figure")
+FILTERS = ("bar", "table", "rows", "matrix", "link", "figure", "card")
 """How a template has a value printed that isn't a cell; see Form."""
+
+FORMS = ("md", "html", "appendix.md", "appendix.html")
+"""The texts of a chapter, by how their names end: the template of each is chapter.{form}.j2."""
 
 
 @dataclass(frozen=True)
 class Written:
     """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
 
-    html: its "lines" are the appendix as text of the page, with tables to search and filter.
     level: of its heading, "##". log: what tells why it could not be written; "" if it was.
     opening: rows that the report's opening takes from the chapter until it is one itself.
     """
@@ -53,22 +54,27 @@ class Written:
     opening: Sequence[Mapping[str, Any]] = ()
 
     def write(self, folder: Path, templates: Path) -> None:
-        """Write {name}.md, its long tables {name}.appendix.md, and .json; see `said`.
-
-        The page's HTML is {name}.page.md until all chapters are written by this module.
-        """
-        texts = {"md": "chapter.md.j2", "appendix.md": "chapter.appendix.md.j2"}
-        texts |= {"page.md": "chapter.html.j2", "appendix.page.md": "chapter.appendix.page.j2"}
-        for end, template in texts.items():
-            frame = _environment(templates).get_template(template)
-            write_text(folder / f"{self.name}.{end}", frame.render(chapter=self).strip() + "\n")
+        """Write {name}.md and .html, those of its appendix, and .json; see `said`."""
+        for form in FORMS:
+            write_text(folder / f"{self.name}.{form}", self.text(form, templates) + "\n")
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
         write_text(folder / f"{self.name}.json", said + "\n")
+
+    def text(self, form: str, templates: Path) -> str:
+        """Its blocks in one of FORMS: of HTML, the sections of a page."""
+        frame = _environment(templates).get_template(f"chapter.{form}.j2")
+        return frame.render(chapter=self).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
-        said = {"name": self.name, "verdict": self.verdict, **lines, "opening": self.opening}
+        said = {
+            "name": self.name,
+            "level": self.level,
+            "verdict": self.verdict,
+            **lines,
+            "opening": self.opening,
+        }
         return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
 
 
@@ -126,11 +132,8 @@ def write(
         if picture:
             write_text(picture, svg or EMPTY)
         place = picture.as_posix() if picture and svg else ""
-        about = f"({name})" if len(name) == 1 else f"{name}:"
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
-        forms += [Form(True, lines=about, evidence=forms[1].evidence)]
-        markdown, html, page = (render(templates, these, found, form) for form in forms)
-        html |= {"lines": page["appendix"]}
+        markdown, html = (render(templates, these, found, form) for form in forms)
         verdict = str(found.get("verdict", ""))
         opening = _opening(found.get("opening"), forms[0])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
@@ -189,16 +192,3 @@ def main(
         name, lambda: facts(run), given.templates, names, given.figure, level=level, log=given.log
     )
     made.write(given.output, given.templates)
-
-
-def popovers(evidence: Mapping[str, Any], templates: Path) -> Markup:
-    """The evidence of a page's numbers as HTML, which their buttons open."""
-    made = jinja2.Environment(loader=jinja2.FileSystemLoader(templates), autoescape=True)
-    shown = {key: why | {"sources": _sources(why["rows"])} for key, why in evidence.items()}
-    return Markup(made.get_template("evidence.html.j2").render(evidence=shown))
-
-
-def _sources(rows: Mapping[str, str]) -> list[str]:
-    """Files with the lines that a number rests on, the first of many."""
-    shown = (f"tables/{table}.csv: {lines}" for table, lines in rows.items())
-    return [lines if len(lines) < 200 else f"{lines[:180]} ..." for lines in shown]

@@ -1,6 +1,7 @@
 """What answers, case cards and studies left for the report: their texts, and their JSON."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from workflow_src.common.reading import reading
 from workflow_src.paper.value import Rows, Value
 
 EMPTY = Markup("")
+CARD = re.compile(r'<article class="case" id="case-([^"]+)">.*?</article>', re.DOTALL)
+"""A case's card in the page."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +66,21 @@ def read_part(folder: Path, name: str) -> Part:
         said = json.loads(path.read_text(encoding="utf-8"))
         opening = tuple(_opening_row(row) for row in said.get("opening", []))
         values = tuple(map(_value, said.get("values", [])))
-        cases = {str(case): Markup(text) for case, text in said.get("pages", {}).items()}
     text, page, html = _text(folder / f"{name}.md"), _text(folder / f"{name}.page.md"), Markup("")
     title = str(said.get("title", name))
     if "evidence" in said:
         html, page = page, Markup(f"{text.split()[0]} {title}\n\n@@{name}@@")
+    long, lines = (
+        _text(folder / f"{name}.appendix.{end}", optional=True) for end in ("md", "page.md")
+    )
+    cases = {case[1]: Markup(case[0]) for case in CARD.finditer(lines)}
+    if cases:
+        text, html, lines = EMPTY, Markup("\n").join(cases.values()), EMPTY
     return Part(
         name=name,
         title=title,
         body=Printed(text, page),
-        long=Printed(
-            _text(folder / f"{name}.appendix.md", optional=True),
-            _text(folder / f"{name}.appendix.page.md", optional=True),
-        ),
+        long=Printed(long, lines),
         log=str(said.get("log", "")),
         opening=opening,
         values=values,

@@ -1,190 +1,115 @@
-"""Write the report: report.md, its appendix, and the page that holds both."""
+"""Write the report: its chapters one after another, as Markdown, as a page, and their appendix."""
 
-import os
+import html
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import jinja2
 from markupsafe import Markup
 
-from workflow_src.answers.example import example
-from workflow_src.answers.questions import FIGURES
-from workflow_src.common.arguments import (
-    Parser,
-    existing_file,
-    existing_folder,
-    key_and_value,
-    new_file,
-)
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.case import is_brought
-from workflow_src.common.errors import one_sentence
-from workflow_src.paper.html import make_html
-from workflow_src.paper.markdown import records
-from workflow_src.paper.page_table import PageTable
-from workflow_src.paper.show import Printer
-from workflow_src.paper.templates import render
-from workflow_src.paper.written import popovers
-from workflow_src.report import commands, explore, pictures
-from workflow_src.report.ceilings import ceilings
-from workflow_src.report.opening import medians, opening
-from workflow_src.report.run import Run, Sources, read_run
-from workflow_src.report.trust import trust
-from workflow_src.report.warnings import warnings
-from workflow_src.report.what_ran import what_ran
-from workflow_src.studies.study import STUDIES
-
-FIGURE_TEXTS = {
-    "step_parts": "Training steps",
-    "forward_time": "Unprofiled time of the forward pass, and a GPU's work in it, over context",
-    "component_shares": "Share of the forward pass besides products, by component and case",
-    "family_shares": "Share of each family, and of the optimizer, in each phase's time, by case",
-    "softmax_matmul": "Softmax against attention's matrix products: time and FLOPs",
-}
-
-FIGURE_AFTER = {
-    "a": "forward_time",
-    "c": "component_shares",
-    "d": "family_shares",
-    "e": "softmax_matmul",
-}
-"""The figure that follows each answer."""
-
-FIRST = {
-    "first": Markup('<div class="first"><section>'),
-    "card": Markup('</section><section id="card" aria-label="one case" aria-live="polite">'),
-    "rest": Markup("</section></div>"),
-}
-"""What the first screen of the page is framed by: the opening, and the table of one case."""
+from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.reading import reading
+from workflow_src.paper.html import figure, inlined
+from workflow_src.paper.page import page
+from workflow_src.paper.written import FORMS
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer's text, and the image of its figure; "" if it has none."""
+class Chapter:
+    """A chapter as its stage left it: its texts by form, and what its JSON says."""
 
-    text: Markup
-    figure: Markup
+    texts: Mapping[str, Markup]
+    said: Mapping[str, Any]
 
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return str(self.said["name"])
 
-class Report:
-    """The report of a run in its three forms, with links relative to `folder`."""
+    @property
+    def title(self) -> str:
+        """Its title, as text."""
+        return html.unescape(re.sub(r"\\(.)", r"\1", str(self.said["title"])))
 
-    def __init__(self, run: Run, sources: Sources, folder: Path) -> None:
-        self._run, self._sources, self._folder = run, sources, folder
-        names = [part.name for part in run.studies]
-        studies = () if is_brought(run.plan) else STUDIES
-        self._about: dict[str, object] = {
-            "tag": run.tag,
-            "opening": opening(run),
-            "trust": trust(run),
-            "ran": what_ran(run),
-            "warnings": warnings(run.tables),
-            "ceilings": ceilings(run.tables),
-            "not_chosen": ", ".join(name for name in studies if name not in names),
-            "with_all_studies": _options(commands.with_studies(run.settings, STUDIES)),
-        }
-
-    def markdown(self) -> str:
-        """The report as Markdown."""
-        return self._rendered("report.md.j2", Printer())
-
-    def appendix(self) -> str:
-        """The appendix as Markdown."""
-        return self._rendered("appendix.md.j2", Printer())
-
-    def page(self) -> str:
-        """The report and its appendix as one HTML page, each number a link to its sources."""
-        run, sources, show = self._run, self._sources, Printer(page=True)
-        chosen = example(run.tables)
-        first = chosen.case if chosen else ""
-        drawn = pictures.pictures(run.tables, sources.timelines, self._folder, first)
-        about = {
-            "card": run.card_of(chosen),
-            "pictures": drawn,
-            "results": run.results,
-            "options": _options(commands.without_studies(run.settings)),
-        }
-        text = self._rendered("page.md.j2", show, **about)
-        values = [*show.printed, *(value for part in run.parts for value in part.values)]
-        own = explore.tables(run, dict.fromkeys(values))
-        charts = {picture.chart: picture.drawn for picture in drawn}
-        written = {part.name: part.html for part in run.parts if part.html}
-        known = {key: why for part in run.parts for key, why in part.evidence.items()}
-        rest = FIRST["rest"] + popovers(known, sources.templates)
-        every: Mapping[str, Markup | PageTable]
-        every = {**FIRST, **own, **charts, **written, "rest": rest}
-        return make_html(text, self._folder, sources.templates, every, records(run.plan))
-
-    def _rendered(self, template: str, show: Printer, **about: object) -> str:
-        """A template with all that the report says, and the parts in the printer's form."""
-        run, page = self._run, show.page
-        written = {
-            "appendix": Markup("" if page else f"{run.results}/appendix.md"),
-            "medians": medians(run, page),
-            "step_parts": self._figure("step_parts"),
-            "answers": [
-                Answer(part.body.on(page), self._figure(FIGURE_AFTER.get(part.name, "")))
-                for part in run.answers
-            ],
-            "studies": [part.body.on(page) for part in run.studies],
-            "cards": run.cards.body.on(page),
-            "long_tables": [part.long.on(page) for part in run.parts if part.long.on(page)],
-        }
-        return render(self._sources.templates, template, show, **self._about, **written, **about)
-
-    def _figure(self, name: str) -> Markup:
-        """A Markdown image of a figure; "" for none."""
-        if name not in FIGURES:
-            return Markup("")
-        path = self._sources.figures / f"{name}.svg"
-        target = Path(os.path.relpath(path, self._folder)).as_posix()
-        return Markup(f"![{FIGURE_TEXTS[name]}]({target})")
+    @property
+    def is_study(self) -> bool:
+        """Whether it stands below the heading of the studies."""
+        return bool(self.said["level"] == "###")
 
 
-def _options(settings: Sequence[str]) -> Markup:
-    return Markup(commands.options(settings))
+def read_chapter(path: Path) -> Chapter:
+    """A chapter by the path of its Markdown. Raises StageError if a file of it is damaged."""
+    beside = path.with_suffix(".json")
+    with reading(beside, "a chapter's JSON", remake(beside), StageError):
+        said = json.loads(beside.read_text(encoding="utf-8"))
+        missing = {"name", "title", "level", "evidence"} - said.keys()
+        if missing:
+            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+    texts = {}
+    for form in FORMS:
+        file = path.with_suffix(f".{form}")
+        with reading(file, "a chapter's text", remake(file), StageError):
+            texts[form] = Markup(file.read_text(encoding="utf-8").strip())
+    return Chapter(texts, said)
+
+
+def timeline(path: Path) -> Mapping[str, Any]:
+    """A step's picture, its case, and the path of its trace for Perfetto."""
+    with reading(path, "an SVG", remake(path), StageError):
+        svg = inlined(path.read_text(encoding="utf-8"), path.stem)
+    label = f"Timeline of {path.stem}: host ranges, launches, device work, idle time"
+    trace = path.with_suffix(".trace.json.gz").as_posix()
+    return {"case": path.stem, "drawn": figure(svg, label), "trace": trace}
+
+
+def contents(chapters: Sequence[Chapter]) -> dict[str, str]:
+    """What the page's bar names, by id; all studies are one, and the first screen is none."""
+    names: dict[str, str] = {}
+    for each in [each for each in chapters if each.said["level"] != "#"]:
+        names |= {"studies": "Studies"} if each.is_study else {each.name: each.title}
+    return names | {"tables": "Tables"}
 
 
 @one_sentence()
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the report and its page, its appendix, or all of them."""
+    """Write the report and its page, and the appendix, or one of both."""
     parser = Parser(prog="workflow_src.report.report", description=__doc__)
-    folder, file = existing_folder, existing_file
-    parser.add_argument("--tables", type=folder, required=True, help="folder of joined CSVs")
-    parser.add_argument("--answers", type=folder, required=True, help="folder of a.md to f.md")
-    parser.add_argument("--figures", type=folder, default=Path(), help="folder of the figures")
-    parser.add_argument("--templates", type=folder, required=True, help="report_templates")
-    parser.add_argument("--plan", type=file, required=True, help="plan.csv")
-    parser.add_argument("--suite", required=True, help="the suite that ran")
-    parser.add_argument("--tag", required=True, help="the run's name")
-    about = "settings that differ from config.yaml, as KEY=VALUE, for the commands"
-    parser.add_argument("--changed-settings", type=key_and_value, nargs="*", default=[], help=about)
-    about = "Markdown of the studies, each with its other files beside it"
-    parser.add_argument("--sections", type=file, nargs="*", default=[], help=about)
+    about = "Markdown of the chapters in their order, each with its other forms beside it"
+    parser.add_argument("--chapters", type=existing_file, nargs="+", required=True, help=about)
     about = "timelines/{case}.svg to show"
-    parser.add_argument("--timelines", type=file, nargs="*", default=[], help=about)
+    parser.add_argument("--timelines", type=existing_file, nargs="*", default=[], help=about)
+    about = "studies that were not chosen"
+    parser.add_argument("--others", nargs="*", default=[], metavar="STUDY", help=about)
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--tag", required=True, help="the run's name")
     parser.add_argument("--asked", default="", help="what is made, noted at each text's end")
     parser.add_argument("--markdown", type=new_file, help="the report, with --html")
     parser.add_argument("--html", type=new_file, help="the report as a page, with --markdown")
     parser.add_argument("--appendix", type=new_file, help="the long tables")
     given = parser.parse_args(arguments)
-    sources = Sources(
-        given.tables,
-        given.answers,
-        given.figures,
-        given.templates,
-        given.plan,
-        tuple(given.sections),
-        tuple(given.timelines),
-    )
-    run = read_run(sources, given.tag, given.suite, given.changed_settings)
-    found = Report(run, sources, (given.markdown or given.appendix or Path()).parent)
-    texts = {}
-    if given.appendix:
-        texts[given.appendix] = found.appendix()
+    chapters = [read_chapter(path) for path in given.chapters]
+    about = {"chapters": chapters, "tag": given.tag, "others": given.others}
+    about |= {"timelines": [timeline(path) for path in given.timelines]}
+    loader = jinja2.FileSystemLoader(given.templates)
+    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+    def rendered(template: str) -> str:
+        text = made.get_template(template).render(about)
+        return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+    texts = {given.appendix: rendered("appendix.md.j2")} if given.appendix else {}
     if given.markdown and given.html:
-        texts |= {given.markdown: found.markdown(), given.html: found.page()}
+        evidence = {key: why for each in chapters for key, why in each.said["evidence"].items()}
+        body, bar = rendered("report.html.j2"), contents(chapters)
+        whole = page(chapters[0].title, [body], evidence, bar, given.templates)
+        texts |= {given.markdown: rendered("report.md.j2"), given.html: whole}
     for path, text in texts.items():
         write_text(path, noted(text, given.asked))
 

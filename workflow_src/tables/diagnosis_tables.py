@@ -116,8 +116,7 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
             **cpu_steps(attributed, process),
         }
         return {name: table.assign(process=process) for name, table in tables.items()}
-    diagnosis, problem = _diagnosed(subject, plain_ns)
-    plain = plain_ns is not None and problem is None and diagnosis.understood
+    diagnosis, problem, plain = _diagnosed(subject, plain_ns)
     tables = {
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
@@ -137,18 +136,26 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
     return {name: table.assign(process=process) for name, table in tables.items()}
 
 
-def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None]:
+def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame:
+    """The table `findings` of some steps, without their process."""
+    diagnosis, _, plain = _diagnosed(subject, plain_ns)
+    return _findings(diagnosis, plain).reindex(columns=list(COLUMNS["findings"]))
+
+
+def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None, bool]:
     """The diagnosis; without plain_ns, and why, where that can't be the time of these steps.
 
-    Nor is one that is longer: a profiler makes nothing faster.
+    Nor is one that is longer: a profiler makes nothing faster. Last, whether it is of plain steps.
     """
     recorded_ns = subject.check.recorded_ns
     if plain_ns is not None and plain_ns > (1 + FINDING_AT_LEAST) * recorded_ns:
-        return diagnose(subject), LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
+        longer = LONGER.format(plain_ns / NS_PER_MS, recorded_ns / NS_PER_MS)
+        return diagnose(subject), longer, False
     try:
-        return diagnose(subject, plain_ns), None
+        found = diagnose(subject, plain_ns)
     except TraceError as error:
-        return diagnose(subject), str(error)
+        return diagnose(subject), str(error), False
+    return found, None, plain_ns is not None and found.understood
 
 
 def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:

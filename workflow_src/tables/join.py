@@ -1,7 +1,7 @@
 """The tables of all cases, joined."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +45,13 @@ def missing_rows(folders: Path, cases: Iterable[dict[str, Any]]) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def join_all(folders: Path, cases: list[dict[str, Any]]) -> dict[str, pd.DataFrame]:
-    """Every table of all cases."""
-    tables = {name: join(folders, cases, name) for name in TABLES}
+def join_all(
+    folders: Path, cases: list[dict[str, Any]], names: Sequence[str] = TABLES
+) -> dict[str, pd.DataFrame]:
+    """Tables of all cases by name."""
+    tables = {name: join(folders, cases, name) for name in names}
+    if "timings" not in tables:
+        return tables
     absent = missing_rows(folders, cases)
     every = pd.concat([tables["timings"], absent], ignore_index=True)
     order = {case["case"]: place for place, case in enumerate(cases)}
@@ -66,6 +70,7 @@ def main() -> None:
     parser.add_argument(
         "--output", type=new_folder, required=True, help="folder for the joined CSVs"
     )
+    parser.add_argument("--names", nargs="+", default=TABLES, help="the tables to join")
     arguments = parser.parse_args()
     with reading(arguments.plan, "a plan", remake(arguments.plan), StageError):
         table = pd.read_csv(arguments.plan, keep_default_na=False, dtype="str")
@@ -77,7 +82,7 @@ def main() -> None:
         raise StageError(
             f"--cases: {arguments.cases} holds the tables of no case of {arguments.plan}"
         )
-    tables = join_all(arguments.cases, cases)
+    tables = join_all(arguments.cases, cases, arguments.names)
     for name, table in tables.items():
         write_csv(arguments.output / f"{name}.csv", table)
     print(json.dumps({name: len(table) for name, table in tables.items()}))

@@ -8,13 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import chapter, facts, run_of
-from tests.answers.reading import reading
 from tests.synthetic_tables import BACKWARD, FORWARD, Sample, write_tables
 from workflow_src.answers.gemm_share.chapter import gradients, layouts, verdict
-from workflow_src.answers.gemm_share.figure import draw
-from workflow_src.answers.gemm_share.result import parts_of_case
-
-read = reading("d")
 
 
 def test_the_change_is_what_backward_and_the_optimizer_add_up_to(tmp_path: Path) -> None:
@@ -116,25 +111,9 @@ def test_a_layout_is_held_against_the_same_products_in_forward(tmp_path: Path) -
     assert float(found["rate"]["forward", "nt"]) == 1.0
 
 
-def test_a_step_has_parts_where_backward_has_a_range(read: Any) -> None:
-    tables = read(Sample())
-    parts = [(p.name, p.ms.number, p.share.number) for p in parts_of_case(tables, tables.cases[0])]
-    assert parts == [
-        ("forward", 6.0, 1.0),
-        ("backward", 4.0, 1.0),
-        ("optimizer", 9.0, 0.0),
-        ("elsewhere", 1.0, 0.0),
-    ]
-    both = parts_of_case(tables, tables.cases[0], "forward_backward")
-    assert [(p.name, p.ms.number) for p in both] == [("forward", 6.0), ("backward", 14.0)]
-    assert parts_of_case(tables, tables.cases[0], "forward") == ()
-
-
-def test_the_figure_has_a_panel_for_each_phase_and_sets_the_optimizer_apart(read: Any) -> None:
-    axes: Any = draw(
-        read(Sample(), Sample(precision="bf16", status={"train_step": ("oom", "")}))
-    ).axes
-    assert len(axes) == 6
-    widths = {bar.get_label(): bar.patches[0].get_width() for bar in axes[2].containers}
-    assert widths["optimizer"] == pytest.approx(45)
-    assert [text.get_text() for text in axes[5].texts] == ["OOM"]
+def test_the_figure_has_a_panel_for_each_phase_and_sets_the_optimizer_apart(tmp_path: Path) -> None:
+    lost = Sample(precision="bf16", status={"train_step": ("oom", "")})
+    axes = facts("d", tmp_path, Sample(), lost)["figure"].draw().axes
+    assert len(axes) == 3
+    widths = {bar.get_label(): bar.patches[0].get_width() for bar in axes[1].containers}
+    assert widths["optimizer"] == pytest.approx(45) and sum(widths.values()) == pytest.approx(100)

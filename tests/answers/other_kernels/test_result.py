@@ -4,7 +4,6 @@ import pytest
 
 from tests.answers.reading import printed, reading, row_of
 from tests.synthetic_tables import FORWARD, Kernel, Sample
-from workflow_src.answers.figures import draw
 from workflow_src.answers.other_kernels.result import components_of_case, result
 
 CAST: Kernel = ("forward/block/attention/qkv", "x bfloat16_copy_kernel", "copy", 6, 1_000_000)
@@ -70,9 +69,3 @@ def test_what_works_on_context_squared_grows_on_its_own(read):
     found = result(read(Sample(), Sample(context=256, kernels=scaled(2, 4, 2)), longest)).contexts
     cells = row_of(found.iloc[0])
     assert cells == ["fp32", "128 to 512", "16 x", "4.0 x", "5.0 x", "1 of 1"]
-
-
-def test_the_figure_shows_products_and_the_components_that_matter(read):
-    figure = draw(read(Sample()), "component_shares")
-    entries = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert entries == ["matrix products", "scores and mask", "softmax", "other components"]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,7 +13,6 @@ from tests.studies.chapters import texts
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers.softmax.by_operators import alike, attention
 from workflow_src.answers.softmax.chapter import attention as by_case
-from workflow_src.answers.softmax.figure import draw
 from workflow_src.common.words import DASH
 
 SOFTMAX = "forward/block/attention/softmax"
@@ -191,14 +189,14 @@ def test_memory_bounds_what_comes_near_its_rate_with_few_flops(
     assert f"| softmax is memory-bound in | {bound} of 1 |" in made.markdown["section"]
 
 
-def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(read: Any) -> None:
-    axes = draw(read(Sample(), Sample(context=256))).axes
-    assert [np.asarray(line.get_xdata()).tolist() for line in axes[0].lines[:2]] == [[128, 256]] * 2
-    assert [np.asarray(line.get_ydata()).tolist() for line in axes[0].lines[:2]] == [
+def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(tmp_path: Path) -> None:
+    (panel,) = facts("e", tmp_path, Sample(), Sample(context=256))["figure"].panels
+    assert panel.rows["context"].tolist() == [128, 256]
+    assert [panel.rows[name].map(float).tolist() for name in (panel.y, *panel.dashed.values())] == [
         [0.5] * 2,
         [0.1] * 2,
     ]
-    assert not draw(read(Sample(attention="sdpa"))).axes
+    assert not facts("e", tmp_path, Sample(attention="sdpa"))["figure"].panels
 
 
 def test_cards_tell_products_apart_likewise() -> None:

@@ -2,19 +2,14 @@
 
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tests.studies.chapters import facts
 from tests.studies.tables import table
-from tests.synthetic_tables import Sample, tables
-from workflow_src.answers.forward_time.pairs import pairs as pairs_of
-from workflow_src.answers.tables import Tables
 from workflow_src.studies.profiler.analyze import derive
 
 POINT = {"point": "tiny-ctx32-fp32", "sizes": {"tiny": {}}, "context": 32, "precision": "fp32"}
 MS = 1_000_000
-SAMPLE = Sample()
 
 
 def raw(name: str, *processes: list[float]) -> dict[str, Any]:
@@ -62,23 +57,3 @@ def test_a_cost_is_shown_by_three_pairs_that_agree(
     assert found["verdict"] == verdict
     times = [each for cell in found["cases"]["times"] for each in (cell, *cell.ends)]
     assert tuple(map(str, times)) == shown
-
-
-def tables_of(pairs: pd.DataFrame, sample: Sample = SAMPLE, **environment: str) -> Tables:
-    """A run of one case with this table of the study, and cells in its row of environments.csv."""
-    frames = tables(sample)
-    frames["environments"] = frames["environments"].assign(**environment)
-    return Tables(frames | {"studies/profiler": pairs})
-
-
-def test_question_a_takes_all_pairs_of_a_case() -> None:
-    pairs = table(pair(10, 15), pair(20, 28), pair(10, 16), pair(1, 9, case="b"))
-    pairs["case"] = pairs["case"].replace("a", SAMPLE.case)
-    for host in ({"host_id": "1e5"}, {}):
-        found = pairs_of(tables_of(pairs, **host), SAMPLE.case)
-        assert [each.number for each in found] == [1.5, 1.4, 1.6]
-        assert not pairs_of(tables_of(pairs.iloc[:0, :0], **host), SAMPLE.case)
-        assert not pairs_of(tables_of(pairs, **host), "c")
-    assert pairs_of(tables_of(pairs.assign(host_id="1e5"), host_id="1e5"), SAMPLE.case) == found
-    elsewhere = tables_of(pairs.assign(host_id="100000"), host_id="1e5")
-    assert not pairs_of(elsewhere, SAMPLE.case), "another host's"

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, example, main, phase
+from workflow_src.answers.facts import captured, example, main, over_context, phase
 from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
 from workflow_src.common.thresholds import MATCH_WITHIN, REPLAY_AT_LEAST
 from workflow_src.common.words import STATES
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
 from workflow_src.paper.run import Run, first, matrices, medians
 from workflow_src.paper.written import Facts
@@ -57,6 +58,7 @@ def facts(run: Run) -> Facts:
         "phases": measured(phases),
         "compiled": under_compile,
         "breaks": under_compile[under_compile["reason"] != ""],
+        "figure": figure(cases),
         "opening": medians(cases, opened),
     }
 
@@ -120,6 +122,14 @@ def shown(cells: pd.Series, state: pd.Series) -> pd.Series:
     """Cells, or why there is none."""
     words = state.replace(STATES["ok"], STATES["not_measured"])
     return cells.where(cells.notna(), words)
+
+
+def figure(cases: pd.DataFrame) -> Plot:
+    """Unprofiled times over the context, and a GPU's work in them."""
+    rows = cases.assign(gpu=cases["busy"].where(cases["device"] != "cpu", NAN))
+    ends, dashed = ("fastest", "slowest"), {"device time": "gpu"}
+    panels = over_context(rows, y="unprofiled", ends=ends, dashed=dashed)
+    return Plot(panels, "no forward pass was measured", "unprofiled, ms")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pandas as pd
 
 from workflow_src.answers.components import components, in_model_order
 from workflow_src.answers.facts import (
+    bars,
     captured,
     disturbed,
     example,
@@ -15,9 +16,12 @@ from workflow_src.answers.facts import (
     main,
     memory,
     memory_bound,
+    stack,
+    stack_size,
 )
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
-from workflow_src.common.words import OPTIMIZERS, STATES
+from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, wide
 from workflow_src.paper.written import Facts
@@ -68,6 +72,7 @@ def facts(run: Run) -> Facts:
         "parts": parts(run, chosen),
         "by_case": both.rename_axis("name").reset_index(),
         "disturbed": of(holds(both["after"], disturbed(run)[both.index], "disturbed"), "count"),
+        "figure": figure(run),
         "opening": medians(
             both,
             {
@@ -245,6 +250,19 @@ def layouts(run: Run) -> pd.DataFrame:
     by = ["precision", "direction", "layout"]
     made = {name: over(found, by, name, "median") for name in ("rate", "times")}
     return pd.DataFrame(made, dtype=object).reset_index()
+
+
+def figure(run: Run) -> Plot:
+    """The share of each family, and of what the optimizer launches, before and after."""
+    rows = pd.concat([kernels(run, BEFORE), step_rows(run)])
+    part = rows["family"].where(rows["part"] != "optimizer", "optimizer")
+    shares = bars(run, rows.assign(part=part), rows.groupby(["case", "phase"])["ms"].sum())
+    panels = [
+        stack(mine[mine["phase"] == name], f"{PHASES[name]} ({facet})")
+        for facet, mine in shares.groupby("facet", sort=False)
+        for name in (BEFORE, AFTER)
+    ]
+    return Plot(panels, "no device time was measured", size=stack_size(shares), wide=2)
 
 
 if __name__ == "__main__":

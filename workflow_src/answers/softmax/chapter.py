@@ -18,12 +18,14 @@ from workflow_src.answers.facts import (
     main,
     memory,
     memory_bound,
+    over_context,
     placed,
 )
 from workflow_src.common.case import ATTENTIONS, COMPILED
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import STATES
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, wide
 from workflow_src.paper.written import Facts
@@ -71,6 +73,7 @@ def facts(run: Run) -> Facts:
         "steps": steps(run, chosen),
         "by_case": ok.rename_axis("name").reset_index(),
         "disturbed": of(holds(ok["time"], disturbed(run)[ok.index], "disturbed"), "count"),
+        "figure": figure(ok),
         "opening": opening(mine),
     }
 
@@ -269,6 +272,13 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
             "their FLOPs": (mine["flops"], "median"),
         },
     )
+
+
+def figure(cases: pd.DataFrame) -> Plot:
+    """Softmax / (QK^T + AV) over the context, in time and in FLOPs."""
+    panels = over_context(cases, y="time", dashed={"the same of FLOPs": "flops"})
+    none = "softmax and attention's matrix products were not measured apart"
+    return Plot(panels, none, "softmax's time / (QKᵀ + AV)")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ def facts(run: Run) -> Facts:
         "summary": summary(run, by_precision, same(forward, backward)),
         "matrices": matrices(cases, forward["share"].reindex(cases.index).fillna(state)),
         "example": cases["label"].get(chosen, ""),
+        "chosen": chosen,
         "top": first(forward[forward.index == chosen]),
         "where": said(places.loc[[(chosen, FORWARD)]]) if chosen else "",
         "backward": first(backward[backward.index == chosen]),

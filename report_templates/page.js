@@ -1,0 +1,190 @@
+// Evidence of numbers, tables to search and sort, cases to filter and open, pictures to zoom. All
+// that a page says is there without this.
+const $ = (what, root = document) => root.querySelector(what);
+const $$ = (what, root = document) => [...root.querySelectorAll(what)];
+const make = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text, ...more });
+
+// A number's value, formula and rows, as JSON packed by gzip: unpacked when first asked for.
+let known;
+async function unpacked() {
+  const bytes = Uint8Array.from(atob($("#numbers").textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+function titleOf(button) {
+  const row = button.closest("tr"), cell = button.closest("td"), table = button.closest("table");
+  if (!row) return "";
+  const head = table.tHead?.rows[0].cells[cell.cellIndex]?.textContent;
+  return [table.caption?.textContent, row.cells[0] !== cell && row.cells[0].textContent, head].filter(Boolean).join(": ");
+}
+async function tell(button) {
+  known ??= unpacked();
+  const why = (await known)[button.value], box = $("#evidence");
+  if (!why) return;
+  const [value, unit, formula, ends, rows] = why, lines = Object.entries(rows);
+  box.replaceChildren(make("span", titleOf(button)), make("b", button.textContent), make("code", `${formula} = ${value} ${unit}`),
+    ...(ends ? [make("p", `least ${ends[0]}, most ${ends[1]}`)] : []),
+    ...lines.map(([table, at]) => make("p", `tables/${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
+  box.showPopover();
+  button.setAttribute("aria-expanded", "true");
+  const at = button.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;
+  const top = at.bottom + 6 + high < innerHeight ? at.bottom + 6 : Math.max(8, at.top - high - 6);
+  box.style.left = `${Math.max(12, Math.min(innerWidth - wide - 12, at.left + at.width / 2 - wide / 2))}px`;
+  box.style.top = `${scrollY + top}px`;
+}
+$("#evidence").addEventListener("toggle", ({ newState }) =>
+  newState === "closed" && $$("[aria-expanded]").forEach((each) => each.removeAttribute("aria-expanded")));
+addEventListener("click", ({ target }) => target.closest("button[value^=n]") && tell(target.closest("button")));
+
+// Long tables: rows that have all words are shown, and a click on a heading sorts.
+const has = (row, words) => words.every((word) => row.textContent.toLowerCase().includes(word));
+const wordsOf = (input) => input.value.toLowerCase().match(/\S+/g) ?? [];
+const amount = (row, at) => parseFloat((row.cells[at]?.textContent ?? "").replace(/[, ≈]/g, ""));
+function sorting(table) {
+  for (const head of table.tHead.rows[0].cells) {
+    if (!head.textContent) continue;
+    const button = make("button", head.textContent), at = head.cellIndex;
+    head.replaceChildren(button);
+    button.onclick = () => {
+      const down = button.ariaSort === "ascending", sign = down ? -1 : 1;
+      const isNumber = head.classList.contains("r"), text = (row) => row.cells[at].textContent;
+      $$("[aria-sort]", table).forEach((each) => each.removeAttribute("aria-sort"));
+      button.ariaSort = down ? "descending" : "ascending";
+      table.tBodies[0].append(...[...table.tBodies[0].rows].sort((one, two) => {
+        const [a, b] = [one, two].map((row) => amount(row, at));
+        if (!isNumber) return sign * text(one).localeCompare(text(two), "en", { numeric: true });
+        return isNaN(a) - isNaN(b) || sign * (a - b) || 0; // What has no number comes last.
+      }));
+    };
+  }
+}
+for (const table of $$("table.long")) {
+  sorting(table);
+  const rows = [...table.tBodies[0].rows], input = make("input", "", { type: "search", placeholder: `Search ${rows.length} rows` });
+  input.ariaLabel = `Search ${table.caption?.textContent ?? "the table below"}`;
+  input.oninput = () => rows.forEach((row) => { row.hidden = !has(row, wordsOf(input)); });
+  table.closest(".table").before(input);
+}
+
+// The cases: rows with data, such as data-size, are filtered by it. The address keeps the state:
+// #size=large,xl&prec=bf16&case=large-ctx256-bf16.
+let state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+const cases = $("tr[data-case]")?.closest("table"), rows = cases ? $$("tr[data-case]", cases) : [];
+const axes = Object.keys(rows[0]?.dataset ?? {}).filter((axis) => axis !== "case" && new Set(rows.map((row) => row.dataset[axis])).size > 1);
+const short = (axis) => ({ context: "ctx", precision: "prec" })[axis] ?? axis;
+const chosen = (axis) => (state.get(short(axis)) ?? "").split(",").filter(Boolean);
+function keep(name, value, push = false) {
+  value ? state.set(name, value) : state.delete(name);
+  history[push ? "pushState" : "replaceState"](null, "", `#${String(state).replaceAll("%2C", ",")}`);
+  show();
+}
+const filters = make("div", "", { className: "filters" }), found = make("output");
+const search = make("input", "", { type: "search", placeholder: "Search", ariaLabel: "Search the cases", oninput: () => keep("text", search.value) });
+function toggle(axis, value) {
+  const now = chosen(axis);
+  keep(short(axis), (now.includes(value) ? now.filter((each) => each !== value) : [...now, value]).join(","));
+}
+if (cases) {
+  for (const axis of axes) {
+    const group = make("span", "", { className: "seg", role: "group", ariaLabel: axis }), label = make("span", axis);
+    for (const value of new Set(rows.map((row) => row.dataset[axis]))) {
+      const button = make("button", value, { onclick: () => toggle(axis, value) });
+      Object.assign(button.dataset, { axis, value });
+      group.append(button);
+    }
+    label.append(group);
+    filters.append(label);
+  }
+  filters.append(search, found);
+  cases.closest(".table").before(filters);
+  if (!cases.matches(".long")) sorting(cases);
+}
+
+// A case's card stands in the page; open, it is in a panel at the right, which leaves the page usable.
+const panel = $("#panel"), place = make("i");
+function open(name) {
+  const card = name && document.getElementById(`case-${name}`);
+  if (card && panel.contains(card)) return;
+  if (place.isConnected) place.replaceWith($("[id^=case-]", panel));
+  panel.hidden = !card;
+  if (!card) return panel.replaceChildren();
+  card.replaceWith(place);
+  panel.replaceChildren(make("button", "×", { className: "close", ariaLabel: "Close", onclick: () => keep("case", "") }), card);
+  panel.scrollTop = 0;
+}
+function show() {
+  for (const button of $$("[data-axis]", filters)) button.ariaPressed = chosen(button.dataset.axis).includes(button.dataset.value);
+  if (search.value !== (state.get("text") ?? "")) search.value = state.get("text") ?? "";
+  const isChosen = ({ dataset }) => axes.every((axis) => !chosen(axis).length || chosen(axis).includes(dataset[axis]));
+  for (const row of rows) {
+    row.hidden = !isChosen(row) || !has(row, wordsOf(search));
+    row.classList.toggle("on", row.dataset.case === state.get("case"));
+  }
+  found.value = `${rows.filter((row) => !row.hidden).length} of ${rows.length} cases`;
+  open(state.get("case"));
+}
+// What stands in the address beside a state is a place in the page.
+function follow() {
+  const hash = decodeURIComponent(location.hash.slice(1));
+  if (hash.includes("=")) state = new URLSearchParams(hash);
+  else if (hash.startsWith("case-")) return keep("case", hash.slice(5));
+  show();
+  if (state.get("at")) document.getElementById(state.get("at"))?.scrollIntoView();
+}
+addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='#']"), row = event.target.closest("tr[data-case]");
+  const to = link ? decodeURIComponent(link.hash.slice(1)) : "";
+  const name = to.startsWith("case-") ? to.slice(5) : !link && !event.target.closest("button") && row?.dataset.case;
+  if (name) event.preventDefault(), keep("case", name, true);
+  else if (link && state.size) event.preventDefault(), keep("at", to), document.getElementById(to)?.scrollIntoView();
+});
+addEventListener("keydown", ({ key }) => key === "Escape" && !$("#evidence").matches(":popover-open") && state.get("case") && keep("case", ""));
+addEventListener("hashchange", follow);
+addEventListener("popstate", follow);
+follow();
+
+// The bar at the top names the section that is read.
+const links = new Map($$(".top nav a").map((link) => [link.hash.slice(1), link]));
+const seen = new IntersectionObserver((all) => all.forEach(({ target, isIntersecting }) =>
+  links.get(target.id).classList.toggle("on", isIntersecting)), { rootMargin: "-20% 0px -75% 0px" });
+links.forEach((_, id) => document.getElementById(id) && seen.observe(document.getElementById(id)));
+
+// By key or button: how far the left end moves, and how wide what is shown becomes, in widths of what is shown.
+const KEYS = { "+": [0.25, 0.5], "-": [-0.5, 2], ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], 0: [0, 1e5] };
+function zoomable(svg) {
+  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number), names = [...svg.nextElementSibling.children];
+  let [x, across] = [svg.x, svg.width].map((length) => length.baseVal.value), left = 0, wide = whole;
+  const show = (by, factor) => {
+    const start = left + by * wide;
+    wide = Math.min(Math.max(factor * wide, whole / 1e4), whole);
+    left = Math.min(Math.max(start, 0), whole - wide);
+    svg.setAttribute("viewBox", `${left} 0 ${wide} ${high}`);
+    svg.classList.toggle("zoomed", wide < whole);
+    for (const name of names) {
+      const [from, long] = name.dataset.span.split(" ").map(Number), first = Math.max(from, left);
+      const room = (Math.min(from + long, left + wide) - first) * across / wide;
+      name.setAttribute("x", x + (first - left) * across / wide + 4);
+      name.setAttribute("visibility", room > 6.5 * name.textContent.length + 8 ? "visible" : "hidden");
+    }
+  };
+  svg.addEventListener("click", ({ clientX, shiftKey, pointerType }) => {
+    const back = svg.previousElementSibling.getBoundingClientRect(), factor = shiftKey ? 2 : 0.5;
+    if (pointerType !== "touch") show((clientX - back.left) / back.width * (1 - factor), factor);
+  });
+  return show;
+}
+for (const figure of document.querySelectorAll("figure:has(svg.zoom)")) {
+  const shows = [...figure.querySelectorAll("svg.zoom")].map(zoomable), boxes = [...figure.querySelectorAll("svg.zoom path")];
+  const press = (key) => KEYS[key] && shows.forEach((show) => show(...KEYS[key]));
+  const tell = (box) => {
+    boxes.forEach((each) => each.classList.toggle("told", each === box));
+    figure.querySelector("output").value = box.textContent;
+  };
+  figure.addEventListener("pointerover", ({ target }) => boxes.includes(target) && tell(target));
+  figure.addEventListener("click", ({ target }) => press(target.value));
+  figure.addEventListener("keydown", (event) => {
+    const { key } = event, step = { ArrowUp: -1, ArrowDown: 1 }[key], told = boxes.findIndex((box) => box.matches(".told"));
+    if (event.ctrlKey || event.metaKey || !(step || key === "+" || KEYS[key] && figure.querySelector(".zoomed"))) return;
+    event.preventDefault();
+    step ? tell(boxes[Math.min(Math.max(told + step, 0), boxes.length - 1)]) : press(key);
+  });
+}

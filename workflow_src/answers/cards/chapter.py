@@ -1,0 +1,140 @@
+"""The card of each case: first what is wrong with it and what to change, then all that is known."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.answers.cards.doubts import doubts
+from workflow_src.answers.cards.kernels import by_component, by_part
+from workflow_src.answers.cards.phases import pairs, phases
+from workflow_src.answers.change_first.savings import savings
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import CARDS
+from workflow_src.common.case import PHASES
+from workflow_src.common.words import PARTS
+from workflow_src.common.words import PHASES as IN_WORDS
+from workflow_src.common.words import PHASES_IN_PROSE as IN_PROSE
+from workflow_src.paper import written
+from workflow_src.paper.number import NAN, each, over
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+
+TEMPLATE = "case_card.j2"
+PREDICTED = "\N{ALMOST EQUAL TO} "
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of all cases."""
+    wrong = summary(run, findings(run))
+    verdict = "cards" if wrong.empty else "found"
+    return {"verdict": verdict, "wrong": wrong, "cards": cards(run), "heading": "###"}
+
+
+def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """What is wrong in training steps, what is first in most cases first: a row per finding, in
+    how many cases it `occurs`, `leads`, and the share that it `saves`, medians over cases."""
+    mine = found[found["phase"] == IN_PROSE[PHASES[-1]]]
+    cases = float(mine.index.nunique())
+    mine = mine.assign(first=mine["rank"].map(lambda rank: rank if rank == 1 else NAN))
+    every = mine.groupby([mine.index, "what"], sort=False).first().reset_index("what")
+    made = {
+        "occurs": over(every.assign(one=every["rank"] / every["rank"]), "what", "one", "sum"),
+        "leads": over(every, "what", "first", "sum"),
+        "saves": over(every, "what", "saves_share", "spread"),
+    }
+    wrong = pd.DataFrame(made, dtype=object)
+    for name in ("occurs", "leads"):
+        wrong[name] = each(wrong[name], lambda number: replace(number, unit=f"of {cases:.0f}"))
+    order = wrong["leads"].astype(float).fillna(0).sort_values(ascending=False, kind="stable")
+    return wrong.loc[order.index].reset_index(names="what")
+
+
+def cards(run: Run) -> list[dict[str, Any]]:
+    """Of each case its `case`, and of several frames the rows that are its own.
+
+    wrong: its first finding, of the last phase that has one; change: the row of savings that comes
+    first, of the last phase in which that is known. Both are rows in which all may be missing.
+    """
+    times, saved, found = phases(run), savings(run), findings(run)
+    parts = by_part(run)
+    frames = {
+        "phases": in_words(times, IN_WORDS),
+        "pairs": pairs(run),
+        "parts": in_words(parts, PARTS),
+        "components": by_component(run).reset_index("component"),
+        "remedies": remedies(saved),
+        "findings": found,
+        "wrong": found[found["rank"] == 1].iloc[::-1],
+        "change": phrased(saved[saved["first"].astype(bool)]).iloc[::-1],
+        "doubts": doubts(run, times),
+        "notes": notes(times),
+    }
+    rows = {name: dict(iter(frame.groupby(level="case"))) for name, frame in frames.items()}
+    made = []
+    for case in run.cases.index:
+        mine: dict[str, Any] = {
+            name: rows[name].get(case, frame.iloc[:0]) for name, frame in frames.items()
+        }
+        mine |= {name: first(mine[name]) for name in ("wrong", "change")}
+        made.append({"case": str(case), "bound": bool(mine["phases"]["waits"].any())} | mine)
+    return made
+
+
+def in_words(rows: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
+    """Rows by case and phase or part, indexed by case, with that in words as `part`."""
+    last = rows.index.get_level_values(1).map(names)
+    return rows.droplevel(1).assign(part=last.astype(object))
+
+
+def phrased(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of cases indexed by case, with their phase as sentences say it."""
+    return rows.assign(phase=rows["phase"].map(IN_PROSE)).set_index("case")
+
+
+def findings(run: Run) -> pd.DataFrame:
+    """The findings of each case's capture, those of the last phase below the others."""
+    rows = run.numbers("findings")
+    rows = rows[rows["case"].isin(run.cases.index)]
+    found = rows.assign(
+        what=rows["name"],
+        part=rows["phase"].map(IN_WORDS).astype(object),
+        place=rows["path"].where(rows["also_in"] == "", rows["path"] + ", " + rows["also_in"]),
+    )
+    return phrased(found.sort_values(["phase", "rank"], kind="stable"))
+
+
+def remedies(saved: pd.DataFrame) -> pd.DataFrame:
+    """A row per case and remedies: ms with them and share saved in each phase, with a sign where
+    that is predicted."""
+    names = saved["remedies"].where(
+        saved["trains"].astype(bool), saved["remedies"] + ", no training"
+    )
+    signs = saved["measured"].map({True: "", False: PREDICTED})
+    rows = saved[["case", "phase"]].assign(remedies=names)
+    for name, cells in (("ms", saved["time"]), ("saves", saved["saved"])):
+        pairs = list(zip(signs, cells, strict=True))
+        rows[name] = pd.Series(pairs, saved.index, dtype=object)
+    found = {
+        f"{name}_{phase}": mine.set_index(["case", "remedies"])[name]
+        for phase, mine in rows.groupby("phase", sort=False)
+        for name in ("ms", "saves")
+    }
+    order = rows.drop_duplicates(["case", "remedies"]).set_index(["case", "remedies"]).index
+    return pd.DataFrame(found, order, dtype=object).reset_index("remedies")
+
+
+def notes(times: pd.DataFrame) -> pd.DataFrame:
+    """Why phases, or their replays as a CUDA graph, have no times: indexed by case."""
+    kinds = {"reason": "{}", "replay_reason": "{} as a CUDA graph"}
+    phase = times.index.get_level_values("phase").map(IN_WORDS)
+    made = [
+        pd.DataFrame({"about": [text.format(p) for p in phase], "why": times[name]}, times.index)
+        for name, text in kinds.items()
+    ]
+    found = pd.concat(made).droplevel("phase")
+    return found[found["why"].fillna("") != ""]
+
+
+if __name__ == "__main__":
+    written.main("cards", facts, [TEMPLATE], tables=tables_of(CARDS))

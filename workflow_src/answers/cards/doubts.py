@@ -1,0 +1,76 @@
+"""What may have disturbed a case: what its machine recorded, and times that don't fit together."""
+
+import pandas as pd
+
+from workflow_src.answers import machines
+from workflow_src.answers.machines import conditions, warned
+from workflow_src.common.thresholds import MATCH_WITHIN, SPREAD_BEYOND
+from workflow_src.common.words import PHASES
+from workflow_src.paper.number import NAN, Number, Row
+from workflow_src.paper.run import Run
+
+DETAILS = {
+    machines.THROTTLED: "why_throttled",
+    machines.SHARED: "others",
+    machines.BUSY: "load",
+    machines.CHANGED: "changed",
+    machines.OVERLAPPED: "others_meanwhile",
+    machines.NOT_FINITE: "not_finite",
+}
+"""By the warning the column of conditions that says more of it."""
+
+SPREAD, SHORTER = "samples spread widely", "faster under the profiler than without"
+LONGER = "its operators alone took longer under the profiler than all of it without"
+
+
+def doubts(run: Run, times: pd.DataFrame) -> pd.DataFrame:
+    """A row per doubt, indexed by case: `about` a phase or all of them, `doubt`, `detail`."""
+    found = [recorded(run), unlike(times), certified(run)]
+    return pd.concat(found, ignore_index=True).set_index("case")
+
+
+def recorded(run: Run) -> pd.DataFrame:
+    """The warnings of the machine's record."""
+    rows = conditions(run)
+    about = zip(rows.index, rows["meanwhile"], strict=True)
+    rows["others_meanwhile"] = pd.Series(
+        [counted(*each) for each in about], rows.index, dtype=object
+    )
+    told = warned(run, rows).assign(**{machines.NOT_FINITE: rows["not_finite"] != ""})
+    made = []
+    for name in told:
+        mine = rows[(told[name] == True).astype(bool)]  # noqa: E712
+        detail = mine[DETAILS[name]] if name in DETAILS else ""
+        made.append(mine[["case"]].assign(about="", doubt=str(name), detail=detail))
+    return pd.concat(made)
+
+
+def counted(row: Row, cases: str) -> object:
+    """How many cases a row names."""
+    number, formula = float(len(cases.split("; "))), "cases at the same time"
+    return Number(number, "count", frozenset([row]), formula) if cases else NAN
+
+
+def unlike(times: pd.DataFrame) -> pd.DataFrame:
+    """Of a CPU's phases: times without and with the profiler that can't both be right.
+
+    A GPU works as fast whatever else its host does.
+    """
+    ms = times[["unprofiled", "profiled", "busy", "p20", "p80"]].astype(float)
+    ms = ms[(times["device"] == "cpu") & ms[["unprofiled", "profiled"]].notna().all(axis=1)]
+    plain = ms["unprofiled"]
+    masks = {
+        SPREAD: ms["p80"] > SPREAD_BEYOND * ms["p20"],
+        SHORTER: ms["profiled"] < ((1 - MATCH_WITHIN) * plain).clip(upper=ms["p20"]),
+        LONGER: ms["busy"] > plain,
+    }
+    keys = ms.index.to_frame(index=False)
+    made = [keys[mask.to_numpy(bool)].assign(doubt=doubt) for doubt, mask in masks.items()]
+    found = pd.concat(made).drop_duplicates(["case", "phase"])
+    return found.assign(about=found["phase"].map(PHASES), detail="").drop(columns="phase")
+
+
+def certified(run: Run) -> pd.DataFrame:
+    """Checks of the capture that left a doubt."""
+    rows = run["captures"][run["captures"]["doubts"] != ""]
+    return rows[["case"]].assign(about="capture", doubt=rows["doubts"], detail="")

@@ -1,0 +1,45 @@
+"""Write the card of one case, from the tables of that case alone."""
+
+import pandas as pd
+
+from workflow_src.answers.cards.chapter import TEMPLATE, facts
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_text
+from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.read_table import read_table
+from workflow_src.common.schema import one_of
+from workflow_src.paper.form import Form
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import render
+
+
+def planned(plan: pd.DataFrame, case: str) -> dict[str, object]:
+    """The columns that tell a case of the plan from others. Raises StageError if it has none."""
+    mine = plan[plan["case"] == case]
+    if mine.empty:
+        raise StageError(one_of("--case-name", case, plan["case"]))
+    return {str(name): cell for name, cell in mine[[*CASE_COLUMNS]].iloc[0].items()}
+
+
+@one_sentence()
+def main() -> None:
+    """Write the card of one case."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("--case-name", required=True, help="as in the plan")
+    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
+    parser.add_argument("--tables", type=existing_file, nargs="+", required=True, help="its own")
+    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
+    parser.add_argument("--markdown", type=new_file, required=True, help="the card")
+    given = parser.parse_args()
+    plan = read_table(given.plan, "plan")
+    if plan.empty:
+        raise StageError(f"{given.plan} is not a plan (no case); {remake(given.plan)}")
+    run = Run(given.tables, planned(plan, given.case_name))
+    found = facts(run) | {"heading": "#"}
+    text = render(given.templates, [TEMPLATE], found, Form(html=False))["appendix"]
+    write_text(given.markdown, text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Each phase of each case by all that the questions ask: a row a phase, a column a quantity."""
+
+from math import inf
+
+import pandas as pd
+
+from workflow_src.answers.facts import captured, kernels, phase
+from workflow_src.answers.gemm_share.chapter import PARTS, PRODUCTS, changes
+from workflow_src.answers.softmax.chapter import attention
+from workflow_src.common.case import PHASES
+from workflow_src.common.datasheets import peak_tflop_per_s
+from workflow_src.common.thresholds import REPLAY_AT_LEAST, WORKING_FULLY
+from workflow_src.common.units import GIB
+from workflow_src.common.words import STATES
+from workflow_src.paper.number import (
+    NAN,
+    Number,
+    Numbers,
+    added,
+    each,
+    end,
+    named,
+    over,
+    to,
+    within,
+)
+from workflow_src.paper.run import Run
+
+KEY = ["case", "phase"]
+FORWARD, STEP = PHASES[0], PHASES[-1]
+BOUND = "\N{DAGGER}"
+
+SOLD_GB = (16, 24, 40, 80, 141, 192)
+"""What GPUs are sold with, at 10^9 bytes a GB; what they have beyond is left to the CUDA context
+and to what the allocator can't use."""
+
+TIMED = {
+    "samples": "samples", "processes": "processes", "deviation": "std_ms",
+    "clock": "sm_clock_mhz", "clock_least": "sm_clock_least_mhz",
+    "clock_most": "sm_clock_most_mhz", "power": "power_w", "capped": "power_capped_share",
+    "parameters": "parameters", "tokens": "tokens_per_step", "items": "samples_per_step",
+    "counted": "counted_flops_per_step", "p20": "p20_ms", "p80": "p80_ms",
+}  # fmt: skip
+"""What is taken from timings.csv as it is."""
+
+OTHER_IDLE = ("synchronization", "tail", "profiler", "unexplained")
+
+PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
+"""How often each phase has forward's FLOPs: backward makes two products of each."""
+
+
+def phases(run: Run) -> pd.DataFrame:
+    """A row per case and phase with all columns of this module."""
+    every = pd.concat({name: phase(run, name) for name in PHASES}, names=["phase"])
+    order = pd.MultiIndex.from_product([run.cases.index, PHASES], names=KEY)
+    found = every.swaplevel().rename_axis(KEY).reindex(order)
+    rows = pd.concat([kernels(run, name) for name in PHASES])
+    found = times(run, found)
+    columns = [idle(run, found), of_device(rows, found), of_memory(found), softmax(run, found)]
+    found = found.join([each.reindex(order) for each in [*columns, optimizer(run)]])
+    return found.join(speed(run, found))
+
+
+def times(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """With TIMED, `profiled` and `replayed` (ms, or why not), `fastest` and `slowest` of several
+    processes; `told`: the unprofiled time in the digits that these earn, marked where the device
+    waits, or why there is none; `longer`: profiled beyond unprofiled; `steps` captured."""
+    timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
+    found = found.assign(**{name: timed[column] for name, column in TIMED.items()})
+    several = (found["processes"] > 1).astype(bool)
+    for name in ("fastest", "slowest"):
+        found[name] = timed[f"{name}_ms"].where(several, NAN)
+    whole = run["ranges"]
+    whole = whole[whole["path"] == whole["phase"]].assign(step_count=1.0)
+    there = pd.concat({name: captured(run, name, "ranges") for name in PHASES}).swaplevel()
+    there = there.rename_axis(KEY).reindex(found.index).isin(["ok", "no_activity"])
+    profiled = over(whole, KEY, "host_ms", "median").reindex(found.index).where(there, NAN)
+    found["steps"] = over(whole, KEY, "step_count", unit="count").reindex(found.index)
+    ratio = timed["replayed_median_ms"] / found["busy"]
+    same = (timed["replay_status"] == "ok") & ~(ratio < REPLAY_AT_LEAST).astype(bool)
+    why = timed["replay_status"].mask(timed["replay_status"] == "ok", "not_comparable")
+    found = found.assign(
+        profiled=profiled,
+        replayed=timed["replayed_median_ms"].where(same, why.replace("", NAN).map(STATES)),
+        replay_reason=timed["replay_reason"].where(why != "not_comparable", OTHER_KERNELS),
+        reason=timed["reason"].where(~timed["status"].isin(["ok", "not_measured"]), ""),
+        memory=to(timed["peak_memory_mib"], "GiB"),
+        longer=to(profiled / found["unprofiled"] - 1, "change"),
+    )
+    found["replay_reason"] = found["replay_reason"].mask(same | timed["replay_status"].isna(), "")
+    ends = (found["fastest"], found["slowest"])
+    plain = told(found, found["unprofiled"], *ends)
+    marked = each(plain, lambda number: (number, BOUND)).where(found["waits"].astype(bool), plain)
+    return found.assign(told=marked.where(marked.notna(), found["state"]))
+
+
+OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran other ones"
+
+
+def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
+    """What follows from unprofiled times in the digits that it has earned: by its ends in several
+    processes; two where the host of one sets the pace."""
+    few = found["fastest"].notna() | found["waits"].astype(bool)
+    return within(cells, least, most).where(few, cells)
+
+
+def pairs(run: Run) -> pd.DataFrame:
+    """By case how many times as long the profiler makes a forward pass, of pairs of processes of
+    the study profiler: the median, the least and the most, and how many pairs.
+
+    Of those on a host of the case's own measurement: what a profiler costs differs by the host.
+    """
+    rows = run.numbers("studies/profiler")
+    rows = rows[rows["status"] == "ok"]
+    host = rows["case"].map(machines(run, "host_id")).fillna("")
+    rows = rows[(host == rows["host_id"]) | (host == "") | (rows["host_id"] == "")]
+    rows = rows.assign(ratio=to(rows["profiled_ms"] / rows["plain_ms"] - 1, "change"))
+    middle = over(rows, "case", "ratio", "spread")
+    number = over(rows.assign(pair=1.0), "case", "pair", unit="count")
+    made = {"longer": middle, "least": end(middle, 0), "most": end(middle, 1), "number": number}
+    return pd.DataFrame(made, dtype=object).rename_axis("case")
+
+
+def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """Idle time of a profiled step by cause, medians over steps, ms; none on a CPU."""
+    steps = run["ledger"]
+    causes = {name: f"idle_{name}_ns" for name in ("launch", "queued", *OTHER_IDLE)}
+    made = {name: to(over(steps, KEY, col, "median"), "ms") for name, col in causes.items()}
+    frame = pd.DataFrame(made, dtype=object).reindex(found.index)
+    frame = frame.where((found["device"] != "cpu") & frame["unexplained"].notna(), NAN)
+    waits = {"idle_launch": frame["launch"], "idle_queued": frame["queued"]}
+    return pd.DataFrame(waits | {"idle_other": added(frame[[*OTHER_IDLE]])}, dtype=object)
+
+
+def of_device(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Products' share of device time, device time per launch, and of the ranges right below a
+    step's the device time, `in_forward` to `in_elsewhere`, ms."""
+    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
+    whole, taken = (over(each, KEY, "ms", unit="ms") for each in (rows, products))
+    launched = over(rows, KEY, "calls_per_step", unit="calls").reindex(found.index)
+    launched = launched.where(found["device"] != "cpu", NAN)
+    below = rows["path"].str.split("/").str[1]
+    below = below.where(below.isin(PARTS), "elsewhere").astype(object)
+    parts = over(rows.assign(part=below), [*KEY, "part"], "ms", unit="ms")
+    made = {
+        "products": to(taken / whole, "share"),
+        "per_launch": to(found["busy"] / launched, "us"),
+    }
+    steps = found.index.get_level_values("phase") != FORWARD
+    for name in (*PARTS, "elsewhere"):
+        mine = parts[parts.index.get_level_values("part") == name].droplevel("part")
+        made[f"in_{name}"] = mine.reindex(found.index).where(steps, NAN)
+    return pd.DataFrame(made, dtype=object)
+
+
+def of_memory(found: pd.DataFrame) -> pd.DataFrame:
+    """The least size of GPU that is sold and holds the peak."""
+
+    def holder(peak: Number) -> object:
+        size = next((gb for gb in SOLD_GB if peak.value * GIB <= gb * 10**9), inf)
+        formula = "the least size sold that holds it"
+        return Number(size, "count", peak.rows, formula) if size < inf else "none sold"
+
+    return pd.DataFrame({"gpu_gb": each(found["memory"], holder)})
+
+
+def softmax(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """Forward's softmax against attention's products: ms, both ratios, rates; "fused" if it is."""
+    cases = attention(run)
+    names = {"softmax": "softmax_ms", "products": "qk_av_ms", "time": "softmax_times"}
+    names |= {"flops": "softmax_flops", "rate": "softmax_rate", "product_rate": "qk_av_rate"}
+    made = cases[[*names]].rename(columns=names).astype(object)
+    fused = cases["state"] == "fused"
+    made["softmax_ms"] = made["softmax_ms"].mask(fused, STATES["fused"])
+    return of_phase(made, FORWARD)
+
+
+def optimizer(run: Run) -> pd.DataFrame:
+    """What a training step's optimizer takes, reads and writes; see gemm_share."""
+    names = {"optimizer_share": "optimizer_share", "gb": "optimizer_gb", "rate": "optimizer_rate"}
+    names |= {"of_memory": "optimizer_of_memory"}
+    return of_phase(changes(run)[[*names]].rename(columns=names), STEP)
+
+
+def of_phase(cases: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Rows of cases as those of one of their phases."""
+    index = pd.MultiIndex.from_product([cases.index, [name]], names=KEY)
+    return cases.set_axis(index)
+
+
+def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """FLOPs of a step, by formula or as torch counts them, what is done a second, and how near
+    that comes to a reference product of this run and to the datasheet (MFU, arXiv:2204.02311,
+    appendix B, with all T x T scores) with `rate_of_peak`, the products' in their own time."""
+    work = run["work"]
+    forward = over(work[work["component"] != "softmax"], "case", "flops")
+    name = found.index.get_level_values("phase")
+    multiplied = of_cases(forward, found) * name.map(PASSES)
+    known = named(found[["unprofiled", "fastest", "slowest", "works", "products"]])
+    flops = found["counted"].where(found["counted"].notna(), multiplied)
+    rate = to(multiplied / known["unprofiled"], "TFLOP/s")
+    mfu = to(rate / of_cases(datasheet(run), found), "share")
+    fully = found["works"].notna() & ~(found["works"] < WORKING_FULLY).astype(bool)
+    reference = (rate / of_cases(references(run), found)).where(fully, NAN)
+    made = {"flops": to(flops, "GFLOP"), "mfu": mfu, "reference": to(reference, "share")}
+    made["rate_of_peak"] = to(mfu / known["works"] / known["products"], "share")
+    amounts = {"flops_rate": (flops, "TFLOP/s"), "tokens_rate": (found["tokens"], "count/s")}
+    amounts["items_rate"] = (found["items"], "count/s")
+    for column, (amount, unit) in amounts.items():
+        ends = (to(amount / known[each], unit) for each in ("unprofiled", "slowest", "fastest"))
+        made[column] = told(found, *ends)
+    return pd.DataFrame(made | {"millions": to(found["parameters"], "millions")}, dtype=object)
+
+
+def of_cases(cells: Numbers, found: pd.DataFrame) -> Numbers:
+    """Cells of cases for each of their phases."""
+    return cells.reindex(found.index.get_level_values("case")).set_axis(found.index)
+
+
+def machines(run: Run, column: str) -> pd.Series:
+    """By case what environments.csv says of its machine."""
+    rows = run["environments"].drop_duplicates("case").set_index("case")
+    return rows[column].reindex(run.cases.index).fillna("")
+
+
+def datasheet(run: Run) -> Numbers:
+    """By case the dense peak of its GPU in its precision; NaN where no datasheet is here."""
+    pairs = zip(machines(run, "gpu"), run.cases["precision"], strict=True)
+    peaks = [peak_tflop_per_s(*pair) for pair in pairs]
+    made = [Number(peak, "TFLOP/s", formula="datasheet") if peak else NAN for peak in peaks]
+    return pd.Series(made, run.cases.index, dtype=object)
+
+
+def references(run: Run) -> Numbers:
+    """By case the most TFLOP/s that products of its precision reached on such a device: a median.
+
+    Of a few large products; another can be faster.
+    """
+    rows = run.numbers("ceilings")
+    best = rows["is_ceiling"].astype(bool) & (rows["kind"] == "compute")
+    rows = rows[best].drop_duplicates("precision").set_index("precision")
+    found = rows.reindex(run.cases["precision"]).set_axis(run.cases.index)
+    gpu, cpu = (found[name].fillna("") == machines(run, name) for name in ("gpu", "cpu"))
+    same = gpu.where(~machines(run, "gpu").isin(["", "cpu"]), cpu)
+    return found["median_tflop_per_s"].where(same, NAN)

@@ -1,0 +1,270 @@
+"""What is known of remedies: measured by replay, in other cases and by a study, or predicted.
+
+Each source is a frame: case, phase, remedies, `how` they are known, and Numbers in ms, PLAIN_TIME
+without and TIME with the remedies, each with the least and the most that it may be.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pandas as pd
+
+from workflow_src.answers.facts import captured
+from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PHASES
+from workflow_src.common.precisions import PRECISIONS
+from workflow_src.common.remedies import GRAPH, REMEDIES
+from workflow_src.common.thresholds import (
+    BUSY_LOAD,
+    MATCH_WITHIN,
+    REPLAY_AT_LEAST,
+    SPREAD_BEYOND,
+)
+from workflow_src.paper.number import NAN, Numbers, each, named, of, over
+from workflow_src.paper.run import AXES, Run
+
+KEY = ["case", "phase"]
+PLAIN_TIME, TIME = ("plain", "plain_low", "plain_high"), ("time", "low", "high")
+REPLAYED = ("replayed", "replayed_low", "replayed_high")
+BF16, COMPILE = "bf16", "compile"
+STUDY, THEIR_STUDY = "study", "study of another case"
+REPLAY, OTHER_CASE, PREDICTED = "replay", "another case", "predicted"
+
+BETTER = {
+    "precision": PRECISIONS,
+    "attention": ("eager", *ATTENTIONS),
+    "optimizer": OPTIMIZERS,
+    "execution": EXECUTIONS,
+}
+"""The values of each axis from plain to better: a remedy is named after the one that a case has.
+
+What transformers calls eager is attention written out.
+"""
+
+
+def known(run: Run) -> pd.DataFrame:
+    """All that is known, of each phase in the order in which it counts.
+
+    The study has both times of the same minutes, so it counts before a replay, that before other
+    cases, and predictions last. Only phases are there whose plain time can be compared.
+    """
+    timed, others, studied = times(run), pairs(run), study(run)
+    plain = timed[timed["comparable"]].reset_index()
+    measured = [studied, in_replay(plain), in_other_cases(run, plain, others)]
+    measured += [in_study_of_others(plain, others, studied)]
+    sure = plain[plain["plain"].notna()]
+    found = [rows.merge(sure[KEY], on=KEY) for rows in measured]
+    found += [predicted(run, others).merge(plain[KEY], on=KEY)]
+    columns = [*KEY, "remedies", "how", *PLAIN_TIME, *TIME]
+    every = pd.concat([rows[columns].astype(object) for rows in found], ignore_index=True)
+    return every[(every[[*PLAIN_TIME]] > 0).all(axis=1) & every[[*TIME]].notna().all(axis=1)]
+
+
+def times(run: Run) -> pd.DataFrame:
+    """A row per case and phase that was timed: PLAIN_TIME, `replayed` with its ends, and `beyond`
+    (ms beyond device time; on a CPU, whose operators slow down, all); whether `comparable`.
+
+    The ends of a plain time are the fastest and the slowest process; of one process what the run's
+    phases of several spread, as a share of `beyond` (device time repeats); or its percentiles.
+    """
+    every = run.numbers("timings")
+    every = every[every["case"].isin(run.cases.index)].set_index(KEY)
+    several, replays = every["processes"] > 1, every["replay_status"] == "ok"
+    plain = every["median_ms"].where(every["status"] == "ok", NAN)
+    columns = {"plain": plain, "p20": every["p20_ms"], "p80": every["p80_ms"]}
+    for name in ("fastest", "slowest"):
+        columns[name] = every[f"{name}_ms"].where(several, NAN)
+    for name in ("median", "p20", "p80"):
+        columns[f"replayed_{name}"] = every[f"replayed_{name}_ms"].where(replays, NAN)
+    found = named(pd.DataFrame(columns, dtype=object).join(of_capture(run)))
+    on_cpu = every["device"] == "cpu"
+    other_kernels = found["replayed_median"] / found["busy"] < REPLAY_AT_LEAST
+    replayed = found["replayed_median"].mask(other_kernels.astype(bool), NAN)
+    works = found["plain"].notna() & found["busy"].notna() & ~on_cpu
+    beyond = (found["plain"] - found["busy"]).where(works, found["plain"])
+    found["beyond"] = each(beyond, lambda ms: replace(ms, value=max(ms.value, 0.0)))
+    low, high = ends(found)
+    return found.assign(
+        plain_low=low,
+        plain_high=high,
+        replayed=replayed,
+        replayed_low=found["replayed_p20"].where(found["replayed_p20"].notna(), replayed),
+        replayed_high=found["replayed_p80"].where(found["replayed_p80"].notna(), replayed),
+        comparable=(every["status"] == "ok") & ~(on_cpu & doubted(run, found)),
+    )
+
+
+def of_capture(run: Run) -> pd.DataFrame:
+    """By case and phase, of captured steps: `profiled` and `busy`, in ms."""
+    steps = run["ranges"]
+    steps = steps[steps["path"] == steps["phase"]]
+    state = pd.concat({phase: captured(run, phase, "ranges") for phase in PHASES}, names=["phase"])
+    state = state.swaplevel().rename_axis(KEY)
+    made = {"profiled": ("host_ms", ["ok", "no_activity"]), "busy": ("busy_ms", ["ok"])}
+    found = {name: over(steps, KEY, column, "median") for name, (column, _) in made.items()}
+    return pd.DataFrame(
+        {name: found[name].reindex(state.index).where(state.isin(made[name][1])) for name in made}
+    ).astype(object)
+
+
+def ends(found: pd.DataFrame) -> tuple[Numbers, Numbers]:
+    """The least and the most that plain times may be; see `times`."""
+    both = found["fastest"].notna() & found["slowest"].notna()
+    off = named(found[both & (found["beyond"] > 0).astype(bool)])
+    made = []
+    for sign, column, fallback in ((-1, "fastest", "p20"), (1, "slowest", "p80")):
+        away = sign * (off[column] - off["plain"]) / off["beyond"]
+        spread = of(each(away, lambda n: replace(n, value=max(n.value, 0.0))), "median")
+        usual = found[fallback].where(found[fallback].notna(), found["plain"])
+        if spread == spread:
+            usual = found["plain"] + sign * spread * found["beyond"]
+        made.append(found[column].where(both, usual).where(found["plain"].notna(), NAN))
+    return made[0], made[1]
+
+
+def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
+    """Of a CPU's phases: whether the times without and with the profiler can't be compared, as
+    other work kept it busy, samples spread widely, or the profiler made it faster."""
+    machine = run["environments"].drop_duplicates("case").set_index("case")
+    busy = machine["load_average_before"] / machine["cpu_cores"] > BUSY_LOAD
+    case = found.index.get_level_values("case")
+    ms = found[["plain", "profiled", "p20", "p80"]].astype(float)
+    shorter = ms["profiled"] < ((1 - MATCH_WITHIN) * ms["plain"]).clip(upper=ms["p20"])
+    wide = ms["p80"] > SPREAD_BEYOND * ms["p20"]
+    both = ms["plain"].notna() & ms["profiled"].notna()
+    return both & (busy.reindex(case, fill_value=False).to_numpy() | wide | shorter)
+
+
+def in_replay(plain: pd.DataFrame) -> pd.DataFrame:
+    """Phases as one CUDA graph."""
+    replayed = dict(zip(TIME, REPLAYED, strict=True))
+    found = plain[[*KEY, *PLAIN_TIME]].assign(**{name: plain[replayed[name]] for name in TIME})
+    return found.assign(remedies=GRAPH, how=REPLAY)
+
+
+def pairs(run: Run) -> pd.DataFrame:
+    """Cases that differ in remedies alone, by phase: `other` is `case` with `remedies`."""
+    devices = pd.concat([run[name][["case", "device"]] for name in ("timings", "captures")])
+    cases = run.cases[[*AXES]].join(devices.drop_duplicates("case").set_index("case"))
+    cases = cases.rename_axis("case").reset_index()
+    same = [name for name in cases if name not in ("case", *BETTER)]
+    found = cases.merge(cases, on=same, suffixes=("", "_other")).assign(remedies="")
+    for axis, order in BETTER.items():
+        places = {value: place for place, value in enumerate(order)}
+        its, equal = found[f"{axis}_other"], found[axis] == found[f"{axis}_other"]
+        better = its.map(places) > found[axis].map(places)
+        named_after = found["remedies"] + "+" + its.replace(COMPILED, COMPILE)
+        found["remedies"] = found["remedies"].where(equal, named_after)
+        found = found[equal | better]
+    every = found.merge(pd.DataFrame({"phase": PHASES}), how="cross")
+    return touching(every.rename(columns={"case_other": "other"}))[[*KEY, "other", "remedies"]]
+
+
+def touching(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose remedies change their phase, with these alone, in order; an optimizer is no part
+    of a forward or backward pass."""
+    every = zip(rows["remedies"], rows["phase"], strict=True)
+    names = [
+        in_order(n for n in name.split("+") if phase == PHASES[-1] or n not in OPTIMIZERS)
+        for name, phase in every
+    ]
+    touched = pd.Series(names, rows.index, dtype=object)
+    return rows.assign(remedies=touched)[touched != ""]
+
+
+def having(rows: pd.DataFrame, rule: Callable[[set[str]], bool]) -> pd.DataFrame:
+    """Rows of whose remedies a rule holds."""
+    return rows[rows["remedies"].map(lambda names: rule({*names.split("+")})).astype(bool)]
+
+
+def in_order(remedies: Iterable[str]) -> str:
+    """Remedies joined in the order of REMEDIES, then those that only a study tried, by name."""
+    return "+".join(sorted(set(remedies) - {""}, key=place))
+
+
+def place(remedy: str) -> tuple[int, str]:
+    """Where a remedy stands among others."""
+    return (REMEDIES.index(remedy) if remedy in REMEDIES else len(REMEDIES), remedy)
+
+
+def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Other cases in plain time, if on one host, and replayed, which no host slows down.
+
+    The ends of a plain time reach to what it would be at the speed of the first case's host, by
+    the time of an eager operation: what hosts, and hours of one, add to device time differs.
+    """
+    machine = run.numbers("environments").drop_duplicates("case").set_index("case")
+    machine = machine[["host_id", "host_operation_us_before"]].set_axis(["host", "us"], axis=1)
+    its = dict(zip(PLAIN_TIME, TIME, strict=True)) | {"case": "other"}
+    found = others.merge(plain[[*KEY, *PLAIN_TIME]], on=KEY).merge(
+        plain[[*KEY, *PLAIN_TIME, *REPLAYED, "beyond"]].rename(columns=its), on=["other", "phase"]
+    )
+    found = found.join(machine, on="case").join(machine.add_prefix("its_"), on="other")
+    hosts = found[["host", "its_host"]].fillna("")
+    here = (hosts == "").any(axis=1) | (hosts["host"] == hosts["its_host"])
+    there = found["time"] + (found["us"] / found["its_us"] - 1) * found["beyond"]
+    low = found["low"].mask((there < found["low"]).astype(bool), there)
+    high = found["high"].mask((there > found["high"]).astype(bool), there)
+    replayed = found.assign(
+        **{name: found[replay] for name, replay in zip(TIME, REPLAYED, strict=True)},
+        remedies=found["remedies"] + "+" + GRAPH,
+    )
+    both = pd.concat([found.assign(low=low, high=high)[here], replayed])
+    return both[[*KEY, "remedies", *PLAIN_TIME, *TIME]].assign(how=OTHER_CASE)
+
+
+def study(run: Run) -> pd.DataFrame:
+    """The times of the study's variants that change a phase, beside its own plain time.
+
+    Left out are variants whose gradients aren't finite, and more batches in a step, which save no
+    time of the same step.
+    """
+    rows = run.numbers("studies/levers")
+    broken = (rows["error_state"] == "ok") & rows["gradients_error"].isna()
+    rows = rows[(rows["status"] == "ok") & ~broken & ~(rows["batches"] > 1)]
+    rows = rows.drop_duplicates([*KEY, "variant"]).rename(columns={"median_ms": "time"})
+    for name, column in (("low", "fastest_process_ms"), ("high", "slowest_process_ms")):
+        rows[name] = rows[column].where(rows[column].notna(), rows["time"])
+    rows = rows[[*KEY, "variant", "remedies", *TIME]]
+    plain = rows[rows["variant"] == "plain"].rename(
+        columns=dict(zip(TIME, PLAIN_TIME, strict=True))
+    )
+    variants = touching(rows[rows["variant"] != "plain"])
+    variants = variants.merge(plain[[*KEY, *PLAIN_TIME]], on=KEY, how="left")
+    return variants.assign(how=STUDY)
+
+
+def in_study_of_others(
+    plain: pd.DataFrame, others: pd.DataFrame, studied: pd.DataFrame
+) -> pd.DataFrame:
+    """The study's graphs of cases in a better precision, otherwise this one, of its plain time.
+
+    As with replays, no host slows a graph down.
+    """
+    narrower = having(others, lambda names: names <= {*PRECISIONS})
+    graphs = having(studied, lambda names: GRAPH in names)
+    graphs = graphs.rename(columns={"case": "other", "remedies": "more"})
+    found = narrower.merge(graphs[["other", "phase", "more", *TIME]], on=["other", "phase"])
+    found = found.merge(plain[[*KEY, *PLAIN_TIME]], on=KEY)
+    return touching(found.assign(remedies=found["remedies"] + "+" + found["more"], how=THEIR_STUDY))
+
+
+def predicted(run: Run, others: pd.DataFrame) -> pd.DataFrame:
+    """What the model of a step predicts of the plain time that it was made from.
+
+    Of a graph in bf16 by the case in bf16, if the run has it: its kernels were measured in bf16,
+    and no host slows a graph down.
+    """
+    rows = run.numbers("remedies")
+    rows = rows[rows["status"] == "ok"].rename(columns={"plain_ms": "plain"})
+    rows = rows.rename(columns={"predicted_ms": "time", "low_ms": "low", "high_ms": "high"})
+    rows = rows[[*KEY, "remedies", "plain", *TIME]]
+    twins = others[(others["remedies"] == BF16) & (others["phase"] == PHASES[-1])]
+    graphs = having(rows, lambda names: GRAPH in names)
+    graphs = graphs.rename(columns={"case": "other"}).merge(twins[["case", "other"]], on="other")
+    graphs = graphs.assign(remedies=BF16 + "+" + graphs["remedies"])[[*KEY, "remedies", *TIME]]
+    found = rows.merge(graphs, on=[*KEY, "remedies"], how="left", suffixes=("", "_in_bf16"))
+    for name in TIME:
+        narrow = found[f"{name}_in_bf16"]
+        found[name] = narrow.where(narrow.notna(), found[name])
+    ends = {name: found["plain"] for name in PLAIN_TIME}
+    return touching(found.assign(**ends, how=PREDICTED))

@@ -1,0 +1,142 @@
+"""What each remedy saves of each phase of each case, and which comes first."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from workflow_src.answers.change_first.known import (
+    KEY,
+    PLAIN_TIME,
+    PREDICTED,
+    STUDY,
+    THEIR_STUDY,
+    TIME,
+    known,
+    place,
+)
+from workflow_src.common.case import OPTIMIZERS, PHASES
+from workflow_src.common.remedies import GRAPH, counts_in_graph
+from workflow_src.common.words import in_words
+from workflow_src.paper.number import NAN, Number, Numbers, end, named, to
+from workflow_src.paper.run import Run
+
+NAME = [*KEY, "remedies", "trains"]
+"""What tells savings apart."""
+
+
+def savings(run: Run) -> pd.DataFrame:
+    """A row per case, phase and remedies (joined by "+"; `change`, in words), those of fewer first:
+    Numbers with their ends: `plain` and the `time` with them (ms), and the share `saved`; `how` it
+    is known, and whether it was `measured`; `guess`, what was predicted of a measured time.
+
+    trains: False of a training step that doesn't. contends: alone, it may save most, by its ends;
+    first: it does by its median; best: it saves most of all, combinations included.
+    """
+    found = known(run)
+    found = found.assign(measured=found["how"] != PREDICTED, trains=trains(run, found))
+    found = found[found["trains"] | (found["how"] != THEIR_STUDY)]
+    guessed = found[~found["measured"]].drop_duplicates(NAME)
+    found = found.drop_duplicates(NAME)
+    guesses = guessed.set_index(NAME)["time"]
+    guess = guesses.reindex(pd.MultiIndex.from_frame(found[NAME])).set_axis(found.index)
+    guess = guess.where(found["measured"] & (found["how"] != STUDY), NAN)
+    found = found.assign(guess=guess, change=found["remedies"].map(change))
+    return chosen(in_rank(run, shared(found))).drop(
+        columns=["low", "high", "plain_low", "plain_high"]
+    )
+
+
+def first(run: Run) -> pd.DataFrame:
+    """By case and phase the row of `savings` of what saves most by medians, of single remedies."""
+    found = savings(run)
+    return found[found["first"]].set_index(KEY)
+
+
+def change(remedies: str) -> str:
+    """Remedies in a sentence: "bf16 autocast, fused AdamW and a CUDA graph"."""
+    *names, last = map(in_words, remedies.split("+"))
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def trains(run: Run, rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether what takes a time still trains: a training step in a CUDA graph doesn't unless its
+    optimizer counts there; the case's study ends a graph with backward where it doesn't."""
+    optimizer = rows["case"].map(run.cases["optimizer"])
+    pairs = zip(rows["remedies"].str.split("+"), optimizer, strict=True)
+    counts = [
+        GRAPH not in names or counts_in_graph(next((n for n in names if n in OPTIMIZERS), own))
+        for names, own in pairs
+    ]
+    other = (rows["phase"] != PHASES[-1]) | (rows["how"] == STUDY)
+    return other | pd.Series(counts, rows.index, dtype=bool)
+
+
+def shared(rows: pd.DataFrame) -> pd.DataFrame:
+    """With the share that is `saved`: its low end is of the slowest with the remedies against the
+    fastest without, its high end the opposite."""
+    times = named(rows[[*PLAIN_TIME, *TIME]])
+    share = 1 - times["time"] / times["plain"]
+    low, high = 1 - times["high"] / times["plain_low"], 1 - times["low"] / times["plain_high"]
+    saved = ended(*(to(each, "share") for each in (share, low, high)))
+    plain, time = (ended(*(rows[name] for name in names)) for names in (PLAIN_TIME, TIME))
+    return rows.assign(saved=saved, plain=plain, time=time)
+
+
+def ended(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
+    """Numbers with their ends."""
+    rows = zip(cells, low, high, strict=True)
+    made: list[Number] = [replace(cell, ends=(least, most)) for cell, least, most in rows]
+    return pd.Series(made, cells.index, dtype=object)
+
+
+def in_rank(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows by case and phase, those of fewer remedies first, then in the order of REMEDIES."""
+    cases = {case: at for at, case in enumerate(run.cases.index)}
+    names = rows["remedies"].str.split("+")
+    every = zip(rows["case"], rows["phase"], names, rows["trains"], strict=True)
+    ranks = [
+        (cases[case], PHASES.index(phase), len(names), [*map(place, names)], trains)
+        for case, phase, names, trains in every
+    ]
+    order = sorted(range(len(ranks)), key=ranks.__getitem__)
+    return rows.iloc[order].reset_index(drop=True)
+
+
+def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+    """With `contends`, `first` and `best`.
+
+    Single remedies may come first; of a graph that doesn't train, the shortest pair with an
+    optimizer under which it does. One contends if its ends of time begin before any other's ends,
+    unless a pair that contends has it besides another; none does where none saves by its ends. The
+    plain time is theirs in common: so times with remedies compare, over their plain time.
+    """
+    keys = [rows[name] for name in KEY]
+    plain = rows["plain"].astype(float)
+    rest = rows["time"].astype(float) / plain
+    low, high = (end(rows["time"], which).astype(float) / plain for which in (0, 1))
+    sure = end(rows["saved"], 0).astype(float) > 0
+    trains = rows["trains"].astype(bool)
+    names = rows["remedies"].str.split("+")
+    number = names.map(len)
+    graph = rows["remedies"] == GRAPH
+    lame = (graph & ~trains).groupby(keys).transform("any")
+    lame &= ~(graph & trains).groupby(keys).transform("any")
+    besides = [len(each) == 2 and {*each} - {*OPTIMIZERS} == {GRAPH} for each in names]
+    pair = shortest(rest, keys, lame & trains & pd.Series(besides, rows.index, dtype=bool))
+    may = ((number == 1) & trains) | pair
+    may &= (sure & may).groupby(keys).transform("any")
+    near = may & (low <= high.where(may).groupby(keys).transform("min"))
+    paired = rows["remedies"].where(pair & near, "").groupby(keys).transform("max").str.split("+")
+    part = [it in of_pair for it, of_pair in zip(rows["remedies"], paired, strict=True)]
+    contends = near & ~pd.Series(part, rows.index, dtype=bool)
+    best = shortest(rest, keys, sure & trains)
+    return rows.assign(contends=contends, first=shortest(rest, keys, contends), best=best)
+
+
+def shortest(
+    rest: "pd.Series[float]", keys: list[pd.Series], among: "pd.Series[bool]"
+) -> "pd.Series[bool]":
+    """Whether a row has the shortest time of some of each group; the first of several."""
+    rows = pd.DataFrame({"rest": rest, **{str(key.name): key for key in keys}})[among]
+    least = rows.sort_values("rest", kind="stable").drop_duplicates(KEY)
+    return pd.Series(rest.index.isin(least.index), rest.index)

@@ -1,0 +1,65 @@
+"""One HTML page of some chapters, which needs no other file and makes no request."""
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+BUTTON = re.compile(r'<button class="n" value="(n\w+)">')
+"""A printed number; see form.Form.number."""
+
+MOST_LINES = 200
+"""Of the lines of a table that a number rests on, the page has the first characters."""
+
+
+def page(
+    title: str,
+    blocks: Sequence[str],
+    evidence: Mapping[str, Mapping[str, Any]],
+    contents: Mapping[str, str],
+    templates: Path,
+) -> str:
+    """Chapters' HTML, in their order, as one page.
+
+    evidence: of all their numbers, by key. contents: what the bar at the top names, by the id that
+    it leads to. Numbers get short keys, those of equal evidence one.
+    """
+    short: dict[str, str] = {}
+    names = (f"n{number:x}" for number in count())
+
+    def renamed(button: re.Match[str]) -> str:
+        if button[1] not in evidence:
+            return "<button disabled>"
+        key = short.get(button[1]) or short.setdefault(button[1], next(names))
+        return f"<button value={key}>"
+
+    body = BUTTON.sub(renamed, "\n".join(blocks))
+    numbers = packed({key: _told(evidence[name]) for name, key in short.items()})
+    loader = jinja2.FileSystemLoader(templates)
+    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+    frame = made.get_template("page.html.j2")
+    return frame.render(title=title, body=Markup(body), contents=contents, numbers=numbers) + "\n"
+
+
+def packed(found: object) -> str:
+    """A value as JSON, compressed, as text; equal ones give equal text."""
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def _told(why: Mapping[str, Any]) -> list[object]:
+    """A number's value, unit, formula, ends and lines by table, as page.js reads them."""
+    ends = [f"{each:.4g}" for each in why.get("ends", ())]
+    rows = {table: _first(lines) for table, lines in why["rows"].items()}
+    return [f"{why['value']:.6g}", why["unit"], why["formula"], ends or None, rows]
+
+
+def _first(lines: str) -> str:
+    return lines if len(lines) < MOST_LINES else f"{lines[: MOST_LINES - 20]} ..."

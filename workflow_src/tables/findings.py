@@ -1,0 +1,93 @@
+"""The findings of one case's capture: what is wrong with the steps of each phase, what it costs.
+
+They are made as those of any other capture, a phase at a time, with its unprofiled time. That the
+measuring loop waits for the device at the end of each step is none: it is how a step is timed.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.atomic_write import write_csv
+from workflow_src.common.case import PHASES
+from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
+from workflow_src.common.reading import reading
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.recording import OTHER, SYNCHRONIZE
+from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.case_capture import read_case, require_complete
+from workflow_src.placing.steps import Rule, StepRanges
+from workflow_src.tables.diagnosis_tables import COLUMNS, findings_of
+
+
+def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
+    """A row per finding, by phase and `rank`, which is 1 for what saves most; see diagnosis_tables.
+
+    saves_share: of the step. Empty on a CPU, whose steps have no launches to replay. timings: the
+    case's table. Raises TraceError if the capture in the export's folder can't be read.
+    """
+    case = read_case(export)
+    require_complete(case)
+    plain = timings[timings["status"] == "ok"].set_index("phase")["median_ms"]
+    plain_ns = (plain.astype(float) * NS_PER_MS).to_dict()
+    found = [
+        findings_of(measured(each), plain_ns.get(phase)).assign(phase=phase)
+        for phase in PHASES
+        for each in subjects(steps_of(case.placed, phase))
+    ]
+    columns = ["phase", "rank", *COLUMNS["findings"], "saves_share"]
+    table = pd.concat(found) if found else pd.DataFrame(columns=columns)
+    rank = table.groupby("phase").cumcount() + 1
+    table = table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])
+    return table[columns]
+
+
+def steps_of(found: Attributed, phase: str) -> Attributed:
+    """A case's capture, of whose steps only those of one phase count."""
+    paths = found.paths
+    steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase, alike=False, sure=True)
+    return replace(found, ranged=replace(found.ranged, steps=steps))
+
+
+def subjects(found: Attributed) -> list[Subject]:
+    """The steps of each process that has any with API calls."""
+    made = []
+    for process in found.capture.processes:
+        try:
+            made.append(Subject.of(found, process))
+        except TraceError:
+            continue
+    return made
+
+
+def measured(subject: Subject) -> Subject:
+    """Steps whose loop waits for the device at their end to time them, which is no wait to find."""
+    recording = subject.recording
+    ends, calls = recording.steps["last_call"].to_numpy(copy=True), recording.calls
+    ends[-1] -= 1  # The very last call only marks the end: see finding.ended.
+    own = calls.loc[ends, "kind"] == SYNCHRONIZE
+    kind = calls["kind"].mask(calls.index.isin(own.index[own]), OTHER)
+    return replace(subject, recording=replace(recording, calls=calls.assign(kind=kind)))
+
+
+@one_sentence()
+def main() -> None:
+    """Write the findings of one case."""
+    parser = Parser(description=__doc__)
+    parser.add_argument("--export", type=existing_folder, required=True, help="export's folder")
+    parser.add_argument("--timings", type=existing_file, required=True, help="the case's own")
+    parser.add_argument("--output", type=new_file, required=True, help="CSV")
+    given = parser.parse_args()
+    with reading(given.timings, "a case's times", remake(given.timings), StageError):
+        timings = pd.read_csv(given.timings)
+        timings = timings[["phase", "status", "median_ms"]]
+    found = case_findings(given.export, timings)
+    write_csv(given.output, found)
+    print(*found["headline"], sep="\n")
+
+
+if __name__ == "__main__":
+    main()
