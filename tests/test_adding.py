@@ -9,64 +9,30 @@ from tests.workflow import ROOT, SUITE, Project
 
 pytestmark = pytest.mark.workflow
 
-QUESTION = {
-    "result": '''"""How many kernels each case runs."""
+QUESTION = '''"""(g): how many kernels each case runs."""
 
-from dataclasses import dataclass
-
-import pandas as pd
-
-from workflow_src.answers.answer import OpeningRow
-from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.paper.value import Value, rows_of, value
+from workflow_src.answers.facts import kernels, main
+from workflow_src.paper.number import over
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
 
 
-@dataclass(frozen=True)
-class KernelCount:
-    """The rows of each case."""
+def facts(run: Run) -> Facts:
+    """What the template says."""
+    calls = over(kernels(run, "forward"), "case", "calls_per_step", unit="count")
+    return {"verdict": "counted", "every": calls.rename("calls").rename_axis("case").reset_index()}
 
-    every: pd.DataFrame
-    opening: tuple[OpeningRow, ...] = ()
-
-
-def result(tables: Tables) -> KernelCount:
-    """Answer (g) from kernels and captures."""
-    rows = [[case.case, _rows(tables, case)] for case in tables.cases]
-    return KernelCount(pd.DataFrame(rows, columns=["case", "rows"], dtype="object"))
-
-
-def _rows(tables: Tables, case: CaseKey) -> Value | None:
-    mine = tables.of("kernels", case.case)
-    return value(len(mine), "count", rows_of("kernels", mine))
-''',
-    "headline": '''"""(g) in a sentence."""
-
-from enum import StrEnum
-
-from workflow_src.answers.kernel_count.result import KernelCount
-from workflow_src.paper.show import Headline
-
-
-class Verdict(StrEnum):
-    """The only verdict."""
-
-    COUNTED = "Kernels were counted."
-
-
-def headline(result: KernelCount) -> Headline:
-    """The verdict on a result."""
-    return Headline(Verdict.COUNTED, Verdict.COUNTED.value)
-''',
-    "answer": '''"""Answer (g): a command, see answers/stage.py."""
-
-from workflow_src.answers import stage
-from workflow_src.answers.kernel_count.headline import headline
-from workflow_src.answers.kernel_count.result import result
 
 if __name__ == "__main__":
-    stage.main("g", result, headline)
-''',
-}
+    main("g", facts)
+'''
+
+ASKED = """
+{% block title %}(g) Kernels{% endblock %}
+{% block question %}how many?{% endblock %}
+{% block headline %}Kernels were counted.{% endblock %}
+{% block section %}{{ every | table("Each case", case="case", calls="kernels") }}{% endblock %}
+"""
 
 STUDY = {
     "measure": '''"""Measures an addition."""
@@ -138,11 +104,8 @@ def add_question(project: Project) -> None:
     folder = project.folder / "workflow_src" / "answers" / "kernel_count"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name, text in QUESTION.items():
-        (folder / f"{name}.py").write_text(text)
-    template = project.folder / "report_templates" / "answers" / "kernel_count.md.j2"
-    heading = "## ({{ question }}) {{ title }}\n\n**{{ headline | headline }}**"
-    template.write_text(f"{heading}\n\n{{{{ result.every | table }}}}\n")
+    (folder / "chapter.py").write_text(QUESTION)
+    (project.folder / "report_templates" / "answers" / "kernel_count.j2").write_text(ASKED)
     row = '    "g": Question("kernel_count", "How many?", ("kernels", "captures")),\n}\n'
     old = re.search(r'    "f": Question\((?s:.*?)\n}\n', _text(project, "answers/questions.py"))
     assert old is not None
@@ -178,11 +141,11 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     measured = [stage for stage in project.stages() if stage.endswith(("benchmark", "measure"))]
     assert measured == ["workflow_src.studies.addition.measure"]
     report = (project.folder / "report.md").read_text()
-    values = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["values"]
-    assert "## (g) How many?" in report and "Kernels were counted." in report
-    assert len(values) == 2 and all(each["value"] > 0 for each in values)
-    for case, each in zip(("tiny-ctx16-fp32", "tiny-ctx32-fp32"), values, strict=True):
-        assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
+    said = json.loads((project.folder / "results/smoke/answers/g.json").read_text())
+    assert "## Kernels were counted." in report and "*(g) Kernels: how many?*" in report
+    for case in ("tiny-ctx16-fp32", "tiny-ctx32-fp32"):
+        (text,) = re.findall(rf"^\| {case} \| ([\d,]+) \|$", report, flags=re.MULTILINE)
+        assert text in {each["text"] for each in said["evidence"].values()}
     assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
