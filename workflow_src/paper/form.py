@@ -132,6 +132,16 @@ class Form:
             return Markup(escape_markdown(text))
         return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
+    def marked(self, text: object) -> Markup:
+        """A text in which `code` shows as code."""
+        made = Markup("")
+        for place, piece in enumerate(str(text).split("`")):
+            if place % 2:
+                made += Markup(f"<code>{self.escape(piece)}</code>" if self.html else f"`{piece}`")
+            else:
+                made += self.escape(piece)
+        return made
+
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
         said = self.cell(text)
@@ -201,6 +211,28 @@ class Form:
         box = "table box" if kind == "long" else "table"
         return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
 
+    def cards(self, rows: pd.DataFrame, gain: str, /, **labels: str) -> Markup:
+        """A card per row: its first column, its second in the text `gain`, and below these the
+        named columns beside their labels. Of no rows, ""."""
+        made: list[Markup] = []
+        chosen = rows[[*list(rows)[:2], *labels]]
+        for title, gained, *cells in chosen.itertuples(index=False, name=None):
+            saves = "" if is_missing(gained) else Markup(gain).format(self.cell(gained))
+            pairs = zip(labels.values(), cells, strict=True)
+            said = [(label, self.cell(cell)) for label, cell in pairs if not is_missing(cell)]
+            made.append(self._card(len(made) + 1, self.cell(title), saves, said))
+        cards = Markup("" if self.html else "\n").join(made)
+        boxed = f'<div class="findings">{cards}</div>' if self.html and made else cards
+        return Markup(f"\n\n{boxed}\n\n")
+
+    def _card(self, place: int, title: Markup, gain: str, said: list[tuple[str, Markup]]) -> Markup:
+        if not self.html:
+            below = (f"   - {label}: {cell}" for label, cell in said)
+            return Markup("\n".join([f"{place}. **{title}** {gain}".rstrip(), *below]))
+        head = f'<span class="no">{place}</span><h3>{title}</h3><span class="saves">{gain}</span>'
+        pairs = "".join(f"<dt>{label}</dt><dd>{cell}</dd>" for label, cell in said)
+        return Markup(f'<article class="finding">{head}<dl>{pairs}</dl></article>')
+
     def matrix(
         self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
     ) -> Markup:
@@ -265,6 +297,7 @@ def _inline(text: str) -> str:
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text, flags=re.S)
     text = re.sub(r"\*(?!\s)([^*\n]+?)\*", r"<i>\1</i>", text)
     text = re.sub(r"\[([^\]\n]+)\]\((https?:[^)\s]+)\)", r'<a href="\2">\1</a>', text)
+    text = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", r"\1 (<code>\2</code>)", text)
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
 
 
