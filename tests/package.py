@@ -20,6 +20,7 @@ STAGES = {
     "ceilings": "measure.ceilings",
     "export": "captures.export_case",
     "case_tables": "tables.case_tables",
+    "findings": "tables.findings",
     "environment": "tables.environment",
     "join": "tables.join",
     "ceilings table": "tables.ceilings",

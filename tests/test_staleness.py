@@ -86,26 +86,26 @@ POINTS_OF_CAPTURES = ("ranks point",)
 BEHAVIOR = [
     pytest.param(
         "captures/sqlite_store.py", "ORDER BY at", "ORDER BY c0",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="SQL that reads an export",
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "export", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "export", "timeline", *POINTS_OF_CAPTURES},
         id="a column that a capture keeps",
     ),
     pytest.param(
         "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES}, id="where work is placed",
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES}, id="where work is placed",
     ),
     pytest.param(
         "placing/kernel_names.py", "MAX_LENGTH = 64", "MAX_LENGTH = 60",
-        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline", "ranks point"} | TABLES_OF_STUDIES,
         id="the length of displayed kernel names",
     ),
     pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
-        {"case_tables", "timeline", "ranks point"} | TABLES_OF_STUDIES,
+        {"case_tables", "findings", "timeline", "ranks point"} | TABLES_OF_STUDIES,
         id="a rule in families.csv",
     ),
     pytest.param(
@@ -118,12 +118,12 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/call_kinds.py", "Library|Module(?!Launch)|", "Library|",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls load code",
     ),
     pytest.param(
         "captures/call_kinds.py", "|^cuLaunch", "",
-        {"case_tables", "timeline", *POINTS_OF_CAPTURES},
+        {"case_tables", "findings", "timeline", *POINTS_OF_CAPTURES},
         id="which CUDA calls launch work",
     ),
     pytest.param(

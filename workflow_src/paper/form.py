@@ -256,9 +256,9 @@ class Form:
 
     def rows(self, rows: pd.DataFrame, part: str, /, caption: str = "", **labels: str) -> Markup:
         """The named columns as rows of a table with a column a row, headed by its `part`."""
-        frame = rows.reindex(columns=[*labels]).rename(columns=labels).set_axis(rows[part])
-        known = frame.loc[:, [not all(map(is_missing, frame[name])) for name in frame]]
-        return self.table(known.T.rename_axis("", axis=0).reset_index(), caption)
+        every = [[label, *rows[name]] for name, label in labels.items()]
+        known = [row for row in every if not all(map(is_missing, row[1:]))]
+        return self.table(pd.DataFrame(known, columns=["", *rows[part]], dtype=object), caption)
 
     def card(self, text: str, case: str, heading: str = "###") -> Markup:
         """A case's texts and tables below its name; in HTML a section, `case-{case}`."""
