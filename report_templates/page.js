@@ -23,7 +23,7 @@ async function tell(number) {
   const [value, unit, formula, ends, rows] = why, lines = Object.entries(rows);
   box.replaceChildren(make("span", titleOf(number)), make("b", number.textContent), make("code", `${formula} = ${value} ${unit}`),
     ...(ends ? [make("p", `least ${ends[0]}, most ${ends[1]}`)] : []),
-    ...lines.map(([table, at]) => make("p", `tables/${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
+    ...lines.map(([table, at]) => make("p", `${table.includes(": ") ? "" : "tables/"}${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
   box.showPopover();
   number.setAttribute("aria-expanded", "true");
   const at = number.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;

@@ -2,7 +2,7 @@
 # captures of other programs, each a folder below results/captures. They are no inputs: they are
 # compared as they are, and comparing never measures.
 from workflow_src.dag.compared import compared_runs
-from workflow_src.dag.paths import PAGE
+from workflow_src.dag.paths import PAGE, TEMPLATES
 
 
 localrules:
@@ -13,7 +13,7 @@ localrules:
 rule compare:
     input:
         "report_templates/compare.j2",
-        "report_templates/evidence.html.j2",
+        sorted(map(str, TEMPLATES.glob("chapter.*"))),
         PAGE,
     output:
         multiext(
@@ -44,7 +44,7 @@ rule compare:
 rule compare_captures:
     input:
         "report_templates/compare_captures.j2",
-        "report_templates/evidence.html.j2",
+        sorted(map(str, TEMPLATES.glob("chapter.*"))),
         PAGE,
     output:
         multiext(

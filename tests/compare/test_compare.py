@@ -22,8 +22,8 @@ from workflow_src.compare.change import PLAIN_BEYOND, Kind
 from workflow_src.compare.compare import compare as compare_runs
 from workflow_src.compare.page import Compared
 from workflow_src.compare.plain import Why
-from workflow_src.compare.resampling import interval, resampled_ratios
 from workflow_src.compare.runs import read_run, read_samples
+from workflow_src.compare.statistics import interval, resampled_ratios
 
 TEMPLATES = ROOT / "report_templates"
 RECORDED = ROOT / "tests" / "data" / "compare"

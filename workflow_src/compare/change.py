@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from workflow_src.paper.number import Number, Numbers, each, is_number
+from workflow_src.paper.number import Number, Numbers, each, is_number, over
 
 PLAIN_BEYOND = 0.01
 """Smaller changes of plain time don't matter, unless another threshold is given."""
@@ -75,6 +75,13 @@ def _sided(frame: pd.DataFrame, side: str) -> pd.DataFrame:
 
     texts = [name for name in frame if frame[name].dtype == object]
     return frame.assign(**{str(name): each(frame[name], told) for name in texts})
+
+
+def spread(rows: pd.DataFrame, by: str | list[str], column: str) -> pd.DataFrame:
+    """The median of a time in each group, ms, and the least and the most that it was."""
+    ends = {"ms": "median", "least": "min", "most": "max"}
+    found = {name: over(rows, by, column, how, "ms") for name, how in ends.items()}
+    return pd.DataFrame(found, dtype=object).astype({"least": float, "most": float})
 
 
 def with_ratio(both: pd.DataFrame) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
 from workflow_src.compare.runs import PLACE, Measured, read_run
 from workflow_src.compare.times import changes, decisive, in_one_run
-from workflow_src.compare.work import by_short_name, kernels, step_changes
+from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
 from workflow_src.paper.number import Number, Numbers, each, holds, of, over
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
@@ -60,15 +60,14 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
     told = facts(found, tables, a.tables.cases["label"], threshold)
     told |= {"cases": str(len(cases)), "only_a": str(len(a.cases) - len(named))}
     told |= {"only_b": str(len(b.cases) - len(named))}
-    cells = {name: _with_case(a, rows) for name, rows in tables.items()}
-    cells["ledger"] = cells["ledger"].drop(columns="most")
-    said = found | {"threshold": threshold, "processes_needed": told["needed"] or None}
+    tables["ledger"] = tables["ledger"].drop(columns="most")
+    cells = {
+        name: as_floats(a.cases.merge(rows, on="case", how="right"))
+        for name, rows in tables.items()
+    }
+    needed = int(told["needed"]) if told["needed"] else None
+    said = found | {"threshold": threshold, "processes_needed": needed}
     return Compared(told, cells, said | {"phases": cells["times"]})
-
-
-def _with_case(run: Measured, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with all columns of their case, as floats and texts."""
-    return as_floats(run.cases.merge(rows, on="case", how="right"))
 
 
 def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, share: float) -> Facts:
@@ -77,10 +76,12 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
     phases = decisive(times.set_index(PLACE)).reset_index()
     lost, plain = found["absent"]["lost"], times[times["kind"] == Kind.PLAIN]
     verdict = _verdict(phases, plain, int(lost.sum()))
-    most = _most(phases, verdict)
+    ranked = _ranked(phases)
+    most = first(ranked[ranked["verdict"] == verdict])
     more = work[(work["case"] == most["case"]) & (work["phase"] == most["phase"])]
     more = more[more["change_ms"].astype(float) > 0]
     few = plain["why"].isin(TOO_FEW).any()
+    changed = by_short_name(work)
     counted = {name.name.lower(): _count(phases, "verdict", name) for name in Verdict}
     moved = steps[steps["most"] > share].drop(columns="most")
     return found | counted | {
@@ -92,19 +93,17 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "label": labels.get(most["case"], ""),
         "in_phase": PHASES_IN_PROSE.get(most["phase"], ""),
         "kernel": first(more)["short_name"],
-        "needed": fewest_processes(len(phases)) if few else 0,
-        "needed_said": str(fewest_processes(max(len(phases), 1))),
+        "needed": str(fewest_processes(len(phases))) if few else "",
         "device_beyond": in_percent(max(DEVICE_BEYOND, share)),
         "plain_beyond": in_percent(share),
         "summary": _summary(times),
         "doubts": _reasons(plain),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
-        "changed": _worded(_ranked(phases)[:SHOWN]),
-        "kernels": _worded(by_short_name(work)),
+        "ranked": _worded(ranked[:SHOWN]),
+        "kernels": _worded(changed),
+        "kernels_over_phases": over_phases(changed)[:SHOWN],
         "steps": _worded(moved),
         "times": _worded(times),
-        "step_heads": {"a_ms": "step in A"} | {"change_ms": "B - A"},
-        "shown": SHOWN,
         "longest": MOST,
     }  # fmt: skip
 
@@ -119,13 +118,6 @@ def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
     if Verdict.FASTER in there:
         return "faster"
     return "same work" if (plain["verdict"] == Verdict.UNKNOWN).any() else "same"
-
-
-def _most(phases: pd.DataFrame, verdict: str) -> pd.Series:
-    """The phase that is slower, or faster, by most."""
-    mine = phases[phases["verdict"] == verdict]
-    ratio = mine["ratio"].astype(float)
-    return first(mine.loc[ratio.sort_values(ascending=verdict == "faster").index])
 
 
 def _count(rows: pd.DataFrame, column: str, value: str) -> Number | float:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.errors import StageError
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.change import (
     Kind,
     Verdict,
@@ -18,6 +19,7 @@ from workflow_src.compare.change import (
     as_floats,
     beside,
     by_change,
+    spread,
     with_ratio,
     work_kind,
 )
@@ -97,45 +99,36 @@ def compare(a: Captured, b: Captured) -> Compared:
     # (instance 3).
     work["short_name"] = work["name"] if differ else distinct_names(work["name"])
     both = (a.tables, b.tables)
-    divided, judged = parts(*both), _judged(a, b, step)
+    judged = with_ratio(beside(_times(a, step), _times(b, step), "inner"))
+    judged, divided = judged.assign(verdict=apart(judged)), parts(*both)
     # On a CPU, which launches nothing, steps have no parts.
     recorded = divided.loc[divided["part"] == PARTS["recorded_ms"], "a_ms"].dropna()
-    lengths = pd.concat([recorded, judged.loc[judged["kind"] == Kind.STEP, "a_ms"]])
+    lengths = map(float, [*recorded, *judged.loc[judged.index == Kind.STEP, "a_ms"], 0.0])
     tables = {
         "paths": by_change(paths.reset_index(), "own_ms", "own_change_ms"),
         "kernels": work,
         "findings": findings(*both),
-        "host": host(*both, next(map(float, lengths), 0.0)),
+        "host": host(*both, next(lengths)),
     }
-    told = facts(tables, judged if step else judged[:0], divided) | {
-        "a": a.name,
-        "b": b.name,
-        "step": step,
-    }
-    told |= {"profilers": [a.profiler, b.profiler], "profilers_differ": differ}
     said = {"a": a.name, "b": b.name, "processes_needed": None}
+    told = said | {"step": step, "parts": divided, "profilers": [a.profiler, b.profiler]}
+    told |= facts(tables, judged if step else judged[:0])
     return Compared(told, {name: as_floats(rows) for name, rows in tables.items()}, said)
 
 
-def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame, divided: pd.DataFrame) -> Facts:
-    """What the template says of two captures."""
-    shown = set(zip(judged["kind"], judged["verdict"], strict=True))
+def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame) -> Facts:
+    """What the template says of two captures: the times of a step that decide, and tables."""
+    shown = set(judged["verdict"].items())
     found = next((name for name, each in ORDER.items() if each in shown), "same")
-    kinds = judged.set_index("kind")
-    verdict = found if Kind.DEVICE in kinds.index else "can't tell"
-    most = _most(tables, 1 if verdict == "longer" else -1)
+    verdict = found if Kind.DEVICE in judged.index else "can't tell"
     work = tables["kernels"]
-    return {
+    return tables | {
         "verdict": verdict,
-        "device": first(judged[judged["kind"] == Kind.DEVICE]),
-        "time": first(judged[judged["kind"] == Kind.STEP]),
+        "device": first(judged[judged.index == Kind.DEVICE]),
+        "time": first(judged[judged.index == Kind.STEP]),
         "path": first(tables["paths"])["path"],
-        "most": most,
-        "judged": judged,
-        "parts": divided,
-        "findings": tables["findings"],
-        "host": tables["host"],
-        "paths": tables["paths"],
+        "most": _most(tables, 1 if verdict == "longer" else -1),
+        "judged": judged.rename_axis("kind").reset_index(),
         "kernels": work[work["kind"] != ""],
         "shown": SHOWN,
     }
@@ -151,27 +144,13 @@ def _shared_step(a: Captured, b: Captured) -> str:
     return str(shared[0]) if len(shared) == 1 else ""
 
 
-def _judged(a: Captured, b: Captured, step: str) -> pd.DataFrame:
-    """The two times of a step, a row each, and their verdicts: of device work, and from step to
-    step."""
-    steps = [each.steps(step) for each in (a, b)]
-    times = [step_times(each.tables, FEWEST_STEPS) for each in (a, b)]
-    both = {(Kind.DEVICE, "busy_ns"): steps, (Kind.STEP, "time_ms"): times}
-    ours, theirs = (
-        pd.concat([_range(rows[n], *of_) for of_, rows in both.items()]) for n in (0, 1)
+def _times(of_: Captured, step: str) -> pd.DataFrame:
+    """The two times of a step, by kind: of device work, and from step to step."""
+    steps, times = of_.steps(step), step_times(of_.tables, FEWEST_STEPS)
+    device = steps.assign(kind=Kind.DEVICE, ms=steps["busy_ns"] / NS_PER_MS)
+    return spread(
+        pd.concat([device, times.assign(kind=Kind.STEP, ms=times["time_ms"])]), "kind", "ms"
     )
-    found = with_ratio(beside(ours, theirs, "inner"))
-    return found.assign(verdict=apart(found)).rename_axis("kind").reset_index()
-
-
-def _range(rows: pd.DataFrame, kind: Kind, column: str) -> pd.DataFrame:
-    """The median of a time, ms, and the least and the most that it was; no row without any."""
-    ends = {"ms": "median", "least": "min", "most": "max"}
-    made = {
-        name: to(over(rows.assign(kind=kind), "kind", column, how), "ms")
-        for name, how in ends.items()
-    }
-    return pd.DataFrame(made, dtype=object).astype({"least": float, "most": float})
 
 
 def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:

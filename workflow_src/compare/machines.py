@@ -1,7 +1,6 @@
 """What the two runs' environments leave in doubt, and in what they differ besides times."""
 
 import math
-from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -31,14 +30,6 @@ SETTINGS = (
 """Columns of the plan that say how it was measured."""
 
 UNRECORDED = "not recorded"
-
-
-class SameHost(StrEnum):
-    """Whether two runs measured on the same host, in words."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
 
 
 def doubts(a: Measured, b: Measured) -> pd.DataFrame:
@@ -82,13 +73,14 @@ def _longer(one: pd.Series, other: pd.Series) -> pd.Series:
     return (high / low).where(low > 0)
 
 
-def same_host(a: Measured, b: Measured, cases: pd.Index) -> SameHost:
-    """Whether each case ran on the same host in both runs; one booted in between is another."""
+def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:
+    """Whether each case ran on the same host in both runs: yes, no or unknown; one that booted
+    in between is another."""
     ours, theirs = (_by_case(r.tables)["host_id"].reindex(cases, fill_value="") for r in (a, b))
     known = (ours != "") & (theirs != "")
     if (known & (ours != theirs)).any():
-        return SameHost.NO
-    return SameHost.YES if len(cases) and known.all() else SameHost.UNKNOWN
+        return "no"
+    return "yes" if len(cases) and known.all() else "unknown"
 
 
 def differences(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
@@ -100,7 +92,7 @@ def differences(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
         us = [_speed(run, name, cases) for run in both]
         if max(us) > SLOWER_HOST * min(us):
             rows.append((f"{what} on the host", *(f"{each:.2f} us" for each in us)))
-    if same_host(a, b, cases) is SameHost.NO:
+    if same_host(a, b, cases) == "no":
         rows.append(("host", *(_seen(run, "environments", "host_id", cases) for run in both)))
     found = pd.DataFrame(rows, columns=["what", "a", "b"])
     return found[found["a"] != found["b"]]

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
-from markupsafe import Markup
 
 from workflow_src.common.arguments import Parser, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.compare.gate import STATUSES, USAGE_STATUS, usage_status
-from workflow_src.paper.html import make_html
-from workflow_src.paper.written import Facts, Written, popovers
+from workflow_src.paper.page import page
+from workflow_src.paper.written import Facts
 from workflow_src.paper.written import write as written
 
 S = TypeVar("S")
@@ -55,30 +54,20 @@ def write(
         made = written("compare", lambda: found.facts, given.templates, names, level="#")
         if made.verdict not in STATUSES:
             sys.exit(USAGE_STATUS)
-        write_text(given.output / "compare.md", _markdown(made))
-        write_text(given.output / "compare.html", _page(made, given.output, given.templates))
+        text, blocks = (
+            [made.text(f"{part}{kind}", given.templates) for part in ("", "appendix.")]
+            for kind in ("md", "html")
+        )
+        write_text(given.output / "compare.md", "\n\n".join(text) + "\n")
+        bar = {"compare-tables": "Tables"}
+        whole = page(made.markdown["title"], blocks, made.evidence, bar, given.templates)
+        write_text(given.output / "compare.html", whole)
         for name, table in found.tables.items():
             write_csv(given.output / f"{name}.csv", table)
         said = {name: _plain(value) for name, value in found.said.items()}
         status = {"status": STATUSES[made.verdict]}
         write_json(given.output / "compare.json", status | said | made.said())
         print(made.markdown["headline"])
-
-
-def _markdown(made: Written) -> str:
-    said = made.markdown
-    parts = [f"# {said['headline']}", f"*{said['title']}: {said['question']}*", said["section"]]
-    return "\n\n".join([*parts, f"## {said['title']}: tables", said["appendix"]]) + "\n"
-
-
-def _page(made: Written, folder: Path, templates: Path) -> str:
-    said = made.html
-    head = f'<p class="question">{said["question"]}</p><p class="headline"><b>{said["headline"]}'
-    chapter = Markup(f"<section>{head}</b></p>{said['section']}</section>")
-    title = made.markdown["title"]
-    text = f"# {title}\n\n@@chapter@@\n\n## Tables\n\n{said['lines']}\n\n@@why@@\n"
-    why = popovers(made.evidence, templates)
-    return make_html(text, folder, templates, {"chapter": chapter, "why": why})
 
 
 def _plain(value: Any) -> Any:

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.compare.change import Verdict
-from workflow_src.compare.rank_test import holm, mann_whitney, smallest_p
-from workflow_src.compare.resampling import (
+from workflow_src.compare.statistics import (
     FEWEST_EXTREMES,
+    holm,
     interval,
     interval_of_extremes,
+    mann_whitney,
     resampled_ratios,
+    smallest_p,
 )
 
 ALPHA = 0.005

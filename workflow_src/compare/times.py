@@ -7,11 +7,11 @@ import pandas as pd
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.compare.change import Kind, Verdict, apart, beside, with_ratio
+from workflow_src.compare.change import Kind, Verdict, apart, beside, spread, with_ratio
 from workflow_src.compare.machines import doubts
 from workflow_src.compare.plain import Why, judged
 from workflow_src.compare.runs import PLACE, SAMPLES, Measured
-from workflow_src.paper.number import NAN, Number, lift, over
+from workflow_src.paper.number import NAN, Number, lift
 
 NOT_PLANNED = "not planned"
 
@@ -74,11 +74,7 @@ def _device(run: Measured) -> pd.DataFrame:
     """The device time of each phase's captured steps: its median, least and most."""
     rows = run.tables["ranges"]
     rows = rows[(rows["path"] == rows["phase"]) & (rows["busy_ms"] > 0)]
-    ends = {name: over(rows, PLACE, "busy_ms", how) for name, how in zip(*_ENDS, strict=True)}
-    return pd.DataFrame(ends, dtype=object).astype({"least": float, "most": float})
-
-
-_ENDS = (("ms", "least", "most"), ("median", "min", "max"))
+    return spread(rows, PLACE, "busy_ms")
 
 
 def _replay(run: Measured) -> pd.DataFrame:
@@ -87,8 +83,8 @@ def _replay(run: Measured) -> pd.DataFrame:
     rows = run.tables["timings"]
     keys = pd.MultiIndex.from_frame(rows[PLACE])
     columns = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
-    known = rows[[*columns]].set_axis(keys).set_axis(_ENDS[0], axis=1)
-    raw = run.replays.reindex(keys)[[*_ENDS[0]]].astype(float)
+    known = rows[[*columns]].set_axis(keys).set_axis(SAMPLES[:3], axis=1)
+    raw = run.replays.reindex(keys)[[*SAMPLES[:3]]].astype(float)
     found = raw.combine_first(known).reindex(keys)
     found["ms"] = lift(found["ms"].set_axis(rows.index).rename("replayed_median_ms")).to_numpy()
     return found[found["least"] > 0]

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.compare.change import beside, by_change, largest_first, work_kind
 from workflow_src.compare.runs import PLACE, Measured
-from workflow_src.paper.number import NAN, over
+from workflow_src.paper.number import NAN, holds, over
 
 BY_NAME = [*PLACE, "name"]
 BY_SHORT_NAME = [*PLACE, "short_name"]
@@ -49,6 +49,16 @@ def by_short_name(kernels: pd.DataFrame) -> pd.DataFrame:
     found = pd.DataFrame({"kind": kind}, dtype=object)
     for name in ("a_calls", "b_calls", "a_ms", "b_ms", "change_ms"):
         found[name] = over(kernels, BY_SHORT_NAME, name).reindex(found.index)
+    return largest_first(found, found["change_ms"]).reset_index()
+
+
+def over_phases(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The same over all phases: in how many a kernel changed, and its ms and change in these."""
+    names = ("phases", "a_ms", "b_ms", "change_ms")
+    counted = kernels.assign(
+        phases=holds(kernels["change_ms"], kernels["kind"] != "", "it changed")
+    )
+    found = pd.DataFrame({name: over(counted, "short_name", name) for name in names}, dtype=object)
     return largest_first(found, found["change_ms"]).reset_index()
 
 

@@ -7,8 +7,16 @@ import pandas as pd
 import pytest
 
 from workflow_src.compare.plain import ALPHA, fewest_processes
-from workflow_src.compare.rank_test import _doubled_ranks, _normal, holm, mann_whitney, smallest_p
-from workflow_src.compare.resampling import interval, interval_of_extremes, resampled_ratios
+from workflow_src.compare.statistics import (
+    _doubled_ranks,
+    _normal,
+    holm,
+    interval,
+    interval_of_extremes,
+    mann_whitney,
+    resampled_ratios,
+    smallest_p,
+)
 
 # The example of scipy.stats.mannwhitneyu's documentation.
 MALES, FEMALES = [19, 22, 16, 29, 24], [20, 11, 17, 12]

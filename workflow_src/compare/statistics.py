@@ -1,12 +1,16 @@
-"""The rank test of two samples (Mann-Whitney U), and Holm's correction for many tests.
+"""Two samples compared: a rank test, corrected for many, and the bootstrap interval of a ratio.
 
-Written here because no package that `make` installs has one. Holm and not Benjamini-Hochberg: a
-gate should almost never fail without a cause, and Holm bounds the probability of even one false
-alarm among all tests, however they depend on each other; Benjamini-Hochberg bounds only the share
-of false alarms among the differences found.
+The rank test is Mann-Whitney's U, the correction Holm's; the bootstrap draws the samples of each
+run again, with replacement.
+
+The test is written here because no package that `make` installs has one. Holm and not
+Benjamini-Hochberg: a gate should almost never fail without a cause, and Holm bounds the probability
+of even one false alarm among all tests, however they depend on each other; Benjamini-Hochberg
+bounds only the share of false alarms among the differences found.
 """
 
 import math
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,9 +18,14 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Samples = Sequence[float] | Floats
+Interval = tuple[float, float]
 
 MOST_EXACT = 60
 """Samples up to which p is counted exactly; above, the counts would not fit in 64 bits."""
+
+RESAMPLES = 5000
+LEVEL = 0.99
+"""Confidence of every interval; an interval is not corrected for the number of comparisons."""
 
 
 def mann_whitney(a: Samples, b: Samples) -> float:
@@ -76,3 +85,43 @@ def holm(ps: Sequence[float]) -> list[float]:
         worst = max(worst, min(1.0, ps[index] * (len(ps) - place)))
         adjusted[index] = worst
     return adjusted
+
+
+def resampled_ratios(a: Sequence[float], b: Sequence[float], name: str) -> Floats:
+    """RESAMPLES ratios of the medians of `b` and `a`, each drawn again with replacement.
+
+    Draws depend only on `name` and the numbers of samples. The phases of one case are measured in
+    the same processes: under the case's name, the same processes are drawn for all of them.
+    """
+    return _medians(b, f"{name} B") / _medians(a, f"{name} A")
+
+
+def _medians(samples: Sequence[float], name: str) -> Floats:
+    random = np.random.default_rng(zlib.crc32(name.encode("utf-8", "replace")))
+    drawn = random.integers(0, len(samples), (RESAMPLES, len(samples)))
+    medians: Floats = np.median(np.asarray(samples, dtype=np.float64)[drawn], axis=1)
+    return medians
+
+
+def interval(values: npt.ArrayLike) -> Interval:
+    """The central LEVEL of resampled values."""
+    low, high = np.quantile(np.asarray(values), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def interval_of_extremes(
+    a: Interval, b: Interval, a_processes: int, b_processes: int
+) -> Interval | None:
+    """An interval of the ratio b / a from only the least and greatest medians of the processes.
+
+    A distribution's median lies between the extremes of n samples with probability
+    1 - 2 ** (1 - n). None where that leaves less than LEVEL for the two runs together.
+    """
+    confidence = 1 - 2.0 ** (1 - a_processes) - 2.0 ** (1 - b_processes)
+    if confidence < LEVEL or not all(map(math.isfinite, (*a, *b))):
+        return None
+    return b[0] / a[1], b[1] / a[0]
+
+
+FEWEST_EXTREMES = next(n for n in range(2, 100) if interval_of_extremes((1, 1), (1, 1), n, n))
+"""The fewest processes of each run for such an interval."""
