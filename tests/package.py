@@ -4,9 +4,8 @@ import ast
 import shutil
 from pathlib import Path
 
-from tests.answers.chapters import WRITTEN as ANSWERED
 from tests.studies.chapters import WRITTEN
-from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.questions import FRONT, QUESTIONS
 from workflow_src.plan.code import Code, code_under
 from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
 from workflow_src.plan.reader import Ref
@@ -25,11 +24,10 @@ STAGES = {
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
     "remedies": "tables.remedies",
-    **{
-        f"answer {letter}": f"answers.{asked.room}.{'chapter' if letter in ANSWERED else 'answer'}"
-        for letter, asked in QUESTIONS.items()
-    },
-    "figure": "answers.figures",
+    **{f"answer {each}": f"answers.{asked.room}.chapter" for each, asked in QUESTIONS.items()},
+    "cards": "answers.cards.chapter",
+    "opening": "report.opening",
+    **{name: f"report.{name}" for name in FRONT},
     "report": "report.report",
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import OTHERS
 from tests.package import (
     BENCHMARKS,
     MEASURING,
@@ -136,7 +135,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/operators.py", "SOFTMAX_FLOPS = 5", "SOFTMAX_FLOPS = 4",
-        {"case_tables", "accounting table", "checkpointing table", "answer e"},
+        {"case_tables", "accounting table", "checkpointing table", "answer e", "opening"},
         id="a formula of FLOPs",
     ),
     pytest.param(
@@ -215,12 +214,8 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/environment.py", '"gpu", "cpu",', '"gpu",',
-        {"environment", "report", "ceilings table"} | TABLES_OF_STUDIES,
+        {"environment", "opening", "ceilings table"} | TABLES_OF_STUDIES,
         id="what must be the same in all cases",
-    ),
-    pytest.param(
-        "common/thresholds.py", "NEARLY_ALL_DEVICE = 0.95", "NEARLY_ALL_DEVICE = 0.9",
-        {"report"}, id="the launch-bound threshold",
     ),
     pytest.param(
         "answers/forward_time/chapter.py", "CLEARLY_MORE = 0.5", "CLEARLY_MORE = 0.6",
@@ -228,27 +223,21 @@ BEHAVIOR = [
     ),
     pytest.param(
         "common/thresholds.py", "OUTSIDE_LIMIT = 0.001", "OUTSIDE_LIMIT = 0.01",
-        {"report"}, id="a threshold of the table of checks",
+        {"trust"}, id="a threshold of the table of checks",
     ),
     pytest.param(
-        "answers/step_parts/figure.py", '"#332288"', '"#332289"', {"figure"},
-        id="a color of a figure",
+        "report/steps.py", '"device idle")', '"GPU idle")', {"opening"},
+        id="a part of a step",
     ),
     pytest.param(
-        "paper/drawing.py", '"#4477AA"', '"#4477AB"', DRAWN | CHAPTERS,
+        "paper/drawing.py", '"#4477AA"', '"#4477AB"', DRAWN | CHAPTERS | {"opening"},
         id="a color of all figures",
-    ),
-    pytest.param(
-        "paper/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
-        {f"answer {each}" for each in OTHERS} | {"figure", "report"},
-        id="how a share is formatted",
     ),
     pytest.param(
         "studies/mlp/chapter.py", "OPERATORS_SHOWN = 256, 5", "OPERATORS_SHOWN = 256, 6",
         {"mlp section"}, id="what one study says",
     ),
-    pytest.param("report/what_ran.py", "SHOWN = 4", "SHOWN = 5", {"report"},
-                 id="the opening"),
+    pytest.param("report/ran.py", "SHOWN = 4", "SHOWN = 5", {"ran"}, id="what was run"),
     pytest.param(
         "plan/suites.py", "MOST_BLOCKS_IN_CAPTURE = 128", "MOST_BLOCKS_IN_CAPTURE = 64", {"plan"},
         id="how the plan is made: params decide what is measured",

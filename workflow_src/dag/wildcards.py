@@ -12,7 +12,7 @@ class Wildcards(Protocol):
     tag: str
     case: str
     question: str
-    figure: str
+    front: str
     study: str
     point: str
     part: str
