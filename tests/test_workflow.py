@@ -243,7 +243,7 @@ OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
         (
             {
                 "report_templates/captions/figure.rst": ("e", "e "),
-                "workflow_src/plan/config.schema.yaml": ("weights and the tokens", "weights"),
+                "workflow_src/plan/settings.py": ("weights and the tokens", "weights"),
                 "config.yaml": ("# What to measure.", "# What is measured."),
             },
             {},

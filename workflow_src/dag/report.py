@@ -24,9 +24,6 @@ BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
 
 APPENDIX = [f"{TEMPLATES}/appendix.md.j2"]
 
-PARTS = TEMPLATES / "report"
-"""The folder of the templates of the opening and of the chapters beside the answers."""
-
 
 @dataclass(frozen=True)
 class Report:
@@ -51,7 +48,7 @@ class Report:
         return {**self._chapter(FRONT[wildcards.front]), "studies": studies}
 
     def _chapter(self, asked: Question) -> dict[str, list[str]]:
-        own = f"{PARTS}/{asked.room}.j2"
+        own = f"{TEMPLATES}/report/{asked.room}.j2"
         return {
             "tables": [f"results/{{tag}}/tables/{name}.csv" for name in asked.tables],
             "plan": ["results/{tag}/plan.csv"],
@@ -62,10 +59,10 @@ class Report:
     def chapters(self) -> list[str]:
         """The Markdown of the report's chapters, in their order."""
         results = results_of(self.plan)
-        names = [f"answers/{name}" for name in ("opening", *QUESTIONS)]
-        names += [f"sections/{name}" for name in self.studies.chosen]
-        names += [f"answers/{name}" for name in ("cases", "cards", "trust", "ran")]
-        return [f"{results}/{name}.md" for name in names]
+        answers = [f"{results}/answers/{name}.md" for name in QUESTIONS]
+        studies = [f"{results}/sections/{name}.md" for name in self.studies.chosen]
+        after = [f"{results}/answers/{name}.md" for name in (*FRONT, "cards")]
+        return [f"{results}/answers/opening.md", *answers, *studies, *after]
 
     def others(self) -> list[str]:
         """The studies of this project's model that were not chosen; none of a brought one."""
