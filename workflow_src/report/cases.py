@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, kernels, phase, tables_of
-from workflow_src.answers.gemm_share.chapter import product_share
+from workflow_src.answers.facts import captured, kernels, phase, product_share, tables_of
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
