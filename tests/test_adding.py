@@ -9,64 +9,30 @@ from tests.workflow import ROOT, SUITE, Project
 
 pytestmark = pytest.mark.workflow
 
-QUESTION = {
-    "result": '''"""How many kernels each case runs."""
+QUESTION = '''"""How many kernels each case runs."""
 
-from dataclasses import dataclass
-
-import pandas as pd
-
-from workflow_src.answers.answer import OpeningRow
-from workflow_src.answers.tables import CaseKey, Tables
-from workflow_src.paper.value import Value, rows_of, value
+from workflow_src.answers.facts import kernels, main
+from workflow_src.paper.number import over
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts
 
 
-@dataclass(frozen=True)
-class KernelCount:
-    """The rows of each case."""
+def facts(run: Run) -> Facts:
+    """What the tables say."""
+    calls = over(kernels(run, "forward"), "case", "calls_per_step", unit="")
+    return {"verdict": "counted", "every": calls.rename("calls").reset_index()}
 
-    every: pd.DataFrame
-    opening: tuple[OpeningRow, ...] = ()
-
-
-def result(tables: Tables) -> KernelCount:
-    """Answer (g) from kernels and captures."""
-    rows = [[case.case, _rows(tables, case)] for case in tables.cases]
-    return KernelCount(pd.DataFrame(rows, columns=["case", "rows"], dtype="object"))
-
-
-def _rows(tables: Tables, case: CaseKey) -> Value | None:
-    mine = tables.of("kernels", case.case)
-    return value(len(mine), "count", rows_of("kernels", mine))
-''',
-    "headline": '''"""(g) in a sentence."""
-
-from enum import StrEnum
-
-from workflow_src.answers.kernel_count.result import KernelCount
-from workflow_src.paper.show import Headline
-
-
-class Verdict(StrEnum):
-    """The only verdict."""
-
-    COUNTED = "Kernels were counted."
-
-
-def headline(result: KernelCount) -> Headline:
-    """The verdict on a result."""
-    return Headline(Verdict.COUNTED, Verdict.COUNTED.value)
-''',
-    "answer": '''"""Answer (g): a command, see answers/stage.py."""
-
-from workflow_src.answers import stage
-from workflow_src.answers.kernel_count.headline import headline
-from workflow_src.answers.kernel_count.result import result
 
 if __name__ == "__main__":
-    stage.main("g", result, headline)
-''',
-}
+    main("g", facts)
+'''
+
+WORDS = """
+{% block title %}(g) Kernels{% endblock %}
+{% block question %}how many?{% endblock %}
+{% block headline %}Kernels were counted.{% endblock %}
+{% block section %}{{ every | table("Calls", case="case", calls="calls") }}{% endblock %}
+"""
 
 STUDY = {
     "measure": '''"""Measures an addition."""
@@ -138,12 +104,10 @@ def add_question(project: Project) -> None:
     folder = project.folder / "workflow_src" / "answers" / "kernel_count"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name, text in QUESTION.items():
-        (folder / f"{name}.py").write_text(text)
-    template = project.folder / "report_templates" / "answers" / "kernel_count.md.j2"
-    heading = "## ({{ question }}) {{ title }}\n\n**{{ headline | headline }}**"
-    template.write_text(f"{heading}\n\n{{{{ result.every | table }}}}\n")
-    row = '    "g": Question("kernel_count", "How many?", ("kernels", "captures")),\n}\n'
+    (folder / "chapter.py").write_text(QUESTION)
+    template = project.folder / "report_templates" / "answers" / "kernel_count.j2"
+    template.write_text(WORDS)
+    row = '    "g": Question("kernel_count", "How many?", ("timings", "kernels", "captures")),\n}\n'
     old = re.search(r'    "f": Question\((?s:.*?)\n}\n', _text(project, "answers/questions.py"))
     assert old is not None
     project.edit(
@@ -178,11 +142,12 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     measured = [stage for stage in project.stages() if stage.endswith(("benchmark", "measure"))]
     assert measured == ["workflow_src.studies.addition.measure"]
     report = (project.folder / "report.md").read_text()
-    values = json.loads((project.folder / "results/smoke/answers/g.json").read_text())["values"]
-    assert "## (g) How many?" in report and "Kernels were counted." in report
-    assert len(values) == 2 and all(each["value"] > 0 for each in values)
-    for case, each in zip(("tiny-ctx16-fp32", "tiny-ctx32-fp32"), values, strict=True):
-        assert re.search(rf"^\| {case} +\| +{each['value']} \|$", report, flags=re.MULTILINE)
+    said = json.loads((project.folder / "results/smoke/answers/g.json").read_text())
+    assert "## Kernels were counted." in report and "*(g) Kernels: how many?*" in report
+    values = said["evidence"].values()
+    assert values and all(each["value"] > 0 for each in values)
+    for case in ("tiny-ctx16-fp32", "tiny-ctx32-fp32"):
+        assert re.search(rf"^\| {case} \| \d+ \|$", report, flags=re.MULTILINE)
     assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
