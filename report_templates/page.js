@@ -71,6 +71,7 @@ function sorting(table) {
 }
 for (const table of $$("table.long")) {
   sorting(table);
+  if ($("tr[data-case]", table)) continue; // It has filters, below.
   const rows = [...table.tBodies[0].rows], input = make("input", "", { type: "search", placeholder: `Search ${rows.length} rows` });
   input.ariaLabel = `Search ${table.caption?.textContent ?? "the table below"}`;
   input.oninput = () => rows.forEach((row) => { row.hidden = !has(row, wordsOf(input)); });

@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-from tests.answers.chapters import WRITTEN as ANSWERED
 from tests.studies.chapters import WRITTEN
 from workflow_src.answers.questions import FRONT, QUESTIONS
 from workflow_src.plan.code import ROOT, stage
@@ -22,10 +21,8 @@ STAGES = {
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
     "remedies": "tables.remedies",
-    **{
-        f"answer {letter}": f"answers.{asked.room}.{'chapter' if letter in ANSWERED else 'answer'}"
-        for letter, asked in QUESTIONS.items()
-    },
+    **{f"answer {each}": f"answers.{asked.room}.chapter" for each, asked in QUESTIONS.items()},
+    "cards": "answers.cards.chapter",
     "opening": "report.opening",
     **{name: f"report.{name}" for name in FRONT},
     "report": "report.report",

@@ -147,7 +147,7 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     values = said["evidence"].values()
     assert values and all(each["value"] > 0 for each in values)
     for case in ("tiny-ctx16-fp32", "tiny-ctx32-fp32"):
-        assert re.search(rf"^\| {case} \| \d+ \|$", report, flags=re.MULTILINE)
+        assert re.search(rf"^\| {case} \| [\d.]+ \|$", report, flags=re.MULTILINE)
     assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import OTHERS
 from tests.package import BENCHMARKS, MEASURING, STAGES, changed, copy_package, edit, hashes
 from tests.studies.chapters import WRITTEN
 from tests.workflow import ROOT
@@ -207,11 +206,6 @@ BEHAVIOR = [
     pytest.param(
         "paper/drawing.py", '"#4477AA"', '"#4477AB"', DRAWN | CHAPTERS | {"opening"},
         id="a color of all figures",
-    ),
-    pytest.param(
-        "paper/show.py", 'f"{percent:.1f} %"', 'f"{percent:.2f} %"',
-        {f"answer {each}" for each in OTHERS} | {"report"},
-        id="how a share is formatted",
     ),
     pytest.param(
         "studies/mlp/chapter.py", "OPERATORS_SHOWN = 256, 5", "OPERATORS_SHOWN = 256, 6",

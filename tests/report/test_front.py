@@ -193,4 +193,4 @@ def test_the_table_of_cases_has_one_value_a_cell_and_rows_to_filter(tmp_path):
     about = (
         'data-case="small-ctx256-fp32" data-size="small" data-context="256" data-precision="fp32"'
     )
-    assert f"<tr {about}>" in page and '<a href="#case=small-ctx256-fp32">' in page
+    assert f"<tr {about}>" in page and '<a href="#case-small-ctx256-fp32">' in page

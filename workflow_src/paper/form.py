@@ -191,14 +191,18 @@ class Form:
         cells = {name: [cell for cell in frame[name] if not is_missing(cell)] for name in frame}
         drawn = self.html and bars is not None
         left = [
-            any(number_in(cell) is None for cell in mine) or (drawn and any(map(is_share, mine)))
-            for mine in cells.values()
+            self._is_text(mine) or (drawn and any(map(is_share, mine))) for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
         # What has no heading names rows of one thing, as in a card.
         kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
         about = [_data(row) for row in rows[[*data]].to_dict("records")] if data else []
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind, about)
+
+    def _is_text(self, cells: list[Any]) -> bool:
+        """Whether a column has texts; in HTML, more of them than numbers."""
+        texts = sum(number_in(cell) is None for cell in cells)
+        return 2 * texts > len(cells) if self.html else texts > 0
 
     def _laid_out(
         self,
@@ -216,11 +220,8 @@ class Form:
             above = f"{said}:\n\n" if caption else ""
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
-        pairs = zip(sides, heads, strict=True)
-        named = kind == "cards"
-        names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
         filtered = zip_longest(rows, about, fillvalue="")
-        body = "\n".join(_row("td", names, row, data) for row, data in filtered)
+        body = "\n".join(_row("td", sides, row, data) for row, data in filtered)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")

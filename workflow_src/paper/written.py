@@ -8,6 +8,7 @@ has of a block follows that of the first. A chapter that fails by a defect says 
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,13 +64,13 @@ class Written:
     def text(self, form: str, templates: Path, frame: str = "chapter") -> str:
         """Its blocks in one of FORMS, or in another frame: of HTML, the sections of a page."""
         made = _environment(templates).get_template(f"{frame}.{form}.j2")
-        return made.render(chapter=self).strip()
+        return re.sub(r"\n{3,}", "\n\n", made.render(chapter=self)).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
         said: dict[str, Any] = {"name": self.name, "level": self.level, "verdict": self.verdict}
-        said |= {**lines, "html": {name: self.html[name] for name in LINES}}
+        said |= lines | {"html": {name: self.html[name] for name in LINES}}
         said |= {"opening": self.opening}
         return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
 

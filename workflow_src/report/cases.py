@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, kernels, phase, tables_of
-from workflow_src.answers.gemm_share.chapter import product_share
+from workflow_src.answers.facts import captured, kernels, phase, product_share, tables_of
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
@@ -21,7 +20,7 @@ BOUND = "\N{DAGGER}"
 def facts(run: Run) -> Facts:
     """What the template says of all cases."""
     rows, by_phase = run.cases.copy(), {name: phase(run, name) for name in PHASES}
-    rows["name"] = [Link(case, f"case={case}") for case in rows.index]
+    rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
     for name, found in by_phase.items():
         rows[name] = times(found)
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
