@@ -4,9 +4,16 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.answers.facts import example, kernels, memory, memory_bound
+from workflow_src.answers.facts import (
+    PRODUCTS,
+    example,
+    kernels,
+    memory,
+    memory_bound,
+    product_share,
+)
 from workflow_src.answers.forward_time.chapter import times
-from workflow_src.answers.gemm_share.chapter import PRODUCTS, changes, product_share
+from workflow_src.answers.gemm_share.chapter import changes
 from workflow_src.answers.softmax.chapter import attention
 from workflow_src.common.precisions import NARROW, PRECISIONS
 from workflow_src.common.thresholds import MOSTLY
