@@ -233,8 +233,9 @@ def test_an_unknown_target_is_refused_with_the_known_names(
 
 
 TEXTS = {"appendix": 1, "report": 1}
-OF_FAMILIES = {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "figure": 5}
-OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
+OF_ANSWER = TEXTS | {"answer": 1, "opening": 1}
+OF_FAMILIES = {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "opening": 1}
+OF_FAMILIES |= {"front": 3, "cards": 1, "remedies": 1, "timeline": 2} | TEXTS
 
 
 @pytest.mark.parametrize(
@@ -242,15 +243,19 @@ OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
     [
         (
             {
-                "report_templates/captions/figure.rst": ("e", "e "),
+                "report_templates/captions/report.rst": ("e", "e "),
                 "workflow_src/plan/settings.py": ("weights and the tokens", "weights"),
                 "config.yaml": ("# What to measure.", "# What is measured."),
             },
             {},
         ),
-        ({"report_templates/page.css": ("border", "border ")}, {"report": 1}),
+        ({"report_templates/report.md.j2": ("Companion", "Other")}, {"report": 1}),
         ({"report_templates/appendix.md.j2": ("# Appendix", "# Long tables")}, TEXTS),
-        ({"report_templates/answers/other_kernels.j2": ("e", "e ")}, TEXTS | {"answer": 1}),
+        (
+            {"report_templates/report/trust.j2": ("be trusted", "be relied on")},
+            TEXTS | {"front": 1},
+        ),
+        ({"report_templates/answers/other_kernels.j2": ("e", "e ")}, OF_ANSWER),
         ({"report_templates/case_card.j2": ("e", "e ")}, TEXTS | {"cards": 1}),
         ({"workflow_src/placing/families.csv": ("before elem", "before Elem")}, OF_FAMILIES),
     ],

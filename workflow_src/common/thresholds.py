@@ -5,14 +5,7 @@ LAUNCH_BOUND_BELOW_NS = 30_000
 
 Launching a kernel takes a host of 2022 to 2025 about as long: of a published run's forward passes
 on an H100, 18 of 19 of longer kernels take as long under the profiler as without, and 0 of 21 of
-shorter ones. A run of both kinds derives its own limit: answers/launch_bound.py.
-"""
-
-NEARLY_ALL_DEVICE = 0.95
-"""A device that works for this share of the plain time or more doesn't wait for its launches.
-
-Of both published runs, 5 % tells phases apart by device time per launch with fewer on the wrong
-side (1 of 114, 1 of 174) than 10 % does (6, 8), at 34 and 31 us.
+shorter ones.
 """
 
 WAITS_BELOW = 0.8
