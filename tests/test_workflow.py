@@ -235,7 +235,7 @@ def test_an_unknown_target_is_refused_with_the_known_names(
 
 TEXTS = {"appendix": 1, "report": 1}
 OF_FAMILIES = {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "figure": 5}
-OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
+OF_FAMILIES |= {"case_findings": 2, "findings": 1, "cards": 1, "remedies": 1, "timeline": 2} | TEXTS
 
 
 @pytest.mark.parametrize(
