@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 from tests.answers import chapters
 from tests.answers.subsets import ROOT, subset, written
 from tests.answers.test_any_subset import answered, check
+from tests.report import runs
 from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
 from workflow_src.answers.cards.chapter import TEMPLATE, facts
-from workflow_src.answers.figures import draw
-from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
@@ -36,7 +36,7 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
     """What went wrong with a subset, by part; and the verdict of each question, as "(a)"."""
     tables, found = subset(seed), {}
     parts = {f"({question})": partial(_answer, question, tables) for question in QUESTIONS}
-    parts |= {f"figure {name}": partial(_figure, name, tables) for name in FIGURES}
+    parts |= {f"{name} chapter": partial(_front, name, tables) for name in runs.MODULES}
     parts["cards"] = partial(_cards, tables)
     parts |= {f"study {name}": partial(_study, name, seed) for name in studies.WRITTEN}
     for name, part in parts.items():
@@ -65,9 +65,11 @@ def _checked(made: Written) -> str:
     return made.verdict
 
 
-def _figure(name: str, tables: Tables) -> str:
-    draw(tables, name)
-    return "drawn"
+def _front(name: str, tables: Tables) -> str:
+    with TemporaryDirectory() as folder:
+        written(tables, Path(folder) / "tables")
+        runs.write_plan(Path(folder))
+        return _checked(runs.chapter(name, runs.read_run(Path(folder)), Path(folder) / "o.svg"))
 
 
 def _cards(tables: Tables) -> str:

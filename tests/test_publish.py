@@ -12,12 +12,10 @@ import pandas as pd
 import pytest
 
 from tests.published import run_of
-from tests.report.written import BLANK
 from tests.workflow import ROOT, make_project
-from workflow_src.answers.questions import FIGURES
 from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, public_tables, publish
-from workflow_src.common.atomic_write import write_csv, write_json, write_text
+from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, REPLAYED_WITHIN
 from workflow_src.dag.start import make_dag
@@ -108,12 +106,15 @@ def test_a_published_run_names_its_command_and_no_machine(
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg) [words](docs/glossary.md)\n")
     out = tmp_path / "out"
-    publish(report, tmp_path / "results" / "t", out, "snakemake report.md")
+    page = tmp_path / "report.html"
+    page.write_text('<!DOCTYPE html>\n<a href="results/t/timelines/a.trace.json.gz" download>')
+    publish(report, tmp_path / "results" / "t", out, "snakemake report.md", page)
     text = (out / "report.md").read_text()
     assert text.startswith("# Title\n") and text.endswith(
         "\n\nReport made by `snakemake report.md`.\n"
     )
     assert "(figures/x.svg)" in text
+    assert 'href="timelines/a.trace.json.gz"' in (out / "report.html").read_text()
     assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     assert (out / "appendix.md").read_text() == "# Appendix\n"
@@ -172,8 +173,6 @@ def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> 
     results = project.folder / "results" / "memory-32gib"
     shutil.copytree(published / "tables", results / "tables")
     shutil.copy(published / "plan.csv", results)
-    for name in FIGURES:
-        write_text(results / "figures" / f"{name}.svg", BLANK)
     makefile = (ROOT / "Makefile").read_text()
     (render,) = re.findall(r"^RENDER := (.+)$", makefile, flags=re.MULTILINE)
     rules = ["--allowed-rules", *(set(render.split()) - {"figure"})]

@@ -5,12 +5,16 @@ A thousand of them: python -m benchmarks.any_subset
 
 import importlib
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.answers.chapters import OTHERS, WRITTEN, chapter
 from tests.answers.subsets import ROOT, empty, subset, written
+from tests.report.runs import MODULES as FRONT
+from tests.report.runs import chapter as front_chapter
+from tests.report.runs import read_run, write_plan
 from workflow_src.answers.answer import answer
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
@@ -54,9 +58,12 @@ def test_a_run_that_measured_nothing_is_answered(question: str) -> None:
 def test_any_subset_gives_chapters_whose_numbers_have_evidence(
     seed: int | None, tmp_path: Path
 ) -> None:
-    written(empty() if seed is None else subset(seed), tmp_path)
-    for question in WRITTEN:
-        made = chapter(question, tmp_path)
+    written(empty() if seed is None else subset(seed), tmp_path / "tables")
+    write_plan(tmp_path)
+    run = read_run(tmp_path)
+    front = [partial(front_chapter, name, run) for name in FRONT]
+    for make in [*(partial(chapter, name, tmp_path / "tables") for name in WRITTEN), *front]:
+        made = make()
         assert made.verdict != "failed"
         assert all(why["rows"] and why["formula"] for why in made.evidence.values())
         for block in ("headline", "section", "tables", "appendix"):

@@ -131,7 +131,7 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
 
 
 def public_steps(results: Path) -> dict[str, Path]:
-    """The steps for trace viewers, by path below the target; the page itself has their pictures."""
+    """The steps for trace viewers, by path below the target; the page has their pictures."""
     kinds = ("trace.json.gz", "speedscope.json")
     paths = (path for kind in kinds for path in sorted(results.glob(f"timelines/*.{kind}")))
     return {str(path.relative_to(results)): path for path in paths}
@@ -156,7 +156,10 @@ def publish(report: Path, results: Path, target: Path, command: str, page: Path 
     texts = public_texts(report, results, target, command)
     tables, points = public_tables(results), public_points(results)
     if page.is_file():
-        texts["report.html"] = _text(page)
+        # What saves a step's trace.
+        texts["report.html"] = re.sub(
+            r'href="results/[^"]*?/timelines/', 'href="timelines/', _text(page)
+        )
         if not texts["report.html"].lower().startswith("<!doctype html"):
             raise StageError(
                 f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>"

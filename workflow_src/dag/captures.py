@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_src.captures.torch_ranks import jobs
+from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
 from workflow_src.dag.capture_names import names_of
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
@@ -128,7 +128,10 @@ class Captures:
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
-        return [f"{TEMPLATES}/captures.md.j2", f"{TEMPLATES}/capture.md.j2", *PAGE]
+        frames = ["captures", "capture", "capture.md", "capture.html", "chapter.appendix.html"]
+        words = [f"capture/{name}" for name in ("pace", "verdict", "how_sure")]
+        texts = [f"{TEMPLATES}/{name}.j2" for name in [*frames, *words, "chapter.failed"]]
+        return texts + PAGE
 
     @property
     def asked(self) -> str:

@@ -5,10 +5,10 @@ The printer refuses a bare number: every number of a page has its evidence.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -35,6 +35,13 @@ class Link(NamedTuple):
 
     text: str
     to: str
+
+
+class Both(NamedTuple):
+    """A cell that another chapter printed in both forms, with that chapter's evidence."""
+
+    markdown: str
+    html: str
 
 
 def ranges(rows: Iterable[Row]) -> dict[str, str]:
@@ -102,6 +109,8 @@ class Form:
                 return self.number(cell)
             case Link():
                 return self.link(cell.text, cell.to)
+            case Both():
+                return Markup(cell.html if self.html else cell.markdown)
             case tuple():
                 return Markup("").join(map(self.cell, cell))
             case Markup():
@@ -132,6 +141,16 @@ class Form:
             return Markup(escape_markdown(text))
         return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
+    def marked(self, text: object) -> Markup:
+        """A text in which `code` shows as code."""
+        made = Markup("")
+        for place, piece in enumerate(str(text).split("`")):
+            if place % 2:
+                made += Markup(f"<code>{self.escape(piece)}</code>" if self.html else f"`{piece}`")
+            else:
+                made += self.escape(piece)
+        return made
+
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
         said = self.cell(text)
@@ -151,11 +170,13 @@ class Form:
         /,
         caption: str = "",
         bars: str | Mapping[str, str] | None = None,
+        data: Sequence[str] = (),
         **headings: str,
     ) -> Markup:
         """The named columns below their headings, or all; without empty columns; of no rows, "".
 
-        bars: a family for all shares, or families by the text of a row's first cell.
+        bars: a family for all shares, or families by the text of a row's first cell. data: columns
+        of texts that a row of HTML has as attributes, "data-size", by which a page filters.
         """
         chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
         frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
@@ -174,8 +195,10 @@ class Form:
             for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
-        kind = "long" if len(texts) > LONG and kind != "summary" else kind
-        return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
+        # What has no heading names rows of one thing, as in a card.
+        kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
+        about = [_data(row) for row in rows[[*data]].to_dict("records")] if data else []
+        return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind, about)
 
     def _laid_out(
         self,
@@ -184,6 +207,7 @@ class Form:
         left: list[bool],
         caption: str,
         kind: str,
+        about: Sequence[str] = (),
     ) -> Markup:
         said = self.escape(caption)
         if not self.html:
@@ -195,13 +219,36 @@ class Form:
         pairs = zip(sides, heads, strict=True)
         named = kind == "cards"
         names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
-        body = "\n".join(_row("td", names, row) for row in rows)
+        filtered = zip_longest(rows, about, fillvalue="")
+        body = "\n".join(_row("td", names, row, data) for row, data in filtered)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
         made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
         box = "table box" if kind == "long" else "table"
         return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
+
+    def cards(self, rows: pd.DataFrame, gain: str, /, **labels: str) -> Markup:
+        """A card per row: its first column, its second in the text `gain`, and below these the
+        named columns beside their labels. Of no rows, ""."""
+        made: list[Markup] = []
+        chosen = rows[[*list(rows)[:2], *labels]]
+        for title, gained, *cells in chosen.itertuples(index=False, name=None):
+            saves = "" if is_missing(gained) else Markup(gain).format(self.cell(gained))
+            pairs = zip(labels.values(), cells, strict=True)
+            said = [(label, self.cell(cell)) for label, cell in pairs if not is_missing(cell)]
+            made.append(self._card(len(made) + 1, self.cell(title), saves, said))
+        cards = Markup("" if self.html else "\n").join(made)
+        boxed = f'<div class="findings">{cards}</div>' if self.html and made else cards
+        return Markup(f"\n\n{boxed}\n\n")
+
+    def _card(self, place: int, title: Markup, gain: str, said: list[tuple[str, Markup]]) -> Markup:
+        if not self.html:
+            below = (f"   - {label}: {cell}" for label, cell in said)
+            return Markup("\n".join([f"{place}. **{title}** {gain}".rstrip(), *below]))
+        head = f'<span class="no">{place}</span><h3>{title}</h3><span class="saves">{gain}</span>'
+        pairs = "".join(f"<dt>{label}</dt><dd>{cell}</dd>" for label, cell in said)
+        return Markup(f'<article class="finding">{head}<dl>{pairs}</dl></article>')
 
     def matrix(
         self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
@@ -258,15 +305,20 @@ class Form:
         return Markup(_inline(said) if self.html else said)
 
 
-def _row(tag: str, attributes: Iterable[str], cells: Iterable[str]) -> str:
+def _row(tag: str, attributes: Iterable[str], cells: Iterable[str], about: str = "") -> str:
     made = (f"<{tag}{a}>{c}</{tag}>" for a, c in zip(attributes, cells, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
+    return f"<tr{about}>{''.join(made)}</tr>"
+
+
+def _data(row: Mapping[Any, Any]) -> str:
+    return "".join(f' data-{name}="{escape(text)}"' for name, text in row.items())
 
 
 def _inline(text: str) -> str:
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text, flags=re.S)
     text = re.sub(r"\*(?!\s)([^*\n]+?)\*", r"<i>\1</i>", text)
     text = re.sub(r"\[([^\]\n]+)\]\((https?:[^)\s]+)\)", r'<a href="\2">\1</a>', text)
+    text = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", r"\1 (<code>\2</code>)", text)
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
 
 

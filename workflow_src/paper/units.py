@@ -5,7 +5,9 @@ import math
 from workflow_src.common.table_schema import columns
 from workflow_src.paper.markdown import number, significant
 
-PLAIN = frozenset({"", "×", "share", "change", "points", "error", "count", "whole", "calls"})
+PLAIN = frozenset(
+    {"", "×", "times", "share", "change", "points", "error", "count", "whole", "calls"}
+)
 """Units of pure numbers, any of which can be said in another: 0.25 as 25 %, 0.25 × or +25 %."""
 
 SCALES = {
@@ -34,9 +36,12 @@ SCALES = {
 
 def unit_of(table: str, column: str) -> str:
     """The unit of a column as it is read, by its schema; "whole" for what only identifies."""
-    about = columns(table).get(column)
+    known = columns(table)
+    about = known.get(column)
     if about is None:
-        return ""
+        # What is counted needn't come out whole in a step.
+        whole = known.get(column.removesuffix("_per_step"))
+        return whole.unit.replace("count", "") if whole else ""
     return about.unit or ("whole" if about.type == "whole" else "")
 
 
@@ -73,7 +78,7 @@ def printed(value: float, unit: str, digits: int = 0) -> str:
     match unit:
         case "share":
             return f"{significant(percent, digits) if digits else _percent(percent)} %"
-        case "×":
+        case "×" | "times":
             return f"{significant(value, digits) if digits else _two(value)} ×"
         case "change":
             return f"{round(percent):+} %" if round(percent) else "0 %"
@@ -85,7 +90,7 @@ def printed(value: float, unit: str, digits: int = 0) -> str:
             return f"{value:.0f}"
     if unit.startswith("of "):
         return f"{value:.0f} {unit}"
-    if unit in ("", "count", "calls") and not digits:
+    if unit in ("", "count", "calls", "bytes") and not digits:
         is_whole = abs(value - round(value)) < 1e-9
         return f"{value:,.0f}" if is_whole or unit == "count" else number(value)
     return significant(value, digits) if digits else number(value)

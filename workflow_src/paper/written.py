@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "rows", "matrix", "link", "figure", "card")
+FILTERS = ("bar", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
 """How a template has a value printed that isn't a cell; see Form."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")
@@ -60,21 +60,17 @@ class Written:
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
         write_text(folder / f"{self.name}.json", said + "\n")
 
-    def text(self, form: str, templates: Path) -> str:
-        """Its blocks in one of FORMS: of HTML, the sections of a page."""
-        frame = _environment(templates).get_template(f"chapter.{form}.j2")
-        return frame.render(chapter=self).strip()
+    def text(self, form: str, templates: Path, frame: str = "chapter") -> str:
+        """Its blocks in one of FORMS, or in another frame: of HTML, the sections of a page."""
+        made = _environment(templates).get_template(f"{frame}.{form}.j2")
+        return made.render(chapter=self).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
-        said = {
-            "name": self.name,
-            "level": self.level,
-            "verdict": self.verdict,
-            **lines,
-            "opening": self.opening,
-        }
+        said: dict[str, Any] = {"name": self.name, "level": self.level, "verdict": self.verdict}
+        said |= {**lines, "html": {name: self.html[name] for name in LINES}}
+        said |= {"opening": self.opening}
         return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
 
 
@@ -120,22 +116,26 @@ def write(
     picture: Path | None = None,
     level: str = "##",
     log: str = "its log",
+    drawing: str = "",
+    short: Callable[[Facts], Facts] = dict,
 ) -> Written:
     """The chapter of some facts, and its figure as an SVG at `picture`.
 
-    After a defect, a chapter that says so and names the log; StageError passes.
+    drawing: the SVG that is there already. short: what Markdown has of the facts. After a defect, a
+    chapter that says so and names the log; StageError passes.
     """
 
     def told(found: Facts, these: Sequence[str], log: str) -> Written:
-        plot = found.get("figure")
-        svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot and picture else ""
-        if picture:
+        plot, svg = found.get("figure"), drawing
+        if picture and not drawing:
+            svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot else ""
             write_text(picture, svg or EMPTY)
         place = picture.as_posix() if picture and svg else ""
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
-        markdown, html = (render(templates, these, found, form) for form in forms)
+        pairs = zip((short(found), found), forms, strict=True)
+        markdown, html = (render(templates, these, each, form) for each, form in pairs)
         verdict = str(found.get("verdict", ""))
-        opening = _opening(found.get("opening"), forms[0])
+        opening = _opening(found.get("opening"), forms[:2])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
 
     failed = {"chapter": name, "log": log, "verdict": "failed"}
@@ -144,14 +144,16 @@ def write(
     )
 
 
-def _opening(rows: pd.DataFrame | None, form: Form) -> list[dict[str, Any]]:
-    """The rows of a table of medians (see run.medians), as the report's opening reads them."""
+def _opening(rows: pd.DataFrame | None, forms: Sequence[Form]) -> list[dict[str, Any]]:
+    """The rows of a table of medians (see run.medians) in both forms, for the report's opening."""
+    if rows is None:
+        return []
+    kinds = {"text": forms[0], "page": forms[1]}
     found = []
-    for label, *row in () if rows is None else rows.itertuples(index=False, name=None):
-        texts = [str(form.cell(cell)) for cell in row]
-        printed = zip(rows.columns[1:], texts, strict=True) if rows is not None else ()
-        cells = {name: {"text": text, "page": text} for name, text in printed}
-        found.append({"label": label, "cells": cells})
+    for label, *row in rows.itertuples(index=False, name=None):
+        cells = zip(rows.columns[1:], row, strict=True)
+        printed = {name: {k: str(form.cell(c)) for k, form in kinds.items()} for name, c in cells}
+        found.append({"label": label, "cells": printed})
     return found
 
 
@@ -176,7 +178,7 @@ def main(
     tables: what it reads if it is given a folder of them, of which it has to be given one.
     """
     parser = Parser(description=f"Write the chapter {name}.")
-    about = "CSVs to read, or the folder that has them"
+    about = "CSVs to read, JSON of other chapters, or the folder that has the CSVs"
     parser.add_argument("--tables", type=_existing, nargs="+", required=True, help=about)
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")

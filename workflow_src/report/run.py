@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.answers.questions import QUESTIONS, REPORT_TABLES
+from workflow_src.answers.questions import FRONT, QUESTIONS, REPORT_TABLES
 from workflow_src.answers.tables import CaseKey, Tables, read_table
-from workflow_src.answers.times import PhaseTimes, phase_times
-from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, remake
 from workflow_src.report.parts import Part, read_part
 
@@ -25,7 +22,6 @@ class Sources:
 
     tables: Path
     answers: Path
-    figures: Path
     templates: Path
     plan: Path
     sections: tuple[Path, ...] = ()
@@ -41,16 +37,10 @@ class Run:
     settings: tuple[str, ...]
     tables: Tables
     plan: pd.DataFrame
+    front: tuple[Part, ...]
     answers: tuple[Part, ...]
     cards: Part
     studies: tuple[Part, ...]
-
-    @cached_property
-    def times(self) -> tuple[PhaseTimes, ...]:
-        """The times of every phase of every case."""
-        return tuple(
-            phase_times(self.tables, case, phase) for case in self.tables.cases for phase in PHASES
-        )
 
     @property
     def results(self) -> str:
@@ -66,7 +56,7 @@ class Run:
     @property
     def parts(self) -> tuple[Part, ...]:
         """All that others wrote, in the order of the report."""
-        return (*self.answers, *self.studies, self.cards)
+        return (*self.front, *self.answers, *self.studies, self.cards)
 
 
 def read_run(sources: Sources, tag: str, suite: str, settings: Sequence[str] = ()) -> Run:
@@ -82,6 +72,7 @@ def read_run(sources: Sources, tag: str, suite: str, settings: Sequence[str] = (
         settings=tuple(settings),
         tables=tables.with_studies(sources.tables, studies),
         plan=plan,
+        front=tuple(read_part(sources.answers, name) for name in ("opening", *FRONT)),
         answers=tuple(read_part(sources.answers, question) for question in QUESTIONS),
         cards=read_part(sources.answers, "cards"),
         studies=tuple(read_part(path.parent, path.stem) for path in sources.sections),
