@@ -5,10 +5,10 @@ import pytest
 
 from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import Sample
+from workflow_src.answers import machines as doubts
+from workflow_src.answers.machines import conditions, warned
 from workflow_src.paper.run import Run
-from workflow_src.report import conditions as doubts
 from workflow_src.report import trust
-from workflow_src.report.conditions import conditions, warned
 from workflow_src.report.ran import NO_RESULT, missing, settings, sizes, values
 
 PLANNED = {"layers": 12, "heads": 12, "vocabulary": 10000, "d_model": 768, "d_ff": 3072}

@@ -1,6 +1,5 @@
 """What may have disturbed a case, as its machine recorded it: a column for each doubt."""
 
-from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -34,7 +33,7 @@ def conditions(run: Run) -> pd.DataFrame:
     """
     texts, rows = run["environments"], run.numbers("environments")
     case, by_case = texts["case"], run["captures"].drop_duplicates("case").set_index("case")
-    captured = case.map(by_case["host_id"]).fillna("")
+    captured = case.map(by_case["host_id"]).astype(object).fillna("")
     other = (captured != texts["host_id"]) & (captured != "") & (texts["host_id"] != "")
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
     ratios = {n: ratio.mask((ratio < 1).astype(bool), 1 / ratio) for n, ratio in ratios.items()}
@@ -132,15 +131,16 @@ def hosts(run: Run, column: str = "host_id") -> Any:
     return counted(rows.drop_duplicates(column), f"different {column}")
 
 
-def counted(rows: pd.DataFrame, rule: str, every: int = 0) -> Number:
-    """How many rows these are, of `every` if that is given."""
-    unit = f"of {every}" if every else "count"
-    return Number(float(len(rows)), unit, frozenset(rows.index), rule)
+def counted(found: pd.DataFrame, rule: str, among: pd.DataFrame | None = None) -> Any:
+    """How many rows were found, of those `among` which they were looked for; NaN if of none."""
+    every = found if among is None else among
+    unit = "count" if among is None else f"of {len(among)}"
+    rows = frozenset((found if len(found) else every).index)
+    return Number(float(len(found)), unit, rows, rule) if len(every) else NAN
 
 
-def of_cases(run: Run, cases: pd.Index, rule: str) -> Number:
-    """How many these cases are, of all if not all, with the rows that name them."""
-    rows = [run[name][run[name]["case"].isin(cases)] for name in ("timings", "captures")]
-    every = frozenset(chain.from_iterable(each.index for each in rows))
-    unit = "count" if len(cases) == len(run.cases) else f"of {len(run.cases)}"
-    return Number(float(len(cases)), unit, every, rule)
+def of_cases(run: Run, cases: pd.Index, rule: str) -> Any:
+    """How many these cases are, of all if not all, by the rows that name them; NaN of none."""
+    rows = pd.concat([run[name] for name in ("timings", "captures")]).drop_duplicates("case")
+    among = None if len(cases) == len(rows) else rows
+    return counted(rows[rows["case"].isin(cases)], rule, among)

@@ -4,6 +4,7 @@ import pandas as pd
 
 from workflow_src.answers.facts import captured, kernels, phase, tables_of
 from workflow_src.answers.gemm_share.chapter import product_share
+from workflow_src.answers.machines import of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
@@ -11,7 +12,6 @@ from workflow_src.paper.form import Link
 from workflow_src.paper.number import NAN, each, over, to
 from workflow_src.paper.run import AXES, Run
 from workflow_src.paper.written import Facts, main
-from workflow_src.report.conditions import of_cases
 
 STEP = PHASES[-1]
 BOUND = "\N{DAGGER}"

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.answers.facts import captured, disturbed, states, tables_of
+from workflow_src.answers.machines import conditions, counted, hosts, of_cases, warned
 from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.common import words
 from workflow_src.common.case import LATER, OWN, PHASES
@@ -13,7 +14,6 @@ from workflow_src.paper.form import Both, Link
 from workflow_src.paper.number import NAN, lift, of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
-from workflow_src.report.conditions import conditions, counted, hosts, of_cases, warned
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
 from workflow_src.report.steps import figure
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from workflow_src.answers.facts import captured, states, tables_of
+from workflow_src.answers.machines import conditions, counted, hosts, of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common import words
 from workflow_src.common.case import PHASES, Case
@@ -13,7 +14,6 @@ from workflow_src.paper.form import is_missing
 from workflow_src.paper.number import Number, Numbers, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
-from workflow_src.report.conditions import conditions, counted, hosts, of_cases
 
 SIZE = ("d_model", "d_ff", "layers", "heads")
 

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from workflow_src.answers import machines as doubts
 from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
 from workflow_src.paper.number import NAN, Number, lift, of
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
-from workflow_src.report import conditions as doubts
 
 ANSWERS = "all answers, in these cases"
 UNPROFILED = "unprofiled and profiled times: (a), (d)'s rates, (f)"
