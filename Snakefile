@@ -10,7 +10,7 @@
 #   results/{tag}/tables/{table}.csv                  the tables of all cases, and of remedies
 #   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
 #   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
-#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)
+#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto)
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
 #   results/{tag}/tables/studies/{study}.csv          the study's table
 #   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables

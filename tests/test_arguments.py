@@ -39,7 +39,7 @@ from workflow_src.plan.write_plan import SETTINGS
 from workflow_src.tables.capture_tables import main as write_captured
 
 MEASURES = re.compile(
-    r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|warmup\.cause|cross_check"
+    r"measure\.(benchmark|capture|profiled_run)|\.measure$|nsys_summary|warmup\.cause"
 )
 """The commands that measure when nothing is wrong with their arguments."""
 
@@ -555,16 +555,6 @@ def test_a_bug_still_has_a_traceback(place: Place, monkeypatch: pytest.MonkeyPat
         words = ["--tables", place.good["--tables"], "--figure", "step_parts"]
         monkeypatch.setattr(sys, "argv", ["stage", *words, "--output", "o.svg"])
         figures.main()
-
-
-def test_results_of_a_cpu_are_refused_by_the_cross_check(
-    place: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Backward launches no kernels there, so that there is nothing to divide by."""
-    (place.folder / "plan.csv").write_text(PLAN)
-    given = ["--results", str(place.folder), "--output", "o.csv"]
-    said = refused(place, "workflow_src.cli.cross_check", given, "--results", capsys)
-    assert "was measured on device 'cpu'" in said
 
 
 def test_an_export_replaces_no_folder_of_another_kind(

@@ -311,7 +311,6 @@ NOTHING = [
         id="a function that nobody calls",
     ),
     pytest.param("cli/publish.py", '"VACUUM"', '"vacuum"', id="publishing"),
-    pytest.param("cli/cross_check.py", "/ 1e6", "/ 1e9", id="the cross-check"),
     pytest.param("dag/studies.py", "MINUTES = 30", "MINUTES = 40", id="what a job requests"),
     pytest.param("plan/fingerprint.py", "ROUNDS = 8", "ROUNDS = 9", id="fingerprints"),
     pytest.param(
