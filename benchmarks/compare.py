@@ -11,18 +11,18 @@ This is about the test of plain times alone: warnings, device time and replays a
 """
 
 import argparse
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import Case
 from workflow_src.compare.change import PLAIN_BEYOND, Verdict
-from workflow_src.compare.plain import Pair, Timed, changes
-from workflow_src.compare.runs import read_samples
+from workflow_src.compare.plain import judged
+from workflow_src.compare.runs import read_samples, timed
 from workflow_src.measure.processes import in_fresh_processes, merged
 
 CASE = Case(
@@ -32,7 +32,7 @@ PAIRS = 200
 SLOWDOWNS = (0.03, 0.1, 0.3, 0.5, 0.6, 0.8, 1.0)
 SPREADS = (0.005, 0.01, 0.015, 0.02, 0.03, 0.05)
 
-Processes = dict[str, list[list[float]]]
+Processes = Mapping[str, Sequence[Sequence[float]]]
 """The times (ms) of each process's steps, by phase."""
 
 Runs = tuple[Processes, Processes]
@@ -44,19 +44,14 @@ def measure(path: Path, processes: int) -> None:
     write_json(path, merged(in_fresh_processes("workflow_src.measure.benchmark", row, processes)))
 
 
-def timed(groups: Sequence[Sequence[float]]) -> Timed:
-    """The plain time of processes, given the times (ms) of each one's steps."""
-    medians = tuple(float(np.median(group)) for group in groups)
-    return Timed(float(np.median(medians)), len(groups), min(medians), max(medians), medians)
-
-
 def compared(before: Processes, after: Processes) -> list[Verdict]:
     """The verdicts on the plain times of two runs."""
-    pairs = [
-        Pair(CASE.case, timed(before[phase]), timed(after[phase]), math.nan, False, None)
-        for phase in before
+    runs = [
+        timed({CASE.case: run}).add_prefix(f"{n}_")
+        for n, run in zip("ab", (before, after), strict=True)
     ]
-    return [change.verdict for change in changes(pairs, PLAIN_BEYOND)]
+    pairs = pd.concat(runs, axis=1).assign(trusted=False, doubt="")
+    return [Verdict(verdict) for verdict in judged(pairs, PLAIN_BEYOND)["verdict"]]
 
 
 def chosen(pool: Processes, numbers: np.ndarray) -> Processes:
@@ -152,7 +147,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.measure:
         measure(arguments.benchmark, arguments.measure)
-    pool = {phase: s.by_process for phase, s in read_samples(arguments.benchmark)[0].items()}
+    pool, _ = read_samples(arguments.benchmark)
     describe(pool)
     for per_run in arguments.per_run:
         evaluate(pool, per_run)

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workflow_src.capture_report.pictures import flame_chart
-from workflow_src.capture_report.report import section
-from workflow_src.capture_report.result import read_tables
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.report import chapter
 from workflow_src.captures.reading import read
 from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
+from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed, source_of
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
@@ -163,10 +163,10 @@ def check(path: Path, folder: Path) -> None:
     assert (known[causes].sum(axis=1) == known["idle_ns"]).all()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
-    kept = read_tables(folder)
-    templates = ROOT / "report_templates"
-    text = section(folder, folder).texts(kept, templates, linked=False).page
-    flame_chart("c", kept["kernels"])
+    capture = Capture(Run.of_capture(folder), "c")
+    texts = chapter(capture, folder, folder, ROOT / "report_templates", "its log")
+    assert texts.verdict != "failed"
+    text = texts.markdown["tables"] + texts.markdown["appendix"]
     if len(steps):
         step = timeline(source_of(placed))
         draw(step)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.plain_point import PlainPoint
-from workflow_src.common.remedies import REMEDIES
+from workflow_src.answers.change_first.savings import chosen
+from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
@@ -116,23 +117,20 @@ def firsts(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each phase: in how many cases the remedy that was to save most is the one that did.
 
     Among those measured alone, a graph counting as one with the optimizer that it needs. `among`:
-    in how many the one that saved most may do so by its interval: it begins before any other ends.
+    in how many the one that saved most may do so by its interval.
     """
-    alone = rows[rows["remedies"].map(lambda names: len(names.split("+")) == 1 or names == PAIR)]
-    found = []
-    for (phase, case), each in alone.groupby(["phase", "case"]):
-        shares = each.set_index("remedies")[["measured_ms", "predicted_ms", "low_ms", "high_ms"]]
-        shares = shares.div(each.set_index("remedies")["plain_ms"], axis=0)
-        best = str(shares["measured_ms"].idxmin())
-        first = shares["predicted_ms"].idxmin() == best
-        among = shares.loc[best, "low_ms"] <= shares["high_ms"].min()
-        found.append({"phase": phase, "case": case, "first": first, "among": among})
-    counted: pd.DataFrame = (
-        pd.DataFrame(found)
-        .groupby("phase")
-        .agg(cases=("case", "size"), first=("first", "sum"), among=("among", "sum"))
-    )
-    return counted
+    alone = rows.assign(remedies=rows["remedies"].replace(PAIR, GRAPH), trains=True)
+    alone = alone.reset_index(drop=True)
+
+    def by(*columns: str) -> pd.DataFrame:
+        times = alone[[*columns]].div(alone["plain_ms"], axis=0)
+        times = times.set_axis(["rest", "low", "high"], axis=1)
+        return chosen(alone.assign(sure=times["high"] < 1, **times))
+
+    predicted = by("predicted_ms", "low_ms", "high_ms")
+    measured = by("measured_ms", "measured_ms", "measured_ms")
+    found = predicted[measured["first"]].groupby("phase")
+    return found.agg(cases=("case", "size"), first=("first", "sum"), among=("contends", "sum"))
 
 
 def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -10,30 +10,42 @@ async function unpacked() {
   const bytes = Uint8Array.from(atob($("#numbers").textContent), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
-function titleOf(button) {
-  const row = button.closest("tr"), cell = button.closest("td"), table = button.closest("table");
+function titleOf(number) {
+  const row = number.closest("tr"), cell = number.closest("td"), table = number.closest("table");
   if (!row) return "";
   const head = table.tHead?.rows[0].cells[cell.cellIndex]?.textContent;
   return [table.caption?.textContent, row.cells[0] !== cell && row.cells[0].textContent, head].filter(Boolean).join(": ");
 }
-async function tell(button) {
+async function tell(number) {
   known ??= unpacked();
-  const why = (await known)[button.value], box = $("#evidence");
+  const why = (await known)[number.value], box = $("#evidence");
   if (!why) return;
   const [value, unit, formula, ends, rows] = why, lines = Object.entries(rows);
-  box.replaceChildren(make("span", titleOf(button)), make("b", button.textContent), make("code", `${formula} = ${value} ${unit}`),
+  box.replaceChildren(make("span", titleOf(number)), make("b", number.textContent), make("code", `${formula} = ${value} ${unit}`),
     ...(ends ? [make("p", `least ${ends[0]}, most ${ends[1]}`)] : []),
-    ...lines.map(([table, at]) => make("p", `tables/${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
+    ...lines.map(([table, at]) => make("p", `${table.includes(": ") ? "" : "tables/"}${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
   box.showPopover();
-  button.setAttribute("aria-expanded", "true");
-  const at = button.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;
+  number.setAttribute("aria-expanded", "true");
+  const at = number.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;
   const top = at.bottom + 6 + high < innerHeight ? at.bottom + 6 : Math.max(8, at.top - high - 6);
   box.style.left = `${Math.max(12, Math.min(innerWidth - wide - 12, at.left + at.width / 2 - wide / 2))}px`;
   box.style.top = `${scrollY + top}px`;
 }
 $("#evidence").addEventListener("toggle", ({ newState }) =>
   newState === "closed" && $$("[aria-expanded]").forEach((each) => each.removeAttribute("aria-expanded")));
-addEventListener("click", ({ target }) => target.closest("button[value^=n]") && tell(target.closest("button")));
+for (const each of $$("main data")) Object.assign(each, { tabIndex: 0, role: "button" });
+addEventListener("click", ({ target }) => target.closest("data") && tell(target.closest("data")));
+addEventListener("keydown", (event) => {
+  if (!event.target.matches("data") || !["Enter", " "].includes(event.key)) return;
+  event.preventDefault();
+  tell(event.target);
+});
+
+// Tables of many columns become cards on a narrow screen: each cell beside its heading.
+for (const table of $$("table.cards")) {
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => { cell.dataset.label = heads[at]; });
+}
 
 // Long tables: rows that have all words are shown, and a click on a heading sorts.
 const has = (row, words) => words.every((word) => row.textContent.toLowerCase().includes(word));
@@ -133,7 +145,7 @@ function follow() {
 addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='#']"), row = event.target.closest("tr[data-case]");
   const to = link ? decodeURIComponent(link.hash.slice(1)) : "";
-  const name = to.startsWith("case-") ? to.slice(5) : !link && !event.target.closest("button") && row?.dataset.case;
+  const name = to.startsWith("case-") ? to.slice(5) : !link && !event.target.closest("data") && row?.dataset.case;
   if (name) event.preventDefault(), keep("case", name, true);
   else if (link && state.size) event.preventDefault(), keep("at", to), document.getElementById(to)?.scrollIntoView();
 });

@@ -2,7 +2,7 @@
 # captures of other programs, each a folder below results/captures. They are no inputs: they are
 # compared as they are, and comparing never measures.
 from workflow_src.dag.compared import compared_runs
-from workflow_src.dag.paths import PAGE
+from workflow_src.dag.paths import PAGE, TEMPLATES
 
 
 localrules:
@@ -12,7 +12,8 @@ localrules:
 
 rule compare:
     input:
-        "report_templates/compare.md.j2",
+        "report_templates/compare.j2",
+        sorted(map(str, TEMPLATES.glob("chapter.*"))),
         PAGE,
     output:
         multiext(
@@ -42,7 +43,8 @@ rule compare:
 
 rule compare_captures:
     input:
-        "report_templates/compare_captures.md.j2",
+        "report_templates/compare_captures.j2",
+        sorted(map(str, TEMPLATES.glob("chapter.*"))),
         PAGE,
     output:
         multiext(

@@ -25,7 +25,7 @@ import pytest
 
 from tests.captures.building import packed
 from tests.published import run_of
-from tests.report.written import write_parts
+from tests.report.written import BLANK, chapters
 from tests.synthetic_tables import Sample, write_tables
 from tests.test_fuzz import PLAN, RECORDED, RESULT, WHOLE_TRACE
 from tests.workflow import ROOT
@@ -54,7 +54,7 @@ JUDGES = {"workflow_src.cli.verify"}
 
 ELSEWHERE = IN_A_PROJECT | JUDGES | OF_NSYS
 
-FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--step", "--suite", "--tag"}
+FREE_TEXT = {"--asked", "--command", "--fold", "--log", "--others", "--step", "--tag"}
 """Arguments that any text is right for."""
 
 FOR_STAGES_ONLY = {
@@ -76,9 +76,6 @@ OF_CAPTURES = {
     ("workflow_src.compare.compare_captures", "--b"),
 }
 """Commands and their arguments that are the tables of a capture."""
-
-ANY_TEXT_INSIDE = {"--sections"}
-"""Files that any text is right for."""
 
 PATHS = {
     arguments.existing_file: ("missing", "folder", "file/below", ""),
@@ -211,16 +208,14 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         # The published run lacks the tables that were added since.
         if published.exists() and not (results / "tables" / f"{table}.csv").exists():
             (results / "tables" / f"{table}.csv").write_bytes(published.read_bytes())
-    write_parts(results, drawn=False)
+    answered, *_ = chapters(here, Sample())
     write_captured(["--capture", str(SLEEPY), "--output", str(here / "captured")])
     files = {
         "c.kineto.json.gz": packed(WHOLE_TRACE),
         "b.json": json.dumps(RESULT).encode(),
         "plan.csv": PLAN.encode(),
         "report.md": b"# A report\n",
-        "section.json": b'{"title": "A study", "headline": "", "values": []}',
-        **dict.fromkeys(("section.md", "section.page.md"), b"### A section\n"),
-        **dict.fromkeys(("section.appendix.md", "section.appendix.page.md"), b"## Its tables\n"),
+        "step.svg": BLANK.encode(),
         "results/appendix.md": b"# An appendix\n\n## Tables\n",
         "ceilings.json": b'{"point": {}, "environment": {}, "rows": []}',
         "compare.json": b'{"status": 0, "verdict": "Same.", "processes_needed": null}',
@@ -230,8 +225,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (here / name).write_bytes(content)
     return {
         "--tables": str(results / "tables"),
-        "--answers": str(results / "answers"),
-        "--figures": str(results / "figures"),
+        "--chapters": str(answered),
         "--templates": str(ROOT / "report_templates"),
         "captured": str(here / "captured"),
         "--cases": str(results / "cases"),
@@ -246,10 +240,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "--families": str(RULES),
         "--plan": str(here / "plan.csv"),
         "--config": str(ROOT / "config.yaml"),
-        "--changed-settings": "suite=assignment",
         "--report": str(here / "report.md"),
         **{f"--{kind}": str(here / kind) for kind in ("markdown", "html", "appendix")},
-        "--sections": str(here / "section.md"),
+        "--timelines": str(here / "step.svg"),
         "--settings": json.dumps(dict(plan_of("cpu").settings)),
         "--case": json.dumps(plan_of("cpu").rows()[0]),
         "--case-name": "tiny-ctx16-fp32",
@@ -326,8 +319,7 @@ class Place:
         wrong = [text for text in PATHS[kind] if not (into and text == "folder")]
         yield from (str(self.folder / text) if text else "" for text in wrong)
         if kind in (arguments.existing_file, arguments.any_path):
-            known = CONTENTS if name_of(action) not in ANY_TEXT_INSIDE else ["binary"]
-            yield from (str(self.folder / name) for name in known)
+            yield from (str(self.folder / name) for name in CONTENTS)
 
     def files(self) -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in self.folder.rglob("*") if p.is_file()}

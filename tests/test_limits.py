@@ -6,7 +6,7 @@ import pytest
 
 from workflow_src.common import thresholds
 from workflow_src.common.thresholds import in_percent
-from workflow_src.compare import captures_steps, change
+from workflow_src.compare import change, steps
 from workflow_src.studies.attention import implementations
 from workflow_src.studies.checkpointing.chapter import SAME_WITHIN
 
@@ -19,7 +19,7 @@ CHECKPOINTS = f"over {in_percent(SAME_WITHIN)} less memory"
 NEARLY = f"works for {in_percent(thresholds.NEARLY_ALL_DEVICE)} of the plain time or more"
 USUAL = f"or {thresholds.LAUNCH_BOUND_BELOW_NS / 1000:g} us where"
 DEVICE = in_percent(change.DEVICE_BEYOND)
-HOST = f"by more than {in_percent(captures_steps.LEAST)} of"
+HOST = f"by more than {in_percent(steps.LEAST)} of"
 REPLAYED = f"within {in_percent(thresholds.REPLAYED_WITHIN)};"
 CAPPED = {0.0: "in any reading during its steps"}[thresholds.THROTTLED_BEYOND]
 FINDING = in_percent(thresholds.FINDING_AT_LEAST)
@@ -39,10 +39,9 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (CHECKPOINTS, "report_templates/studies/checkpointing.j2"),
         (NEARLY, "docs/glossary.md"),
         (USUAL, "docs/glossary.md"),
-        (DEVICE, "report_templates/compare.md.j2"),
-        (DEVICE, "report_templates/compare_captures.md.j2"),
-        (HOST, "report_templates/compare_captures.md.j2"),
-        (f"less than {FINDING}", "report_templates/compare_captures.md.j2"),
+        (DEVICE, "report_templates/compare_captures.j2"),
+        (HOST, "report_templates/compare_captures.j2"),
+        (f"less than {FINDING}", "report_templates/compare_captures.j2"),
         (f"under {FINDING}", "docs/findings.md"),
         (f"less than {FINDING}", "docs/captures.md"),
         (CAPPED, "docs/reading.md"),

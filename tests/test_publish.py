@@ -108,12 +108,15 @@ def test_a_published_run_names_its_command_and_no_machine(
     report = tmp_path / "report.md"
     report.write_text("# Title\n\n![x](results/t/figures/x.svg) [words](docs/glossary.md)\n")
     out = tmp_path / "out"
-    publish(report, tmp_path / "results" / "t", out, "snakemake report.md")
+    page = tmp_path / "report.html"
+    page.write_text('<!DOCTYPE html>\n<a href="results/t/timelines/a.trace.json.gz" download>')
+    publish(report, tmp_path / "results" / "t", out, "snakemake report.md", page)
     text = (out / "report.md").read_text()
     assert text.startswith("# Title\n") and text.endswith(
         "\n\nReport made by `snakemake report.md`.\n"
     )
     assert "(figures/x.svg)" in text
+    assert 'href="timelines/a.trace.json.gz"' in (out / "report.html").read_text()
     assert "[words](../docs/glossary.md)" in text
     assert (out / "figures" / "x.svg").exists() and (out / "plan.csv").exists()
     assert (out / "appendix.md").read_text() == "# Appendix\n"

@@ -3,14 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from workflow_src.capture_report.report import section
-from workflow_src.capture_report.result import read_tables
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.report import chapter
+from workflow_src.paper.run import Run
 from workflow_src.tables import capture_tables
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
-
-LAST = "How a step divides", "Ranges that repeat"
-"""Begin the titles of the first screen's last table, with steps and without."""
 
 
 def first_screen(capture: Path, name: str, *options: str) -> str:
@@ -22,12 +20,8 @@ def first_screen(capture: Path, name: str, *options: str) -> str:
         tables = Path(folder) / name
         asked = ["--capture", str(capture), *options, "--note-problem", "--output", str(tables)]
         capture_tables.main(asked)
-        text = section(tables, tables).texts(read_tables(tables), TEMPLATES).markdown
-    return beginning(text)
-
-
-def beginning(report: str) -> str:
-    """A section to the end of the first screen's last table, or of its first paragraph."""
-    parts = report.split("\n\n")
-    last = next((n + 1 for n, part in enumerate(parts) if part.startswith(LAST)), 1)
-    return "\n\n".join(parts[: last + 1]).strip() + "\n"
+        recorded = Capture(Run.of_capture(tables), name)
+        texts = chapter(recorded, tables, tables, TEMPLATES, "its log").markdown
+    # What is said, found and left of a step; then follow tables of what it does.
+    parts = [texts["section"], texts["tables"].partition("\n\nWhat takes the device's time")[0]]
+    return "\n\n".join([f"## {name}", f"**{texts['headline']}**", *parts]).strip() + "\n"

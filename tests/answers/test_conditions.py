@@ -7,10 +7,8 @@ import pytest
 
 from tests.synthetic_tables import FORWARD, TRAIN, Sample, write_tables
 from workflow_src.answers import doubts
-from workflow_src.answers.change_first.result import result as change_first
 from workflow_src.answers.conditions import Conditions, conditions, disturbed
 from workflow_src.answers.doubts import Warned
-from workflow_src.answers.other_kernels.result import result as other_kernels
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.answers.times import phase_times
@@ -148,20 +146,3 @@ def test_a_capture_says_on_which_host_and_at_which_speed_it_was_made(read, host,
     (found,) = conditions(Tables(frames))
     assert found.warnings == warned
     assert found.captured_us.number == 7.5
-
-
-def test_a_disturbed_case_is_in_no_median(read):
-    alone = read(of_cpu(128))
-    beside = read(of_cpu(128), of_cpu(256, factor=3.0))
-
-    def medians(tables: Tables) -> list[str]:
-        answers = (other_kernels, change_first)
-        return [repr(_numbers(of(tables).opening)) for of in answers]
-
-    assert medians(beside) == medians(alone)
-    assert other_kernels(beside).over_half.of.number == 1
-
-
-def _numbers(rows: Any) -> list[Any]:
-    cells = [cell for row in rows for cell in row.cells.values()]
-    return [[each.number for each in getattr(cell, "cells", (cell,)) if each] for cell in cells]

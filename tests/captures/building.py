@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.capture_report import capture as reported
 from workflow_src.captures.capture import (
     RANGES,
     UNKNOWN,
@@ -24,6 +25,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
+from workflow_src.paper.run import Run, typed
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.placing import is_unplaced
 from workflow_src.tables.capture_tables import placed_tables, tables_of
@@ -316,3 +318,11 @@ def tables_in(
     """The tables of a capture; those of its diagnosis take twice as long as all others."""
     of = attributed(read(path), domains or None, step=step, fold=fold)
     return tables_of(of) if diagnosed else placed_tables(of)
+
+
+def as_capture(tables: Mapping[str, pd.DataFrame]) -> reported.Capture:
+    """Tables as a report reads them."""
+    run = Run([])
+    named = {f"capture/{name}": each for name, each in tables.items()}
+    run._read |= {name: typed(each, name) for name, each in named.items()}
+    return reported.Capture(run, "c")

@@ -5,9 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, notes, tables_in
-from workflow_src.capture_report.rank_result import rank_times
-from workflow_src.paper.show import Printer
+from tests.captures.building import Export, as_capture, notes, tables_in
+from workflow_src.capture_report.contents import ranks
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 REDUCE, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_AllGather_RING_LL"
@@ -45,12 +44,11 @@ def test_what_is_longer_than_the_shortest_kernel_of_a_call_is_waiting(export: Ex
     tables = export.tables()
     assert waiting(tables) == {1: 60, 2: 10 + 20, 3: 10} and notes(tables) == {}
     # Without waiting, all have worked 40 + 100 ns.
-    row = rank_times(tables["paths"]).iloc[0]
-    assert [row["range path"], row["slowest process"]] == ["step", "1"]
-    show = Printer()
-    assert [str(show(row[head])) for head in ("processes", "most / median")] == ["3", "1.000 x"]
-    assert row["median, ms"].number == pytest.approx(140e-6)
-    assert row["waiting, most ms"].number == pytest.approx(60e-6)
+    row = ranks(as_capture(tables)).iloc[0]
+    assert [row["path"], row["slowest"]] == ["step", "1"]
+    assert [str(row[name]) for name in ("processes", "times")] == ["3", "1.000 ×"]
+    assert float(row["median"]) == pytest.approx(140e-6)
+    assert float(row["waits"]) == pytest.approx(60e-6)
 
 
 def test_the_sender_of_a_broadcast_may_end_before_another_process_begins(export: Export) -> None:
@@ -106,8 +104,8 @@ def test_kernels_that_do_not_match_are_told_and_nothing_is_claimed(
     tables = export.tables()
     assert set(waiting(tables).values()) == {-1}
     assert notes(tables) == {"unmatched": 2 + len(others)}
-    row = rank_times(tables["paths"]).iloc[0]
-    assert row["waiting, most ms"] is None and row["processes"].number == 3
+    row = ranks(as_capture(tables)).iloc[0]
+    assert pd.isna(row["waits"]) and float(row["processes"]) == 3
 
 
 def test_what_two_of_several_processes_send_is_no_call_of_all(export: Export) -> None:
@@ -121,15 +119,15 @@ def test_the_slowest_process_is_that_of_the_most_work(export: Export) -> None:
     for process in (1, 2, 3):
         kernel(export, process, 100, 100 + 50 * process, "gemm")
         kernel(export, process, 400 - 100 // process, 400)
-    row = rank_times(export.tables()["paths"]).iloc[0]
-    assert row["slowest process"] == "3"
-    assert row["most, ms"].number == pytest.approx((150 + 33) * 1e-6)
-    assert row["median, ms"].number == pytest.approx((100 + 33) * 1e-6)
+    row = ranks(as_capture(export.tables())).iloc[0]
+    assert row["slowest"] == "3"
+    assert float(row["max"]) == pytest.approx((150 + 33) * 1e-6)
+    assert float(row["median"]) == pytest.approx((100 + 33) * 1e-6)
 
 
 def test_one_process_waits_for_none() -> None:
     tables = tables_in(DATA / "streams.sqlite.gz")
-    assert tables["paths"]["wait_ms"].isna().all() and rank_times(tables["paths"]).empty
+    assert tables["paths"]["wait_ms"].isna().all() and ranks(as_capture(tables)).empty
 
 
 def test_two_recorded_ranks_do_the_same_work_and_one_waits() -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,10 +18,8 @@ from tests.diagnosis.test_findings import sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.headline import Doubt, More, Verdict, Where, headlines, where
-from workflow_src.capture_report.pace import Paced
-from workflow_src.capture_report.result import Captured, captured, read_tables
-from workflow_src.capture_report.shown import SHOWN
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.captures import export
 from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
@@ -30,7 +27,9 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.capture_names import name_of, names_of
 from workflow_src.dag.captures import captures_of
-from workflow_src.paper.show import Printer
+from workflow_src.paper.form import Form
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
 from workflow_src.plan.config import ConfigError
 from workflow_src.tables import capture_tables as tables
@@ -47,10 +46,26 @@ def written(folder: Path, capture: Path, step: str = "") -> Path:
     return folder
 
 
-def found(tmp_path: Path, capture: Path, step: str = "") -> Captured:
+def read(folder: Path) -> Facts:
+    """What is said of a capture, from its CSVs."""
+    return facts(Capture(Run.of_capture(folder), folder.name))
+
+
+def found(tmp_path: Path, capture: Path, step: str = "") -> Facts:
     """What is said of a capture, by way of its CSVs."""
-    folder = written(tmp_path, capture, step)
-    return captured(folder.name, read_tables(folder))
+    return read(written(tmp_path, capture, step))
+
+
+def printed(of: Facts) -> dict[str, str]:
+    """The blocks of a capture's Markdown."""
+    return render(TEMPLATES, ["capture.j2"], shortened(of), Form(False))
+
+
+def sentences(of: Facts) -> list[str]:
+    """What is said first, without tables and findings."""
+    texts = printed(of)
+    parts = [texts["headline"], *texts["section"].split("\n\n")]
+    return [part for part in parts if part[:1] not in ("", "|", "1") and part[-1] != ":"]
 
 
 @pytest.fixture(scope="module")
@@ -66,57 +81,43 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
 
 GPT2, DDP, VIT = "gpt2_modules.sqlite.gz", "ddp.sqlite.gz", "vit.sqlite.gz"
 ASYNCIO = "../strangers/asyncio.json"
-BEHIND = (More.BEHIND_HOST, "unaligned products")
-DOUBTS = (More.DOUBTS, "few steps (3)")
+BEHIND, DOUBTS = "Behind it: unaligned products", "means of few steps (3)"
 
 
 @pytest.mark.parametrize(
     ("capture", "step", "verdict", "lies", "said"),
     [
         (
-            GPT2, "", Where.PLACED, "step/backward, with 56 %",
+            GPT2, "", "finding", "step/backward, with 56 %",
+            ["idle 25 of 44 ms a step (58 %), as", "Chains of elementwise", BEHIND, DOUBTS],
+        ),
+        (
+            DDP, "", "finding", "is step/backward, with 79 %",
             [
-                (Paced.LAUNCHES, "idle 25 of 44 ms a step (58 %)"),
-                (Verdict.FINDING, "Chains of elementwise"), BEHIND, DOUBTS,
+                "In process 3998 the host sets the pace", "", BEHIND, "for 41.3 ms in all, 58 % of",
+                DOUBTS,
             ],
         ),
-        (
-            DDP, "", Where.PLACED, "is step/backward, with 79 %",
-            [
-                (Paced.LAUNCHES, "In process 3998 the host sets the pace"), (Verdict.FINDING, ""),
-                BEHIND, (More.WAITS, "for 41.3 ms in all, 58 % of"), DOUBTS,
-            ],
-        ),
-        (
-            DDP, "train", Where.PLACED, "",
-            [(Verdict.NOT_NAMED, "name train,"), (More.WAITS, "58 %")],
-        ),
-        (ASYNCIO, "", Where.PLACED, "", [(Verdict.NO_STEPS, "repeats 2 times")]),
-        ("streams.sqlite.gz", "", Where.PARTLY, "95 % lie in ranges", None),
-        (
-            VIT, "", Where.NOWHERE, "",
-            [(Verdict.NO_RANGES, "its 25.0 ms of device time are one row")],
-        ),
-        (
-            "profiler_step_cpu.json.gz", "", Where.PLACED, "",
-            [(Verdict.ON_A_CPU, "all but 45 % of a step")],
-        ),
+        (DDP, "train", "not named", "All 100 ms", ["name train,", "58 %"]),
+        (ASYNCIO, "", "no steps", "All", ["repeats 2 times"]),
+        ("streams.sqlite.gz", "", "finding", "95 % lie in ranges", None),
+        (VIT, "", "no ranges", None, ["its 25.0 ms of device time are one row"]),
+        ("profiler_step_cpu.json.gz", "", "on a CPU", "All", ["all but 45 % of a step"]),
     ],
 )  # fmt: skip
 def test_a_recorded_capture_says_where_its_time_lies_and_what_is_wrong_or_why_it_cannot(
-    recorded: Callable[[str, str], Path], capture: str, step: str, verdict: Where, lies: str,
-    said: list[tuple[StrEnum, str]] | None,
+    recorded: Callable[[str, str], Path], capture: str, step: str, verdict: str, lies: str | None,
+    said: list[str] | None,
 ) -> None:  # fmt: skip
-    folder = recorded(capture, step)
-    of = captured(folder.name, read_tables(folder))
-    assert where(of).verdict is verdict and lies in where(of).text(Printer())
-    for chosen, (expected, words) in zip(headlines(of), said, strict=True) if said else ():
-        assert chosen.verdict is expected and words in chosen.text(Printer())
-    shown = of.diagnosed.tables
-    assert "Launches set the pace" not in shown["findings"]["what"].tolist(), "the account has it"
-    for name, kind in (("step_work", "device"), ("step_calls", "host")):
-        shares = [cell.number for cell in shown[name].get(f"share of {kind} time", ())]
-        assert sum(shares) == pytest.approx(shown["diagnoses"].shape[0]) and len(shares) % 5 == 0
+    of = read(recorded(capture, step))
+    assert of["verdict"] == verdict
+    assert lies in printed(of)["tables"] if lies else not of["where"]["verdict"]
+    for sentence, words in zip(sentences(of), said, strict=True) if said else ():
+        assert words in sentence
+    assert "Launches set the pace" not in of["found"]["name"].tolist(), "the account has it"
+    for name in ("step_work", "step_calls"):
+        shares = [cell.value for cell in of[name]["share"]]
+        assert sum(shares) == pytest.approx(len(of["diagnoses"])) and len(shares) % 5 == 0
 
 
 def loop(folder: Path, sleeps_us: int, name: str = "step") -> Path:
@@ -140,20 +141,17 @@ def loop(folder: Path, sleeps_us: int, name: str = "step") -> Path:
 def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) -> None:
     """Without the wait, the host sleeps while the device works: 0.9 ms of kernels are left."""
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580))
-    pace, finding, _ = headlines(of)
-    assert pace.verdict is Paced.WAIT and "0.60 ms, once a step, comes after" in pace.text(
-        Printer()
-    )
-    assert finding.text(Printer()).startswith(
+    pace, finding, _ = sentences(of)
+    assert of["pace"]["verdict"] == "wait" and "0.60 ms, once a step, comes after" in pace
+    assert finding.startswith(
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
         "nothing; without it a step takes 0.90 instead of 1.5 ms. Leave out"
     )
-    columns = ["times in such a step", "saves, ms", "without all so far, ms"]
-    numbers = [cell.number for cell in of.diagnosed.tables["findings"][columns].iloc[0]]
-    assert numbers == pytest.approx([1, 0.6, 0.9], abs=0.001)
-    idle = of.diagnosed.tables["idle_causes"].iloc[0]
-    assert idle["what stood before"] == "the host waited in this call"
-    assert (idle["times"].number, idle["idle, ms"].number) == pytest.approx((1, 0.6))
+    numbers = of["found"][["calls", "saves_ms", "left"]].iloc[0].astype(float)
+    assert numbers.tolist() == pytest.approx([1, 0.6, 0.9], abs=0.001)
+    idle = of["idle_causes"].iloc[0]
+    assert idle["before"] == "the host waited in this call"
+    assert (float(idle["times"]), float(idle["idle_ms"])) == pytest.approx((1, 0.6))
 
 
 def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
@@ -161,21 +159,19 @@ def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
 ) -> None:
     """27 launches a step, 60 us apart, of kernels of 35 us, which aren't short."""
     of = found(tmp_path, training_loop(tmp_path, takes=35).write())
-    pace, doubts = headlines(of)
-    assert pace.verdict is Paced.BETWEEN_LAUNCHES and doubts.verdict is More.DOUBTS
-    said = pace.text(Printer())
+    said, doubts = sentences(of)
+    assert of["pace"]["verdict"] == "between launches" and doubts.startswith("How sure: ")
     assert said.startswith("The host sets the pace: the device is idle 0.68 of 1.6 ms a step (42 %")
     assert "between launches in step/backward, 16 times a step" in said
     idle = tables_in(tmp_path / "c.sqlite", diagnosed=True)["idle_causes"]["idle_ms"].sum()
-    (account,) = of.diagnosed.tables["account"].to_dict("records")
-    assert account["the device idles"].number == pytest.approx(idle)
+    assert float(of["account"]["device_idle_ms"].iloc[0]) == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(("passes", "update", "said"), [
-    (8, False, Paced.MICRO_BATCHES), (3, False, Paced.LAUNCHES), (8, True, Paced.LAUNCHES),
+    (8, False, "micro batches"), (3, False, "launches"), (8, True, "launches"),
 ])  # fmt: skip
 def test_micro_batches_are_said_first_where_launches_set_the_pace(
-    tmp_path: Path, passes: int, update: bool, said: Paced
+    tmp_path: Path, passes: int, update: bool, said: str
 ) -> None:
     """Not where an optimizer updates after each pass."""
     program = Program(tmp_path)
@@ -189,28 +185,26 @@ def test_micro_batches_are_said_first_where_launches_set_the_pace(
                 if update:
                     program.launch("multi_tensor_apply")
             program.launch("multi_tensor_apply")
-    pace = headlines(found(tmp_path, program.write()))[0]
-    assert pace.verdict is said
-    assert ("8 micro batches" in pace.text(Printer())) == (said is Paced.MICRO_BATCHES)
+    of = found(tmp_path, program.write())
+    assert of["pace"]["verdict"] == said
+    assert ("8 micro batches" in sentences(of)[0]) == (said == "micro batches")
 
 
 def test_where_the_device_works_all_the_time_it_sets_the_pace_and_the_step_is_divided(
     tmp_path: Path,
 ) -> None:
     of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
-    assert [each.verdict for each in headlines(of)] == [Paced.DEVICE]
-    (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
-    numbers = {head: cell.number for head, cell in division.items()}
-    assert numbers["a step as recorded"] == pytest.approx(0.92) and numbers["a device works"] == 0.9
-    held_up = numbers["host: its own time"] + numbers["host: waits in calls"]
-    assert held_up == pytest.approx(0.92)
-    (work,) = of.diagnosed.tables["step_work"].to_dict("records")
-    assert (work["times a step"].number, work["device, ms"].number) == (9, pytest.approx(0.9))
-    assert len(of.diagnosed.tables["step_calls"]) == 3, "the rest has no row where there is none"
-    (smaller,) = of.diagnosed.tables["smaller"].to_dict("records")
-    assert smaller["what"] == "The host waits for the device"
-    assert [cell.number for cell in smaller["in steps"].cells] == [4, 4]
-    assert smaller["saves, ms"].number < 0.03 * 0.92
+    assert [of["pace"]["verdict"], of["verdict"], len(sentences(of))] == ["device", "", 1]
+    (division,) = of["diagnoses"].to_dict("records")
+    numbers = {name: float(division[name]) for name in division if name.endswith("_ms")}
+    assert numbers["recorded_ms"] == pytest.approx(0.92) and numbers["device_ms"] == 0.9
+    assert numbers["host_ms"] + numbers["blocked_ms"] == pytest.approx(0.92)
+    (work,) = of["step_work"].to_dict("records")
+    assert (float(work["calls"]), float(work["device_ms"])) == (9, pytest.approx(0.9))
+    assert len(of["step_calls"]) == 3, "the rest has no row where there is none"
+    (smaller,) = of["smaller"].to_dict("records")
+    assert smaller["name"] == "The host waits for the device" and str(smaller["when"]) == "4 of 4"
+    assert smaller["saves_ms"] < 0.03 * 0.92
 
 
 @pytest.mark.parametrize("name", ["step", "Warm-up step"])
@@ -219,22 +213,20 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
 ) -> None:
     monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580, name=name))
-    pace, second, doubts = headlines(of)
-    assert pace.text(Printer()).startswith("As recorded: the device is idle 0.60 of 1.5 ms")
-    assert second.verdict is Verdict.NOT_UNDERSTOOD
-    assert (Doubt.WARM_UP in doubts.text(Printer())) == (name != "step")
-    assert not len(of.diagnosed.tables["account"])
-    (division,) = of.diagnosed.tables["diagnoses"].to_dict("records")
-    assert "if the host took no time" not in division
-    fact, *_ = of.diagnosed.tables["findings"].to_dict("records")
-    assert fact["what"] == "The host waits for the device" and "saves, ms" not in fact
+    pace, second, doubts = sentences(of)
+    assert pace.startswith("As recorded: the device is idle 0.60 of 1.5 ms")
+    assert of["verdict"] == "not understood" and second.startswith("Savings aren't told: replayed")
+    assert ("named as a warm-up" in doubts) == (name != "step")
+    assert of["account"].empty and of["found"]["saves_ms"].isna().all()
+    assert of["found"]["name"].iloc[0] == "The host waits for the device"
+    assert "saves, ms" not in printed(of)["appendix"]
 
 
 def test_without_steps_the_ranges_that_repeat_are_listed(
     recorded: Callable[[str, str], Path],
 ) -> None:
-    listed = captured("asyncio", read_tables(recorded(ASYNCIO, ""))).tables["candidates"]
-    assert len(listed) and all(cell.number > 1 for cell in listed["times"])
+    listed = read(recorded(ASYNCIO, ""))["candidates"]
+    assert len(listed) and all(listed["instances"] > 1)
 
 
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
@@ -244,10 +236,10 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
     ):  # fmt: skip
         given = ["--capture", str(path), "--step-ms", step_ms, "--output", str(tmp_path / "t")]
         tables.main(given)
-        of = captured("t", read_tables(tmp_path / "t"))
-        last = headlines(of)[-1]
-        assert of.diagnosed.plain == plain
-        assert doubt in last.text(Printer()) if doubt else last.verdict is not More.DOUBTS
+        of = read(tmp_path / "t")
+        last = sentences(of)[-1]
+        assert of["plain"] == plain
+        assert doubt in last if doubt else "How sure" not in last
 
 
 def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
@@ -256,15 +248,12 @@ def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_take
     """27 kernels of 300 us a step; the host takes 60 us for each, and 3.5 ms for a batch."""
     program = training_loop(tmp_path, takes=300, data=sleeps(3500))
     of = found(tmp_path, program.write())
-    (smaller,) = of.diagnosed.tables["smaller"].to_dict("records")
-    assert (smaller["what"], smaller["where"]) == (
-        "The loader is slow",
-        "step/data and step/forward",
-    )
-    assert smaller["saves, ms"].number == 0
-    assert smaller["assumed without it"] == "a gap takes 0.055 ms, as in other places"
-    told = {each.verdict: each.text(Printer()) for each in headlines(of)}
-    assert "the loader is slow (step/data), 3.5 of the host's 5.1 ms" in told[More.BEHIND_DEVICE]
+    (smaller,) = of["smaller"].to_dict("records")
+    assert smaller["name"] == "The loader is slow" and smaller["saves_ms"] == 0
+    assert smaller["where"] == "step/data and step/forward"
+    assert smaller["assumes"] == "a gap takes 0.055 ms, as in other places"
+    behind = "Behind it: the loader is slow (step/data), 3.5 of the host's 5.1 ms"
+    assert any(each.startswith(behind) for each in sentences(of))
 
 
 def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
@@ -274,35 +263,33 @@ def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
     for plain_ms, longer in (("5.5", False), ("6.0", True)):
         given = ["--capture", str(path), "--step-ms", plain_ms, "--output", str(tmp_path / "t")]
         tables.main(given)
-        of = captured("t", read_tables(tmp_path / "t"))
-        told = {each.verdict: each.text(Printer()) for each in headlines(of)}
-        assert (More.DOUBTS in told) == longer and of.diagnosed.plain != longer
-    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in told[More.DOUBTS]
+        of = read(tmp_path / "t")
+        last = sentences(of)[-1]
+        assert last.startswith("How sure") == longer and of["plain"] != longer
+    assert "6.00 ms, but recorded ones, which savings are of, take 5.43 ms" in last
 
 
 def test_a_trace_cut_off_of_operators_alone_isnt_taken_for_a_cpus(tmp_path: Path) -> None:
     events = [event("user_annotation", "step", 0, 9), event("cpu_op", "aten::mm", 1, 5)]
     path = trace_file(tmp_path, json.dumps(events)[:-1] + ', {"ph": "X", "cat": "ker')
-    first, cut = headlines(found(tmp_path, path))
-    assert (first.verdict, cut.verdict) == (Verdict.NO_WORK, More.CUT)
+    of = found(tmp_path, path)
+    assert of["verdict"] == "no work" and "ends in the middle" in sentences(of)[1]
 
 
 def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 10)
-    assert headlines(found(tmp_path, export.write()))[0].verdict is Verdict.NO_WORK
+    assert found(tmp_path, export.write())["verdict"] == "no work"
 
 
 def test_ranks_are_apart_and_waiting_for_each_other_is_communication(
     recorded: Callable[[str, str], Path],
 ) -> None:
-    of = captured("ddp", read_tables(recorded(DDP, "")))
-    processes, paths = (of.tables[name]["process"] for name in ("processes", "paths"))
+    of = read(recorded(DDP, ""))
+    processes, paths = (of[name]["process"] for name in ("processes", "paths"))
     assert len(processes) == 2 and set(paths) == set(processes)
-    first = of.tables["families"].iloc[0]
-    assert first["family"] == "communication" and first["device, ms"].number == pytest.approx(
-        49.7, 0.01
-    )
+    first = of["families"].iloc[0]
+    assert first["family"] == "communication" and float(first["ms"]) == pytest.approx(49.7, 0.01)
 
 
 def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:
@@ -314,10 +301,11 @@ def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: 
         export.work(0, 10, process=process)
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     folder = written(tmp_path, export.write(), "step")
-    texts = report.section(folder, tmp_path).texts(read_tables(folder), TEMPLATES, linked=False)
-    counts = texts.markdown.count("| whole step"), texts.page.count('"whole step"')
+    texts = report.chapter(Capture(Run.of_capture(folder), "c"), folder, tmp_path, TEMPLATES, "")
+    short, whole = texts.markdown["appendix"], texts.html["appendix"]
+    counts = short.count("| whole step"), whole.count(">whole step<")
     assert counts == (SHOWN // 3, processes)
-    row = next(line for line in texts.markdown.splitlines() if line.startswith("| step "))
+    row = next(line for line in short.splitlines() if line.startswith("| step "))
     assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", f"{processes}"]
 
 
@@ -336,7 +324,9 @@ def test_the_report_has_each_capture_and_no_empty_table(
     assert "<title>What is wrong with a step, and where device time goes</title>" in page
     assert page.count('aria-label="Flame chart of ') == 2, "not of the one without ranges"
     assert " 55.7 ms (55,735,302 ns)<" in page
-    assert "@@" not in page and "step.svg" not in text + page, "none was drawn"
+    assert "step.svg" not in text + page, "none was drawn"
+    first = text.partition("\n## ")[0]
+    assert all(f"| {name} " in first for name in ("gpt2_modules", "graph", "vit")), "the overview"
 
 
 def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
@@ -357,7 +347,7 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
     parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
     assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]
     assert "could not be read: " in parts[1] and "neither an export of nsys" in parts[1]
-    assert parts[0].endswith("read: none.nsys-rep: nsys is not on the PATH.**\n")
+    assert "read: none.nsys-rep: nsys is not on the PATH.**\n" in parts[0]
     with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
         report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
 

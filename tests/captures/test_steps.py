@@ -8,6 +8,7 @@ import pytest
 
 from tests.captures.building import (
     Export,
+    as_capture,
     busy,
     event,
     global_id,
@@ -16,9 +17,8 @@ from tests.captures.building import (
     tables_in,
     trace_file,
 )
-from workflow_src.capture_report.step_result import step_times
+from workflow_src.capture_report import contents
 from workflow_src.captures.reading import read
-from workflow_src.paper.show import Printer
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import OWN_THREAD
@@ -30,6 +30,11 @@ DATA = Path(__file__).parents[1] / "data" / "captures"
 
 def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
     return placed_tables(attributed(read(path), None, fold=fold, step=named))["steps"]
+
+
+def step_times(steps: pd.DataFrame) -> pd.DataFrame:
+    """What is shown of them."""
+    return contents.steps(as_capture({"steps": steps}))
 
 
 def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
@@ -169,7 +174,7 @@ def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> No
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     steps = steps_in(export.write(), "step")
     assert steps["idle_ns"].tolist() == [90] * 3 and steps["idle_launch_ns"].isna().all()
-    assert step_times(steps, False)["time"].tolist() == ["whole step", "a device works", "idle"]
+    assert step_times(steps)["part"].tolist() == ["whole step", "a device works", "idle"]
     on_cpu = [event("user_annotation", "step", 0, 9), event("cpu_op", "aten::mm", 1, 2)]
     found = steps_in(trace_file(tmp_path, on_cpu), "step")
     assert found[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 7000]]
@@ -227,9 +232,9 @@ def test_the_report_has_medians_and_spread(export: Export) -> None:
     three(export)
     export.range("step", 300, 500)
     export.work(310, 70)
-    table = step_times(steps_in(export.write()), False)
-    show = Printer()
-    rows = [[str(show(cell)) for cell in row] for row in table.itertuples(index=False)]
+    table = step_times(steps_in(export.write()))
+    columns = ["path", "steps", "part", "median", "min", "max", "share"]
+    rows = table[columns].astype(str).to_numpy().tolist()
     assert rows[:2] == [
         ["step", "4", "whole step", "0.000100", "0.000100", "0.000200", "100 %"],
         ["step", "4", "a device works", "1.00e-05", "1.00e-05", "7.00e-05", "20 %"],

@@ -12,10 +12,8 @@ from tests.captures.test_report import loop
 from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
-from workflow_src.compare.captures import CapturesCompared, read_capture
-from workflow_src.compare.captures_headline import Verdict, headline
-from workflow_src.compare.change import Verdict as OfTime
-from workflow_src.paper.show import Printer
+from workflow_src.compare.compare_captures import read_capture
+from workflow_src.compare.page import Compared
 from workflow_src.tables import capture_tables as tables
 
 RECORDED = ROOT / "tests" / "data" / "captures"
@@ -52,12 +50,24 @@ def tables_of(capture: Path, folder: Path) -> Path:
     return folder
 
 
-def compared(a: Path, b: Path) -> CapturesCompared:
-    return compare_captures.compare_captures(read_capture(a), read_capture(b))
+def compared(a: Path, b: Path) -> Compared:
+    return compare_captures.compare(read_capture(a), read_capture(b))
 
 
-def text_of(found: CapturesCompared) -> str:
-    return compare_captures.COMPARISON.worded((), found, ROOT / "report_templates").markdown
+def judged(found: Compared) -> list[list[object]]:
+    """Of device time and of the time from step to step: ms of A and B, and the verdict."""
+    rows = found.facts["judged"]
+    return [
+        [float(ours), float(theirs), verdict]
+        for ours, theirs, verdict in rows[["a_ms", "b_ms", "verdict"]].to_numpy(object)
+    ]
+
+
+def written(folder: Path, a: Path, b: Path) -> str:
+    """The Markdown of a comparison."""
+    given = ["--templates", str(ROOT / "report_templates"), "--output", str(folder)]
+    compare_captures.main(["--a", str(a), "--b", str(b), *given])
+    return (folder / "compare.md").read_text()
 
 
 def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
@@ -66,9 +76,8 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
     a = tabulated({"gemm": 10, "softmax": 20, "old": 4})
     b = tabulated({"gemm": 10, "softmax": 30, "new": 2}, steps=4)
     found = compared(a, b)
-    assert found.step == "step" and found.device is not None
-    assert (found.device.a_ms, found.device.b_ms) == (34, 42)
-    paths = found.paths.set_index("path")[["a_ms", "b_ms", "own_change_ms"]].fillna(-1)
+    assert found.facts["step"] == "step" and judged(found)[0] == [34, 42, "slower"]
+    paths = found.tables["paths"].set_index("path")[["a_ms", "b_ms", "own_change_ms"]].fillna(-1)
     assert paths.to_dict("index") == {
         "step": {"a_ms": 34, "b_ms": 42, "own_change_ms": 0},
         "step/in gemm": {"a_ms": 10, "b_ms": 10, "own_change_ms": 0},
@@ -76,19 +85,20 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
         "step/in old": {"a_ms": 4, "b_ms": -1, "own_change_ms": -4},
         "step/in new": {"a_ms": -1, "b_ms": 2, "own_change_ms": 2},
     }
-    changed = found.kernels.dropna(subset="kind").set_index("name")
+    kernels = found.tables["kernels"]
+    changed = kernels[kernels["kind"] != ""].set_index("name")
     assert changed["kind"].to_dict() == {
         "softmax": "time changed", "old": "vanished", "new": "appeared"
     }  # fmt: skip
     assert changed["change_ms"].to_dict() == {"softmax": 10, "old": -4, "new": 2}
-    assert found.kernels["change_ms"].sum() == found.device.b_ms - found.device.a_ms
+    assert kernels["change_ms"].sum() == 42 - 34
 
 
 def test_kernels_of_one_short_name_are_told_apart(tabulated: Callable[..., Path]) -> None:
     add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<{}> >(int)"
     a = tabulated({add.format("float"): 10})
     b = tabulated({add.format("c10::BFloat16"): 5})
-    assert compared(a, b).kernels_table["kernel"].tolist() == [
+    assert compared(a, b).tables["kernels"]["short_name"].tolist() == [
         "vectorized_elementwise(add): float", "vectorized_elementwise(add): BFloat16"
     ]  # fmt: skip
 
@@ -96,26 +106,23 @@ def test_kernels_of_one_short_name_are_told_apart(tabulated: Callable[..., Path]
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "status"),
     [
-        (dict(works={"k": 100}), dict(works={"k": 103}), Verdict.SLOWER, 1),
-        (dict(works={"k": 103}), dict(works={"k": 100}), Verdict.FASTER, 0),
-        (dict(works={"k": 100}), dict(works={"k": 101}), Verdict.SAME, 0),
-        (dict(works={"k": 100}, processes=2), dict(works={"k": 100}), Verdict.SAME, 0),
-        (dict(works={"k": 100}, steps=2), dict(works={"k": 100}), Verdict.CANT_TELL, 3),
-        (dict(works={}), dict(works={}), Verdict.CANT_TELL, 3),
+        (dict(works={"k": 100}), dict(works={"k": 103}), "slower", 1),
+        (dict(works={"k": 103}), dict(works={"k": 100}), "faster", 0),
+        (dict(works={"k": 100}), dict(works={"k": 101}), "same", 0),
+        (dict(works={"k": 100}, processes=2), dict(works={"k": 100}), "same", 0),
+        (dict(works={"k": 100}, steps=2), dict(works={"k": 100}), "can't tell", 3),
+        (dict(works={}), dict(works={}), "can't tell", 3),
     ],
 )
 def test_each_verdict_and_its_status(
-    tmp_path: Path, tabulated: Callable[..., Path], before: dict, after: dict, verdict: Verdict,
-    status: int, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, tabulated: Callable[..., Path], before: dict, after: dict, verdict: str,
+    status: int,
 ) -> None:  # fmt: skip
     a, b = tabulated(**before), tabulated(**after)
-    found = headline(compared(a, b))
-    assert found.verdict is verdict
-    given = ["--templates", str(ROOT / "report_templates"), "--output", str(tmp_path)]
-    compare_captures.main(["--a", str(a), "--b", str(b), *given])
-    said = str(found.text(Printer()))
-    assert said in (tmp_path / "compare.md").read_text()
-    assert gate.read_verdict(tmp_path / "compare.json") == (status, said)
+    assert compared(a, b).facts["verdict"] == verdict
+    text = written(tmp_path, a, b)
+    found, said = gate.read_verdict(tmp_path / "compare.json")
+    assert found == status and f"**{said}**" in text
     assert {path.name for path in tmp_path.iterdir()} == {
         "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv", "findings.csv",
         "host.csv",
@@ -127,9 +134,8 @@ def test_a_slow_loader_makes_steps_of_a_cpu_slower_whose_operators_take_the_same
 ) -> None:
     traces = [cpu_trace(tmp_path / f"{us}", us) for us in (100, 600)]
     found = compared(*(tables_of(each, each.parent / "tables") for each in traces))
-    assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
-    assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.5, 1.0))
-    assert found.profilers == ("torch", "torch")
+    assert [verdict for *_, verdict in judged(found)] == ["no difference shown", "slower"]
+    assert judged(found)[1][:2] == pytest.approx([0.5, 1.0])
 
 
 def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: Path) -> None:
@@ -137,18 +143,18 @@ def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: P
     exports = [loop(tmp_path / f"{us}", us) for us in (0, 580)]
     folders = [tables_of(each, each.parent / "tables") for each in exports]
     found = compared(*folders)
-    assert [each.verdict for each in found.changes] == [OfTime.SAME, OfTime.SLOWER]
-    assert (found.changes[1].a_ms, found.changes[1].b_ms) == pytest.approx((0.92, 1.5))
-    said = headline(found)
-    assert said.verdict is Verdict.LONGER and gate.status_of(said.verdict) == 1
-    assert "1.50 ms instead of 0.920 ms" in said.text(Printer())
-    gaps = found.steps.host[found.steps.host["what"] == "gap between calls"]
+    assert [verdict for *_, verdict in judged(found)] == ["no difference shown", "slower"]
+    assert judged(found)[1][:2] == pytest.approx([0.92, 1.5])
+    assert found.facts["verdict"] == "longer" and gate.STATUSES["longer"] == 1
+    assert "1.50 ms instead of 0.920 ms" in written(tmp_path / "o", *folders)
+    host = found.tables["host"]
+    gaps = host[host["what"] == "gap between calls"]
     assert gaps["change_ms"].sum() == pytest.approx(0.58, rel=0.05)
-    longer = found.steps.findings.iloc[0]
+    longer = found.tables["findings"].iloc[0]
     assert (longer["a_ms"], longer["b_ms"]) == pytest.approx((0.02, 0.6), rel=0.01)
     back = compared(*reversed(folders))
-    assert headline(back).verdict is Verdict.SHORTER
-    assert back.steps.findings["change_ms"].iloc[0] == pytest.approx(-0.58, rel=0.01)
+    assert back.facts["verdict"] == "shorter"
+    assert back.tables["findings"]["change_ms"].iloc[0] == pytest.approx(-0.58, rel=0.01)
 
 
 def test_a_finding_whose_saving_is_unknown_did_not_vanish(tmp_path: Path) -> None:
@@ -158,8 +164,8 @@ def test_a_finding_whose_saving_is_unknown_did_not_vanish(tmp_path: Path) -> Non
         tables_of(strangers / f"compare_{name}.json.gz", tmp_path / name)
         for name in ("before", "after")
     )
-    for first, second in ((a, b), (b, a)):
-        findings = compared(first, second).steps.findings.set_index("name")
+    for pair in ((a, b), (b, a)):
+        findings = compared(*pair).tables["findings"].set_index("name")
         products = findings.loc["Products in float32"]
         assert products["kind"] == "saving unknown" and pd.isna(products["change_ms"])
         assert not {"appeared", "vanished", "time changed"} & set(findings["kind"])
@@ -172,9 +178,10 @@ def test_what_one_capture_does_not_tell_is_no_change(tmp_path: Path) -> None:
     single.range("setup", 0, 100)
     single.work(10)
     b = tables_of(single.write(), tmp_path / "without")
-    for first, second in ((a, b), (b, a)):
-        steps = compared(first, second).steps
-        assert steps.findings.empty and steps.host.empty and steps.parts["change_ms"].isna().all()
+    for pair in ((a, b), (b, a)):
+        found = compared(*pair)
+        assert found.tables["findings"].empty and found.tables["host"].empty
+        assert found.facts["parts"]["change_ms"].isna().all()
 
 
 def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path: Path) -> None:
@@ -192,9 +199,8 @@ def test_kernels_of_different_profilers_are_matched_by_short_name(tmp_path: Path
     for folder, file in zip(folders, ("streams.json.gz", "streams.sqlite.gz"), strict=True):
         tables_of(RECORDED / file, folder)
     found = compared(*folders)
-    kinds = found.kernels.set_index("name")["kind"]
+    kinds = found.tables["kernels"].set_index("name")["kind"]
     assert len(kinds) == 14 and not {"appeared", "vanished"} & set(kinds)
-    said = text_of(found)
+    said = written(tmp_path / "o", *folders)
     assert said.count("The profilers differ (A: torch, B: nsys)") == 1
-    same = text_of(compared(folders[0], folders[0]))
-    assert "profilers differ" not in same
+    assert "profilers differ" not in written(tmp_path / "o", folders[0], folders[0])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.captures.building import as_capture
 from tests.diagnosis.programs import (
     ACTIVATION,
     PAGEABLE,
@@ -16,13 +17,12 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
-from workflow_src.capture_report.findings_result import finding_rows
+from workflow_src.capture_report.chapter import found
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline, words
-from workflow_src.paper.value import Joined
 from workflow_src.placing.attributed import attributed
 from workflow_src.tables.diagnosis_tables import COLUMNS, diagnosis_tables
 
@@ -645,11 +645,9 @@ def test_the_tables_of_a_diagnosis_say_the_same_of_each_process(tmp_path: Path) 
 def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
     tmp_path: Path, faults: dict[str, Place], said: str | None
 ) -> None:
-    tables = diagnosis_tables(training_loop(tmp_path, **faults).attributed())
-    rows = finding_rows(tables["findings"][:1], several=False)
-    (cell,) = rows["gaps lie at"] if said else (None,)
-    shown = f"{cell.cells[0].number:g} {cell.cells[1]}" if isinstance(cell, Joined) else cell
-    assert shown == said and ("gaps lie at" in rows) == bool(said)
+    capture = as_capture(diagnosis_tables(training_loop(tmp_path, **faults).attributed()))
+    cell = found(capture, capture.findings)["gap"].iloc[0]
+    assert ("".join(map(str, cell)) or None) == said
 
 
 def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ def test_numbers_of_equal_evidence_share_a_key_and_none_without_it_asks():
     made = page(
         "A run", buttons, {"n1": why, "n2": why | {"ends": [1, 3]}}, {"a": "(a)"}, TEMPLATES
     )
-    assert re.findall(r"<button value=(\w+)>2.5", made) == ["n0", "n1", "n0"]
+    assert re.findall(r"<data value=(\w+)>2.5", made) == ["0", "1", "0"]
     packed = re.search(r'id="numbers">([^<]+)<', made)
     told = json.loads(gzip.decompress(base64.b64decode(packed[1])))
     rows = {"timings": "2-4"}
     assert told == {
-        "n0": ["2.5", "ms", "a / b", None, rows],
-        "n1": ["2.5", "ms", "a / b", ["1", "3"], rows],
+        "0": ["2.5", "ms", "a / b", None, rows],
+        "1": ["2.5", "ms", "a / b", ["1", "3"], rows],
     }
     assert "<title>A run</title>" in made and '<a href="#a">(a)</a>' in made

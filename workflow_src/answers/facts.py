@@ -22,6 +22,9 @@ from workflow_src.placing.kernel_words import what
 MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
 """Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
 
+PRODUCTS = ("gemm", "attention")
+"""The families that multiply matrices: plain products, and fused attention's kernels."""
+
 BARS, LEAST_BAR = 6, 2.0
 """At most so many parts are drawn apart, each in a color of its own, of at least so many %."""
 
@@ -87,6 +90,21 @@ def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     found = [known[path] for path in rows["path"]]
     component, place = [each.name for each in found], [each.place for each in found]
     return rows.assign(what=does, component=component, place=place)
+
+
+def product_share(rows: pd.DataFrame) -> Numbers:
+    """By case the share of device time in matrix products; of a case without any, 0."""
+    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
+    taken, whole = (over(each, "case", "ms", unit="ms") for each in (products, rows))
+    return to(taken / whole, "share")
+
+
+def in_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
+    """The same cases in the run's first precision; NaN of those that are in it, or have none."""
+    place = [name for name in run.cases if name not in ("precision", "label")]
+    base = cases[cases["precision"].isin(run.precisions[:1])].set_index(place)
+    base = base.reindex(pd.MultiIndex.from_frame(cases[place])).set_axis(cases.index)
+    return base.mask(cases["precision"].isin(run.precisions[:1]), NAN).astype(object)
 
 
 def memory(run: Run) -> Any:

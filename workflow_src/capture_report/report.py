@@ -3,99 +3,80 @@
 Both have a table's rows of the most time, the page more of them; the CSVs have all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.capture_report.diagnosis_result import Tables
-from workflow_src.capture_report.headline import headlines, where
-from workflow_src.capture_report.pictures import flame_chart, step_image
-from workflow_src.capture_report.result import (
-    Captured,
-    captured,
-    notes_of,
-    read_tables,
-)
-from workflow_src.capture_report.shown import FIRST, SHOWN
+from workflow_src.capture_report.capture import Capture, share
+from workflow_src.capture_report.chapter import facts, shortened
+from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.paper.chapter import Chapter, Words
-from workflow_src.paper.html import make_html
-from workflow_src.paper.markdown import escape
-from workflow_src.paper.show import Printer
-from workflow_src.paper.templates import render
+from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
+from workflow_src.common.reading import reading
+from workflow_src.paper import written
+from workflow_src.paper.form import Link
+from workflow_src.paper.number import NAN, is_number
+from workflow_src.paper.page import page
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Written
 
-FRAME = "captures.md.j2"
-"""Stands around the sections of all captures."""
+TITLE = "What is wrong with a step, and where device time goes"
 
 
-def section(folder: Path, beside: Path, place: str = "") -> Chapter[Tables, Captured]:
-    """The chapter of the capture whose tables are in a folder, in a file beside its step's image.
+def step_picture(capture: Capture, folder: Path) -> str:
+    """The SVG of a capture's step; "" without steps, or if none was drawn."""
+    path = folder / "step.svg"
+    if capture["steps"].empty or not path.is_file():
+        return ""
+    with reading(path, "an SVG", remake(path), StageError):
+        svg = path.read_text(encoding="utf-8")
+        return svg[svg.index("<svg") :]
 
-    place: what stands in the page for its flame chart, if it has one.
-    """
-    name = folder.name
-    chart = Markup(f"@@{place}@@\n\n") if place else Markup("")
 
-    def words(tables: Tables, result: Captured, whole: bool) -> Words:
-        step = step_image(result, folder, beside)
-        return {
-            "result": result if whole else shortened(result),
-            "more": headlines(result)[1:],
-            "where": where(result),
-            "pictures": chart + step if whole else step,
-        }
-
-    return Chapter(
-        heading=f"## {escape(name)}",
-        template="capture",
-        result=lambda tables: captured(name, tables),
-        headline=lambda result: headlines(result)[0],
-        named={"title": name},
-        words=words,
+def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: str) -> Written:
+    """The chapter of the capture whose tables are in a folder, for a report beside `beside`."""
+    svg = step_picture(capture, folder)
+    picture = Path(os.path.relpath(folder / "step.svg", beside)) if svg else None
+    made, names = lambda: facts(capture), ["capture.j2"]
+    return written.write(
+        capture.name, made, templates, names, picture, log=log, drawing=svg, short=shortened
     )
 
 
-def shortened(found: Captured) -> Captured:
-    """A capture with the longest tables cut: the paths and kernels of the most time.
-
-    Paths that processes share stand there once.
-    """
-    its = found.tables
-    tables = dict(its) | {name: its[name][:SHOWN] for name in ("steps", "ranks", "kernels")}
-    tables["paths"] = _most(its["paths"], "device, ms") if its["ranks"].empty else its["paths"][:0]
-    tables["idle"] = _most(its["idle"], "idle, ms")
-    first = {name: table[:FIRST] for name, table in found.diagnosed.tables.items()}
-    return replace(found, tables=tables, diagnosed=replace(found.diagnosed, tables=first))
-
-
-def _most(paths: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The paths with the most time in a column, in the order of the paths."""
-    ms = [each.number if each else 0.0 for each in paths[column]]
-    order = sorted(range(len(ms)), key=lambda place: -ms[place])[:SHOWN]
-    return paths.iloc[sorted(order)]
-
-
-def readable_last(tables: Mapping[str, Tables]) -> list[str]:
-    """The names of captures, those that can't be read first.
+def readable_last(captures: Sequence[Capture]) -> list[Capture]:
+    """Captures, those that can't be read first.
 
     Raises TraceError, with the reasons, if none can be read.
     """
-    problems = {name: notes_of(its).get(UNREADABLE) for name, its in tables.items()}
-    if all(problems.values()):
-        raise TraceError("\n".join(map(str, problems.values())))
-    return sorted(problems, key=lambda name: problems[name] is None)
+    problems = [capture.noted.get(UNREADABLE) for capture in captures]
+    if all(problems):
+        raise TraceError("\n".join(map(str, problems)))
+    return sorted(captures, key=lambda capture: UNREADABLE not in capture.noted)
 
 
-def framed(sections: Iterable[str], templates: Path) -> str:
-    """The report of some captures as Markdown, from their sections."""
-    return render(templates, FRAME, Printer(), sections=[Markup(each) for each in sections])
+def overview(captures: Sequence[Capture]) -> pd.DataFrame:
+    """A row per capture: its step, how much of it the device works, the pace, what saves most."""
+    several = captures if len(captures) > 1 else []
+    return pd.DataFrame([_line(each) for each in several], dtype=object)
+
+
+def _line(capture: Capture) -> Mapping[str, object]:
+    said = first_screen(capture)
+    row, finding = said["row"], said["finding"] if said["verdict"] == "finding" else {}
+    step = row["step_ms"] if is_number(row["step_ms"]) else row["recorded_ms"]
+    return {
+        "capture": Link(capture.name, capture.name),
+        "step": whole_ms(step),
+        "busy": share(step - row["device_idle_ms"], step),
+        "pace": row["pace"],
+        "first": finding.get("name", said["verdict"]) or NAN,
+        "saves": whole_ms(finding.get("saves_ms", NAN)),
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -112,18 +93,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     with one_sentence():
         folders = {folder.name: folder for folder in given.tables}
-        tables = {name: read_tables(folder) for name, folder in folders.items()}
-        beside, written = given.html.parent, []
-        charts: dict[str, Markup] = {}
-        for name in readable_last(tables):
-            place = f"flame {len(charts)}"
-            charts[place] = flame_chart(name, tables[name]["kernels"])
-            chapter = section(folders[name], beside, place)
-            written.append(chapter.written(tables[name], given.templates, given.log, linked=False))
-        text = framed((each.markdown for each in written), given.templates)
-        page = framed((each.page for each in written), given.templates)
-        html = make_html(page, beside, given.templates, charts)
-        write_text(given.markdown, noted(text, given.asked))
+        every = [Capture(Run.of_capture(folder), name) for name, folder in folders.items()]
+        every, beside, templates = readable_last(every), given.html.parent, given.templates
+        first = written.write(
+            "captures",
+            lambda: {"title": TITLE, "rows": overview(every)},
+            templates,
+            ["captures.j2"],
+            log=given.log,
+        )
+        chapters = [first] + [
+            chapter(each, folders[each.name], beside, templates, given.log) for each in every
+        ]
+        texts = [each.text("md", templates, "capture") for each in chapters]
+        write_text(given.markdown, noted("\n\n".join(texts) + "\n", given.asked))
+        blocks = [each.text("html", templates, "capture") for each in chapters]
+        blocks += [each.text("appendix.html", templates) for each in chapters]
+        contents = {each.name: each.name for each in every}
+        evidence = {key: why for each in chapters for key, why in each.evidence.items()}
+        html = page(TITLE, blocks, evidence, contents, templates)
         write_text(given.html, noted(html, given.asked))
 
 

@@ -131,7 +131,7 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
 
 
 def public_steps(results: Path) -> dict[str, Path]:
-    """The steps for Perfetto, by path below the target; the page itself has their pictures."""
+    """The steps for Perfetto, by path below the target; the page has their pictures."""
     paths = sorted(results.glob("timelines/*.trace.json.gz"))
     return {str(path.relative_to(results)): path for path in paths}
 
@@ -155,7 +155,10 @@ def publish(report: Path, results: Path, target: Path, command: str, page: Path 
     texts = public_texts(report, results, target, command)
     tables, points = public_tables(results), public_points(results)
     if page.is_file():
-        texts["report.html"] = _text(page)
+        # What saves a step's trace.
+        texts["report.html"] = re.sub(
+            r'href="results/[^"]*?/timelines/', 'href="timelines/', _text(page)
+        )
         if not texts["report.html"].lower().startswith("<!doctype html"):
             raise StageError(
                 f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>"

@@ -1,10 +1,13 @@
-"""The change of one time of one phase between two runs, and the verdict on it."""
+"""Two tables side by side, and the verdicts on how they differ: B against A."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 
-from workflow_src.answers.tables import CaseKey
+import numpy as np
+import pandas as pd
+
+from workflow_src.paper.number import Number, Numbers, each, is_number, over
 
 PLAIN_BEYOND = 0.01
 """Smaller changes of plain time don't matter, unless another threshold is given."""
@@ -16,24 +19,23 @@ A capture is one process, and device time repeats within 1 % from process to pro
 to host (benchmarks/README.md); twice that is no chance.
 """
 
+WORK_CHANGED = 0.05
+"""A kernel's time changed if it differs by more than this share of its time, ..."""
+
+WORK_MATTERS = 0.001
+"""... and by more than this share of the device time of all."""
+
+RATIO_DIGITS = 4
+ZERO = Number(0.0, "ms", formula="0")
+
 
 class Verdict(StrEnum):
-    """What is said of a change; B against A."""
+    """What is said of a change; the first of several decides."""
 
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "no difference shown"
     UNKNOWN = "can't tell"
-
-
-class Why(StrEnum):
-    """Why nothing can be told of a plain time."""
-
-    ONE = "one process"
-    FEW = "too few processes"
-    HOST = "launch-bound, and the host's speed changed"
-    DEVICE = "the device was shared or throttled"
-    SPREAD = "processes vary too much"
 
 
 class Kind(StrEnum):
@@ -45,81 +47,97 @@ class Kind(StrEnum):
     STEP = "from step to step, under the profiler"
 
 
-OF_PHASES = (Kind.DEVICE, Kind.REPLAY, Kind.PLAIN)
-"""The times of a phase of a case; a step of a capture has another."""
+class Work(StrEnum):
+    """How a kernel or a finding changed; of a finding that both have, a saving may be unknown."""
+
+    APPEARED = "appeared"
+    VANISHED = "vanished"
+    CALLED = "calls changed"
+    TIMED = "time changed"
+    UNKNOWN = "saving unknown"
 
 
-@dataclass(frozen=True)
-class Change:
-    """Two times (ms) of a phase, of A and of B, and what their ratio B / A shows.
+def beside(a: pd.DataFrame, b: pd.DataFrame, how: str = "outer") -> pd.DataFrame:
+    """Rows of one index side by side, as a_... and b_...; NaN where one lacks a row.
 
-    `low` and `high` are the ends of the ratio's interval and `p` is the rank test's, corrected for
-    the number of tests; all are NaN where nothing gives them.
+    in_a, in_b: whether each has it, as a number may be missing where the row isn't. The rows of
+    numbers say whose they are.
     """
-
-    kind: Kind
-    a_ms: float
-    b_ms: float
-    verdict: Verdict
-    why: Why | None = None
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-    processes: tuple[int, int] = (1, 1)
-
-    @property
-    def ratio(self) -> float:
-        """B / A."""
-        return self.b_ms / self.a_ms
+    ours, theirs = (_sided(frame, side) for frame, side in ((a, "A"), (b, "B")))
+    both = ours.add_prefix("a_").join(theirs.add_prefix("b_"), how=how)  # type: ignore[arg-type]
+    return both.assign(in_a=both.index.isin(a.index), in_b=both.index.isin(b.index))
 
 
-@dataclass(frozen=True)
-class PhaseChange:
-    """All changes of a phase of a case that ran in both runs.
+def _sided(frame: pd.DataFrame, side: str) -> pd.DataFrame:
+    def told(number: Number) -> Number:
+        rows = frozenset((f"{side}: {table}", line) for table, line in number.rows)
+        return replace(number, rows=rows, formula=f"{side}: {number.formula}")
 
-    `working` is the least share of the plain time in which the device works, in A or B; NaN where
-    it wasn't captured.
-    """
-
-    case: CaseKey
-    phase: str
-    working: float
-    device: Change | None
-    replay: Change | None
-    plain: Change | None
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """Those that are there, what travels best first."""
-        return tuple(each for each in (self.device, self.replay, self.plain) if each)
-
-    @property
-    def decisive(self) -> Change | None:
-        """The change that decides: slower before faster before the same; None without any."""
-        order = list(Verdict)
-        return min(self.changes, key=lambda each: order.index(each.verdict), default=None)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the phase."""
-        return self.decisive.verdict if self.decisive else Verdict.UNKNOWN
+    texts = [name for name in frame if frame[name].dtype == object]
+    return frame.assign(**{str(name): each(frame[name], told) for name in texts})
 
 
-def apart(
-    kind: Kind,
-    a: tuple[float, float, float],
-    b: tuple[float, float, float],
-    threshold: float,
-) -> Change:
-    """The change of work that the host doesn't decide, each given as its least, median and most.
+def spread(rows: pd.DataFrame, by: str | list[str], column: str) -> pd.DataFrame:
+    """The median of a time in each group, ms, and the least and the most that it was."""
+    ends = {"ms": "median", "least": "min", "most": "max"}
+    found = {name: over(rows, by, column, how, "ms") for name, how in ends.items()}
+    return pd.DataFrame(found, dtype=object).astype({"least": float, "most": float})
+
+
+def with_ratio(both: pd.DataFrame) -> pd.DataFrame:
+    """Tables side by side with `ratio`, b_ms / a_ms, where that is known."""
+    ratio = both["b_ms"].astype(object) / both["a_ms"].astype(object)
+    return both.assign(ratio=each(ratio, partial(replace, digits=RATIO_DIGITS)))
+
+
+def apart(both: pd.DataFrame, threshold: float = 0.0) -> pd.Series:
+    """The verdicts on work that the host doesn't decide, by ms, least and most of A and B.
 
     Slower or faster: one run's range lies beyond the other's, and the medians differ by more than
     DEVICE_BEYOND or, if that is more, `threshold`.
     """
-    ratio, beyond = b[1] / a[1], 1 + max(DEVICE_BEYOND, threshold)
-    verdict = Verdict.SAME
-    if b[0] > a[2] and ratio > beyond:
-        verdict = Verdict.SLOWER
-    if b[2] < a[0] and ratio < 1 / beyond:
-        verdict = Verdict.FASTER
-    return Change(kind, a[1], b[1], verdict)
+    ratio, beyond = both["ratio"].astype(float), 1 + max(DEVICE_BEYOND, threshold)
+    slower = (both["b_least"] > both["a_most"]) & (ratio > beyond)
+    faster = (both["b_most"] < both["a_least"]) & (ratio < 1 / beyond)
+    found = np.select([slower, faster], [Verdict.SLOWER, Verdict.FASTER], Verdict.SAME)
+    return pd.Series(found, both.index, dtype=object)
+
+
+def work_kind(both: pd.DataFrame, whole: pd.Series | float) -> pd.Series:
+    """How each kernel changed, "" if it didn't, by calls and ms of A and B.
+
+    whole: the device time of all kernels of A beside it, ms.
+    """
+    ms, more = (both[name].astype(float) for name in ("a_ms", "b_ms"))
+    calls, again = (both[name].astype(float) for name in ("a_calls", "b_calls"))
+    limit = np.maximum(WORK_CHANGED * ms, WORK_MATTERS * whole)
+    rules = {
+        Work.APPEARED: ~both["in_a"],
+        Work.VANISHED: ~both["in_b"],
+        Work.CALLED: ~np.isclose(calls, again, rtol=1e-9, atol=0),
+        Work.TIMED: (more - ms).abs() > limit,
+    }
+    found = np.select([*rules.values()], [*rules], "")
+    return pd.Series(found, both.index, dtype=object)
+
+
+def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
+    """Tables side by side with how much more B has of something, as `name`; largest first.
+
+    What isn't known in one that has the row is no change that is known.
+    """
+    ours, theirs = (
+        both[f"{side}_{of}"].astype(object).where(both[f"in_{side}"], ZERO) for side in "ab"
+    )
+    made = both.drop(columns=["in_a", "in_b"]).assign(**{name: theirs - ours})
+    return largest_first(made, made[name])
+
+
+def largest_first(rows: pd.DataFrame, by: Numbers) -> pd.DataFrame:
+    """Rows in the order of the size of a change."""
+    return rows.iloc[np.argsort(-by.astype(float).abs().to_numpy(), kind="stable")]
+
+
+def as_floats(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose Numbers are floats, for a CSV or JSON."""
+    return rows.map(lambda cell: float(cell) if is_number(cell) else cell)

@@ -5,97 +5,159 @@ Nothing is measured. The exit status only says whether the comparison was made;
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from workflow_src.common.arguments import share
-from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.compare.change import PLAIN_BEYOND, PhaseChange
-from workflow_src.compare.gate import status_of
-from workflow_src.compare.headline import headline
-from workflow_src.compare.page import comparison_parser, shown, write
-from workflow_src.compare.result import Comparison, compare
-from workflow_src.compare.runs import Run, read_run
-from workflow_src.paper.chapter import Chapter
-from workflow_src.paper.show import Printer
+from workflow_src.common.errors import StageError
+from workflow_src.common.thresholds import in_percent
+from workflow_src.common.words import PHASES, PHASES_IN_PROSE, STATES
+from workflow_src.compare import machines
+from workflow_src.compare.change import (
+    DEVICE_BEYOND,
+    PLAIN_BEYOND,
+    RATIO_DIGITS,
+    Kind,
+    Verdict,
+    as_floats,
+    largest_first,
+)
+from workflow_src.compare.page import Compared, comparison_parser, write
+from workflow_src.compare.plain import TOO_FEW, fewest_processes
+from workflow_src.compare.runs import PLACE, Measured, read_run
+from workflow_src.compare.times import changes, decisive, in_one_run
+from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
+from workflow_src.paper.number import Number, Numbers, each, holds, of, over
+from workflow_src.paper.run import first
+from workflow_src.paper.written import Facts
 
-Runs = tuple[Run, Run]
-
-
-def comparison(threshold: float) -> Chapter[Runs, Comparison]:
-    """The chapter that compares two runs; smaller changes of plain time than `threshold` are none.
-
-    Its page has all rows of its tables.
-    """
-    return Chapter(
-        heading="# B compared with A",
-        template="compare",
-        result=lambda runs: compare(*runs, threshold),
-        headline=headline,
-        named={},
-        words=shown,
-    )
+SHOWN, MOST = 10, 100
+"""Rows of a table in the comparison, and of the longest ones in its appendix; CSVs have all."""
 
 
-def as_dict(result: Comparison) -> dict[str, object]:
-    """The comparison as plain values for strict JSON; NaN becomes null."""
-    said = headline(result)
-    return {
-        "a": result.a,
-        "b": result.b,
-        "threshold": result.threshold,
-        "status": status_of(said.verdict),
-        "verdict": str(said.text(Printer())),
-        "processes_needed": result.processes_needed,
-        "same_host": result.common.same_host,
-        "environments": [_flat(each) for each in result.common.environments],
-        "other_work": result.common.other_work,
-        "phases": _phase_rows(result.phases),
-        "absent": [_flat(each) for each in result.absent],
+def compare(a: Measured, b: Measured, threshold: float) -> Compared:
+    """Compare two runs. Raises StageError if they have no case in common."""
+    named = a.cases.index[a.cases.index.isin(b.cases.index)]
+    if not len(named):
+        raise StageError(f"{a.name} and {b.name} have no case in common; compare runs of one suite")
+    others = machines.other_work(a, b, named)
+    cases = named[~named.isin(others["case"])]
+    # Operators and kernels have nothing in common, nor do their times.
+    alike = cases[cases.isin(a.on_gpu) == cases.isin(b.on_gpu)]
+    times = changes(a, b, cases, threshold)
+    tables = {"times": times.reset_index(), "kernels": kernels(a, b, alike)}
+    tables |= {"ledger": step_changes(a, b, alike).reset_index()}
+    found = {
+        "a": a.name,
+        "b": b.name,
+        "same_host": machines.same_host(a, b, named),
+        "environments": machines.differences(a, b, named),
+        "other_work": others,
+        "absent": in_one_run(a, b, cases).reset_index(),
     }
+    told = facts(found, tables, a.tables.cases["label"], threshold)
+    told |= {"cases": str(len(cases)), "only_a": str(len(a.cases) - len(named))}
+    told |= {"only_b": str(len(b.cases) - len(named))}
+    tables["ledger"] = tables["ledger"].drop(columns="most")
+    cells = {
+        name: as_floats(a.cases.merge(rows, on="case", how="right"))
+        for name, rows in tables.items()
+    }
+    needed = int(told["needed"]) if told["needed"] else None
+    said = found | {"threshold": threshold, "processes_needed": needed}
+    return Compared(told, cells, said | {"phases": cells["times"]})
 
 
-def csvs(result: Comparison) -> Mapping[str, pd.DataFrame]:
-    """The complete tables, by file name."""
-    rows = {"times": _phase_rows(result.phases)}
-    rows |= {"kernels": [_flat(each) for each in result.kernels]}
-    rows |= {"ledger": [_flat(each) for each in result.steps]}
-    empty = pd.DataFrame(columns=list(CASE_COLUMNS))
-    return {name: pd.DataFrame(lines) if lines else empty for name, lines in rows.items()}
+def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, share: float) -> Facts:
+    """What the template says of two runs: their times, kernels and steps, by case and phase."""
+    times, work, steps = tables["times"], tables["kernels"], tables["ledger"]
+    phases = decisive(times.set_index(PLACE)).reset_index()
+    lost, plain = found["absent"]["lost"], times[times["kind"] == Kind.PLAIN]
+    verdict = _verdict(phases, plain, int(lost.sum()))
+    ranked = _ranked(phases)
+    most = first(ranked[ranked["verdict"] == verdict])
+    more = work[(work["case"] == most["case"]) & (work["phase"] == most["phase"])]
+    more = more[more["change_ms"].astype(float) > 0]
+    few = plain["why"].isin(TOO_FEW).any()
+    changed = by_short_name(work)
+    counted = {name.name.lower(): _count(phases, "verdict", name) for name in Verdict}
+    moved = steps[steps["most"] > share].drop(columns="most")
+    return found | counted | {
+        "verdict": verdict,
+        "phases": str(len(phases)),
+        "lost": str(lost.sum()),
+        "open": _count(plain, "verdict", Verdict.UNKNOWN),
+        "most": most,
+        "label": labels.get(most["case"], ""),
+        "in_phase": PHASES_IN_PROSE.get(most["phase"], ""),
+        "kernel": first(more)["short_name"],
+        "needed": str(fewest_processes(len(phases))) if few else "",
+        "device_beyond": in_percent(max(DEVICE_BEYOND, share)),
+        "plain_beyond": in_percent(share),
+        "summary": _summary(times),
+        "doubts": _reasons(plain),
+        "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
+        "ranked": _worded(ranked[:SHOWN]),
+        "kernels": _worded(changed),
+        "kernels_over_phases": over_phases(changed)[:SHOWN],
+        "steps": _worded(moved),
+        "times": _worded(times),
+        "longest": MOST,
+    }  # fmt: skip
 
 
-def _phase_rows(phases: Iterable[PhaseChange]) -> list[dict[str, object]]:
-    """A row per phase and kind of time."""
-    return [
-        _flat(each.case)
-        | {"phase": each.phase, "working_share": _finite(each.working)}
-        | _flat(change)
-        | {"ratio": change.ratio}
-        for each in phases
-        for change in each.changes
-    ]
+def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
+    """Which headline holds."""
+    there = set(phases["verdict"])
+    if not there or Verdict.SLOWER in there:
+        return "slower" if there else "nothing"
+    if Verdict.UNKNOWN in there or lost:
+        return "can't tell" if Verdict.UNKNOWN in there else "lost"
+    if Verdict.FASTER in there:
+        return "faster"
+    return "same work" if (plain["verdict"] == Verdict.UNKNOWN).any() else "same"
 
 
-def _flat(thing: object) -> dict[str, object]:
-    """A dataclass as plain values; what it holds of dataclasses and mappings is spread out."""
-    found: dict[str, object] = {}
-    for field in fields(thing):  # type: ignore[arg-type]
-        inner = getattr(thing, field.name)
-        if is_dataclass(inner):
-            found |= _flat(inner)
-        elif isinstance(inner, Mapping):
-            found |= inner
-        elif isinstance(inner, tuple):
-            found |= {f"a_{field.name}": inner[0], f"b_{field.name}": inner[1]}
-        else:
-            found[field.name] = _finite(inner)
+def _count(rows: pd.DataFrame, column: str, value: str) -> Number | float:
+    """In how many rows a column says so."""
+    rule = f"{column} is {value}"
+    found: Number | float = of(holds(rows["ratio"], rows[column] == value, rule), "count")
     return found
 
 
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _ranked(phases: pd.DataFrame) -> pd.DataFrame:
+    """Phases with a verdict first, then those of the largest ratios."""
+    order = [Verdict.SLOWER, Verdict.FASTER, Verdict.UNKNOWN, Verdict.SAME]
+    ranked = largest_first(phases, phases["ratio"].astype(float).map(math.log))
+    return ranked.sort_values("verdict", key=lambda each: each.map(order.index), kind="stable")
+
+
+def _summary(times: pd.DataFrame) -> pd.DataFrame:
+    """Per kind of time how many phases have each verdict, and the geometric mean of B / A."""
+    made: dict[str, Numbers] = {}
+    for verdict in Verdict:
+        cells = holds(times["ratio"], times["verdict"] == verdict, f"verdict is {verdict}")
+        made[verdict.value] = over(times.assign(cell=cells), "kind", "cell", "sum")
+    logs = each(times["ratio"], lambda ratio: replace(ratio, value=math.log(ratio.value)))
+    means = over(times.assign(log=logs), "kind", "log", "mean")
+    said, digits = "geometric mean(B / A)", RATIO_DIGITS
+    made["mean of B / A"] = each(
+        means, lambda mean: Number(math.exp(mean.value), mean.unit, mean.rows, said, None, digits)
+    )
+    return pd.DataFrame(made, means.index, dtype=object).rename_axis("").reset_index()
+
+
+def _reasons(plain: pd.DataFrame) -> pd.DataFrame:
+    """Why nothing can be told of plain times, each with its number of phases."""
+    why = [each for each in plain["why"].unique() if each]
+    return pd.DataFrame({"why": why, "phases": [_count(plain, "why", name) for name in why]})
+
+
+def _worded(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with their phases in words."""
+    return rows.assign(phase=rows["phase"].map(PHASES))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -109,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="smaller changes of a phase's time don't matter (0.01: 1 %%)",
     )
     given = parser.parse_args(arguments)
-    write(given, comparison(given.threshold), read_run, csvs, as_dict)
+    write(given, "compare", read_run, lambda a, b: compare(a, b, given.threshold))
 
 
 if __name__ == "__main__":

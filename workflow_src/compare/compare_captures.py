@@ -4,64 +4,193 @@ The exit status only says whether the comparison was made; `python -m workflow_s
 exits with its verdict.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.compare.captures import (
-    Captured,
-    CapturesCompared,
-    compare_captures,
-    read_capture,
+from workflow_src.common.errors import StageError
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.compare.change import (
+    Kind,
+    Verdict,
+    apart,
+    as_floats,
+    beside,
+    by_change,
+    spread,
+    with_ratio,
+    work_kind,
 )
-from workflow_src.compare.captures_headline import headline
-from workflow_src.compare.gate import status_of
-from workflow_src.compare.page import comparison_parser, shown, write
-from workflow_src.paper.chapter import Chapter
-from workflow_src.paper.show import Printer
+from workflow_src.compare.page import Compared, comparison_parser, write
+from workflow_src.compare.steps import PARTS, findings, host, parts, step_times
+from workflow_src.paper.number import over, to
+from workflow_src.paper.run import Run, first
+from workflow_src.paper.written import Facts
+from workflow_src.placing.kernel_names import distinct_names, short_names
 
-Captures = tuple[Captured, Captured]
+READ = ("paths", "kernels", "steps", "summary", "notes", "diagnoses", "findings", "smaller", "gaps",
+        "waits", "step_times")  # fmt: skip
+ADVICE = "make its tables: snakemake --cores 1 report.md --config 'captures=[FILE]'"
+
+FEWEST_STEPS = 3
+"""In each capture, for a verdict: two may both be out of the ordinary."""
+
+NAMED_APART = ("copy", "set")
+"""Kinds of work whose short names differ between profilers: each kind is one row then."""
+
+SHOWN = 10
+"""Rows of a table in the comparison; its appendix and its CSVs have all."""
+
+ORDER = {
+    "slower": (Kind.DEVICE, Verdict.SLOWER),
+    "longer": (Kind.STEP, Verdict.SLOWER),
+    "faster": (Kind.DEVICE, Verdict.FASTER),
+    "shorter": (Kind.STEP, Verdict.FASTER),
+}
+"""The first of these that a time shows is the verdict."""
 
 
-COMPARISON: Chapter[Captures, CapturesCompared] = Chapter(
-    heading="# B compared with A",
-    template="compare_captures",
-    result=lambda captures: compare_captures(*captures),
-    headline=headline,
-    named={},
-    words=shown,
-)
-"""The chapter that compares two captures; its page has all rows of its tables."""
+@dataclass(frozen=True)
+class Captured:
+    """The tables of a capture, by the name of its folder."""
+
+    name: str
+    tables: Run
+
+    @property
+    def profiler(self) -> str:
+        """Who recorded it."""
+        return str(self.tables["capture/summary"]["profiler"].iloc[-1])
+
+    def steps(self, path: str) -> pd.DataFrame:
+        """The steps of a range path, of all processes."""
+        rows = self.tables["capture/steps"]
+        return rows[rows["path"] == path]
 
 
-def as_dict(result: CapturesCompared) -> Mapping[str, object]:
-    """The verdict as plain values for strict JSON."""
-    said = headline(result)
-    return {
-        "a": result.a,
-        "b": result.b,
-        "verdict": str(said.text(Printer())),
-        "status": status_of(said.verdict),
-        "processes_needed": None,
+def read_capture(folder: Path) -> Captured:
+    """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
+    run = Run([])
+    run.files = {f"capture/{name}": folder / f"{name}.csv" for name in READ}
+    for path in run.files.values():
+        if not path.is_file():
+            raise StageError(f"{path} does not exist; {ADVICE}")
+    notes = run["capture/notes"]
+    for why in notes.loc[notes["note"] == "unreadable", "about"]:
+        raise StageError(f"{folder} has no tables of its capture, which could not be read: {why}")
+    return Captured(folder.name, run)
+
+
+def compare(a: Captured, b: Captured) -> Compared:
+    """All that differs between two captures; times (ms) are of a step of a process, if both have
+    steps."""
+    step = _shared_step(a, b)
+    steps = [len(each.steps(step)) if step else 1 for each in (a, b)]
+    differ = a.profiler != b.profiler
+    ours, theirs = zip((a, b), steps, strict=True)
+    paths = with_ratio(beside(_paths(*ours), _paths(*theirs)))
+    work = beside(_kernels(*ours, differ), _kernels(*theirs, differ))
+    work = work.assign(kind=work_kind(work, float(work["a_ms"].dropna().astype(float).sum())))
+    work["family"] = work.pop("a_family").fillna(work.pop("b_family"))
+    work = by_change(work.reset_index())
+    # They write C++ names differently: (anonymous namespace) and <unnamed>, lambda()#3 and
+    # (instance 3).
+    work["short_name"] = work["name"] if differ else distinct_names(work["name"])
+    both = (a.tables, b.tables)
+    judged = with_ratio(beside(_times(a, step), _times(b, step), "inner"))
+    judged, divided = judged.assign(verdict=apart(judged)), parts(*both)
+    # On a CPU, which launches nothing, steps have no parts.
+    recorded = divided.loc[divided["part"] == PARTS["recorded_ms"], "a_ms"].dropna()
+    lengths = map(float, [*recorded, *judged.loc[judged.index == Kind.STEP, "a_ms"], 0.0])
+    tables = {
+        "paths": by_change(paths.reset_index(), "own_ms", "own_change_ms"),
+        "kernels": work,
+        "findings": findings(*both),
+        "host": host(*both, next(lengths)),
+    }
+    said = {"a": a.name, "b": b.name, "processes_needed": None}
+    told = said | {"step": step, "parts": divided, "profilers": [a.profiler, b.profiler]}
+    told |= facts(tables, judged if step else judged[:0])
+    return Compared(told, {name: as_floats(rows) for name, rows in tables.items()}, said)
+
+
+def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame) -> Facts:
+    """What the template says of two captures: the times of a step that decide, and tables."""
+    shown = set(judged["verdict"].items())
+    found = next((name for name, each in ORDER.items() if each in shown), "same")
+    verdict = found if Kind.DEVICE in judged.index else "can't tell"
+    work = tables["kernels"]
+    return tables | {
+        "verdict": verdict,
+        "device": first(judged[judged.index == Kind.DEVICE]),
+        "time": first(judged[judged.index == Kind.STEP]),
+        "path": first(tables["paths"])["path"],
+        "most": _most(tables, 1 if verdict == "longer" else -1),
+        "judged": judged.rename_axis("kind").reset_index(),
+        "kernels": work[work["kind"] != ""],
+        "shown": SHOWN,
     }
 
 
-def csvs(result: CapturesCompared) -> Mapping[str, pd.DataFrame]:
-    """The complete tables, by file name."""
-    return {
-        "paths": result.paths,
-        "kernels": result.kernels,
-        "findings": result.steps.findings,
-        "host": result.steps.host,
-    }
+def _shared_step(a: Captured, b: Captured) -> str:
+    """The one range path of which both have enough steps that hold device work, or ""."""
+    found = []
+    for each in (a, b):
+        steps = each.tables["capture/steps"].groupby("path")["busy_ns"].agg(["size", "min"])
+        found.append(steps.index[(steps["size"] >= FEWEST_STEPS) & (steps["min"] > 0)])
+    shared = found[0].intersection(found[1])
+    return str(shared[0]) if len(shared) == 1 else ""
+
+
+def _times(of_: Captured, step: str) -> pd.DataFrame:
+    """The two times of a step, by kind: of device work, and from step to step."""
+    steps, times = of_.steps(step), step_times(of_.tables, FEWEST_STEPS)
+    device = steps.assign(kind=Kind.DEVICE, ms=steps["busy_ns"] / NS_PER_MS)
+    return spread(
+        pd.concat([device, times.assign(kind=Kind.STEP, ms=times["time_ms"])]), "kind", "ms"
+    )
+
+
+def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:
+    """The finding that changed most in this direction, else what the host does."""
+    found = tables["findings"].rename(columns={"name": "what"})
+    every = pd.concat([found, tables["host"]])[["what", "path", "change_ms"]]
+    return first(every[every["change_ms"].astype(float) * sign > 0])
+
+
+def _paths(of_: Captured, steps: int) -> pd.DataFrame:
+    """Times and ms a step of each path, over all processes."""
+    rows = of_.tables["capture/paths"]
+    names = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
+    return _a_step(rows, "path", names, steps)
+
+
+def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> pd.DataFrame:
+    """Sums over all processes of a step, by new name."""
+    made = {name: over(rows, by, column) for name, column in names.items()}
+    index = pd.Index(rows[by].unique(), name=by)
+    found = pd.DataFrame(made, index, dtype=object)
+    return found / steps if steps > 1 else found
+
+
+def _kernels(of_: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
+    """Calls and ms a step of each kernel, copy or set, over all paths and processes, by name."""
+    rows = of_.tables["capture/kernels"]
+    if by_short_name:
+        short = short_names(rows["name"])
+        rows = rows.assign(name=short.where(~rows["kind"].isin(NAMED_APART), rows["kind"]))
+    found = _a_step(rows, "name", {"calls": "activities", "ms": "busy_ns"}, steps)
+    family = rows.drop_duplicates("name").set_index("name")["family"]
+    return found.assign(family=family, calls=to(found["calls"], "calls"), ms=to(found["ms"], "ms"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the comparison of two captures into a folder."""
     what = ("tables of the capture before", "tables of the capture after")
     parser = comparison_parser("workflow_src.compare.compare_captures", __doc__, *what)
-    given = parser.parse_args(arguments)
-    write(given, COMPARISON, read_capture, csvs, as_dict)
+    write(parser.parse_args(arguments), "compare_captures", read_capture, compare)
 
 
 if __name__ == "__main__":

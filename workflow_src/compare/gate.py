@@ -5,7 +5,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 
 from workflow_src.common.arguments import Parser, existing_file
@@ -15,16 +14,17 @@ from workflow_src.common.reading import reading
 SAME_STATUS, SLOWER_STATUS, USAGE_STATUS, UNKNOWN_STATUS = 0, 1, 2, 3
 
 STATUSES = {
-    "SLOWER": SLOWER_STATUS,
-    "LONGER": SLOWER_STATUS,
-    "FASTER": SAME_STATUS,
-    "SHORTER": SAME_STATUS,
-    "SAME": SAME_STATUS,
-    "SAME_WORK": SAME_STATUS,
-    "CANT_TELL": UNKNOWN_STATUS,
-    "NOTHING": UNKNOWN_STATUS,
+    "slower": SLOWER_STATUS,
+    "longer": SLOWER_STATUS,
+    "faster": SAME_STATUS,
+    "shorter": SAME_STATUS,
+    "same": SAME_STATUS,
+    "same work": SAME_STATUS,
+    "can't tell": UNKNOWN_STATUS,
+    "lost": UNKNOWN_STATUS,
+    "nothing": UNKNOWN_STATUS,
 }
-"""By the name of the verdict, on two runs (headline.py) or two captures (captures_headline.py)."""
+"""By the name of the verdict, on two runs (compare.py) or two captures (compare_captures.py)."""
 
 
 @contextmanager
@@ -44,15 +44,10 @@ def usage_status() -> Iterator[None]:
         sys.exit(USAGE_STATUS)
 
 
-def status_of(verdict: StrEnum) -> int:
-    """The status for the verdict of either headline."""
-    return STATUSES[verdict.name]
-
-
 def read_verdict(path: Path) -> tuple[int, str]:
     """The status and the text of a comparison's JSON. Raises StageError if it has none.
 
-    The text is the verdict and, where more processes would tell more, how many.
+    The text is the headline and, where more processes would tell more, how many.
     """
     with reading(path, "a comparison", "run make compare again", StageError):
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -61,7 +56,7 @@ def read_verdict(path: Path) -> tuple[int, str]:
         if type(status) is not int or status not in allowed:
             raise ValueError(f"status {status!r} is none of {allowed}")
         more = f"A verdict on all plain times takes {needed} processes of each case in each run."
-        return status, "\n".join([str(found["verdict"]), *([more] if needed else [])])
+        return status, "\n".join([str(found["headline"]), *([more] if needed else [])])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

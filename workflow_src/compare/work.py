@@ -1,170 +1,100 @@
-"""What changed in the device's work: kernels, and the parts of a profiled step."""
+"""What changed in the work of two runs' phases: kernels, and the parts of a profiled step."""
 
-import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import pandas as pd
 
-from workflow_src.answers.tables import CaseKey
-from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.compare.runs import Run
+from workflow_src.compare.change import beside, by_change, largest_first, work_kind
+from workflow_src.compare.runs import PLACE, Measured
+from workflow_src.paper.number import NAN, holds, over
 
-KERNEL_CHANGED = 0.05
-"""A kernel's time changed if it differs by more than this share of its time, ..."""
-
-KERNEL_MATTERS = 0.001
-"""... and by more than this share of the phase's device time."""
-
-
-NUMBERS = ["a_calls", "b_calls", "a_ms", "b_ms"]
+BY_NAME = [*PLACE, "name"]
+BY_SHORT_NAME = [*PLACE, "short_name"]
 
 
-class Kind(StrEnum):
-    """How a kernel or a finding changed; of a finding that both have, a saving may be unknown."""
-
-    APPEARED = "appeared"
-    VANISHED = "vanished"
-    CALLED = "calls changed"
-    TIMED = "time changed"
-    UNKNOWN = "saving unknown"
-
-
-@dataclass(frozen=True)
-class KernelChange:
-    """A kernel, by whole name, in one phase of a case: calls and time (ms) a step in A and B."""
-
-    case: CaseKey
-    phase: str
-    name: str
-    short_name: str
-    kind: Kind
-    a_calls: float
-    b_calls: float
-    a_ms: float
-    b_ms: float
-
-    @property
-    def change_ms(self) -> float:
-        """B minus A."""
-        return self.b_ms - self.a_ms
+def kernels(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
+    """A row per kernel of a phase that appeared, vanished or changed, by whole name: short_name,
+    kind, calls and ms a step of A and B, change_ms; largest change first."""
+    ours, theirs = (_by_name(run, cases) for run in (a, b))
+    both = beside(ours, theirs)
+    phases = both.groupby(level=PLACE)
+    both = both[phases["in_a"].transform("any") & phases["in_b"].transform("any")]
+    whole = both["a_ms"].astype(float).groupby(level=PLACE).transform("sum")
+    both = both.assign(kind=work_kind(both, whole))
+    found = by_change(both[both["kind"] != ""].reset_index())
+    every = pd.concat([run.tables["kernels"] for run in (a, b)]).drop_duplicates("name")
+    short = found["name"].map(every.set_index("name")["short_name"])
+    return found.assign(short_name=short.astype(object))
 
 
-@dataclass(frozen=True)
-class StepChange:
-    """A profiled step's mean change (ms), B minus A, and that of its parts, which add up to it."""
-
-    case: CaseKey
-    phase: str
-    a_ms: float
-    change_ms: float
-    parts_ms: dict[str, float]
-
-    @property
-    def most(self) -> float:
-        """The largest change, of the step or of a part, as a share of A's step."""
-        return max(map(abs, (self.change_ms, *self.parts_ms.values()))) / self.a_ms
+def _by_name(run: Measured, cases: pd.Index) -> pd.DataFrame:
+    """Calls and ms a step of each kernel of a phase, by whole name."""
+    rows = run.tables["kernels"]
+    rows = rows[rows["case"].isin(cases) & (rows["phase"] != "")]
+    steps = rows.groupby(PLACE)["steps"].transform("max")
+    rows = rows.assign(calls=rows["calls"] / steps, ms=rows["busy_ns"] / steps / NS_PER_MS)
+    units = {"calls": "calls", "ms": "ms"}
+    found = {name: over(rows, BY_NAME, name, unit=unit) for name, unit in units.items()}
+    return pd.DataFrame(found, dtype=object)
 
 
-def kernel_changes(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[KernelChange, ...]:
-    """Kernels that appeared, vanished or changed; largest change of time first."""
-    found = []
-    for case in cases:
-        for phase in PHASES:
-            ours, theirs = (run.tables.of("kernels", case.case, phase) for run in (a, b))
-            if len(ours) and len(theirs):
-                rows = kernels_beside(_by_name(ours), _by_name(theirs), "short_name")
-                changed = rows[rows["kind"].notna()].fillna(dict.fromkeys(NUMBERS, 0.0))
-                columns = ["name", "short_name", "kind", *NUMBERS]
-                each = changed[columns].itertuples(index=False, name=None)
-                found += [KernelChange(case, phase, *row) for row in each]
-    return tuple(sorted(found, key=lambda each: -abs(each.change_ms)))
+def by_short_name(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The kernels that changed, those of one phase and short name together; largest change first.
 
-
-def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
-    """Calls and ms a step of each kernel, by whole name."""
-    steps = rows["steps"].max()
-    sums = rows.groupby("name")[["calls", "busy_ns"]].sum() / steps
-    short = rows.groupby("name")[["short_name"]].first()
-    return short.assign(calls=sums["calls"], ms=sums["busy_ns"] / NS_PER_MS)
-
-
-def beside(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one index side by side, as a_... and b_...; NaN where one table lacks a row.
-
-    in_a, in_b: whether each has it, as a value may be missing where the row isn't.
+    kind: each way in which some of them changed, in words.
     """
-    both = a.add_prefix("a_").join(b.add_prefix("b_"), how="outer")
-    return both.assign(in_a=both.index.isin(a.index), in_b=both.index.isin(b.index)).reset_index()
+    groups = kernels.groupby(BY_SHORT_NAME, sort=False)
+    kind = groups["kind"].agg(lambda kinds: " and ".join(dict.fromkeys(kinds)))
+    found = pd.DataFrame({"kind": kind}, dtype=object)
+    for name in ("a_calls", "b_calls", "a_ms", "b_ms", "change_ms"):
+        found[name] = over(kernels, BY_SHORT_NAME, name).reindex(found.index)
+    return largest_first(found, found["change_ms"]).reset_index()
 
 
-def kernels_beside(a: pd.DataFrame, b: pd.DataFrame, text: str) -> pd.DataFrame:
-    """Kernels by name, each with calls, ms and a column of text: `kind` is None if unchanged."""
-    both = beside(a, b)
-    here = both[["in_a", "in_b"]].to_numpy().tolist()
-    numbers = both[NUMBERS].fillna(0.0).to_numpy().tolist()
-    kinds = [
-        _kind(there, each[:2], each[2:], float(a["ms"].sum()))
-        for there, each in zip(here, numbers, strict=True)
-    ]
-    texts = {text: both[f"a_{text}"].fillna(both[f"b_{text}"])}
-    table = both[["name"]].assign(**texts, kind=pd.Series(kinds, dtype="object"))
-    return table.join(both[[*NUMBERS, "in_a", "in_b"]])
-
-
-def by_change(both: pd.DataFrame, of: str = "ms", name: str = "change_ms") -> pd.DataFrame:
-    """Tables side by side with how much more B has of something, as `name`; largest first.
-
-    What isn't known in one that has the row is no change that is known.
-    """
-    ours, theirs = (both[f"{each}_{of}"].where(both[f"in_{each}"], 0.0) for each in ("a", "b"))
-    changed = both.drop(columns=["in_a", "in_b"]).assign(**{name: theirs - ours})
-    return changed.sort_values(
-        name, key=lambda change: -change.abs(), kind="stable", ignore_index=True
+def over_phases(kernels: pd.DataFrame) -> pd.DataFrame:
+    """The same over all phases: in how many a kernel changed, and its ms and change in these."""
+    names = ("phases", "a_ms", "b_ms", "change_ms")
+    counted = kernels.assign(
+        phases=holds(kernels["change_ms"], kernels["kind"] != "", "it changed")
     )
+    found = pd.DataFrame({name: over(counted, "short_name", name) for name in names}, dtype=object)
+    return largest_first(found, found["change_ms"]).reset_index()
 
 
-def _kind(
-    here: Sequence[bool], calls: Sequence[float], ms: Sequence[float], total_ms: float
-) -> Kind | None:
-    """How a kernel changed from A to B, if it did: whether each has it, its calls, its times."""
-    if not all(here):
-        return Kind.VANISHED if here[0] else Kind.APPEARED
-    if not math.isclose(*calls, rel_tol=1e-9):
-        return Kind.CALLED
-    changed = abs(ms[1] - ms[0]) > max(KERNEL_CHANGED * ms[0], KERNEL_MATTERS * total_ms)
-    return Kind.TIMED if changed else None
-
-
-def step_changes(a: Run, b: Run, cases: Sequence[CaseKey]) -> tuple[StepChange, ...]:
-    """The change of each profiled step and of its parts; largest change first.
+def step_changes(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
+    """A row per profiled step, by case and phase: a_ms, change_ms and the change of each part, a
+    column each, which add up to it; largest change first. NaN where a step has no such part.
 
     Means over the captured steps, because means add up. Where one of the two has no causes of idle
-    time (a CPU has none), idle time is one part.
+    time (a CPU has none), idle time is one part. most: the largest change of the step or a part,
+    as a share of A's step.
     """
-    found = []
-    for case in cases:
-        for phase in PHASES:
-            ours, theirs = (run.tables.of("ledger", case.case, phase) for run in (a, b))
-            if len(ours) and len(theirs):
-                found.append(_step_change(case, phase, ours, theirs))
-    return tuple(sorted(found, key=lambda each: -abs(each.change_ms)))
+    ours, theirs = (_steps(run, cases) for run in (a, b))
+    both = beside(ours, theirs, "inner")
+    names = [*map(str, ours)]
+    causes = [c for c in names if re.fullmatch("idle_.+_ns", c) and ours[c].notna().any()]
+    change = {c: both[f"b_{c}"].astype(object) - both[f"a_{c}"].astype(object) for c in names}
+    found = pd.DataFrame(change, both.index, dtype=object)
+    complete = found[causes].notna().all(axis=1) & bool(causes)
+    for name in (*causes, "idle_ns"):
+        found[name] = found[name].where(complete != (name == "idle_ns"), NAN)
+    parts = found[["device_active_ns", *causes, "idle_ns"]].dropna(axis=1, how="all")
+    parts = parts.rename(columns=lambda name: name.removesuffix("_ns").replace("_", " "))
+    made = pd.DataFrame({"a_ms": both["a_wall_ns"], "change_ms": found["wall_ns"]}).join(parts)
+    values = made.drop(columns="a_ms").astype(float).abs()
+    made["most"] = values.max(axis=1) / made["a_ms"].astype(float)
+    return largest_first(made, values["change_ms"])
 
 
-def _step_change(case: CaseKey, phase: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> StepChange:
-    def change(name: str) -> float:
-        return float(theirs[name].mean() - ours[name].mean()) / NS_PER_MS
-
-    parts = ["device_active_ns", *(_causes((ours, theirs)) or ["idle_ns"])]
-    changes = {name.removesuffix("_ns").replace("_", " "): change(name) for name in parts}
-    return StepChange(case, phase, ours["wall_ns"].mean() / NS_PER_MS, change("wall_ns"), changes)
-
-
-def _causes(tables: Sequence[pd.DataFrame]) -> list[str]:
-    """The columns of idle time by cause, if all tables have them without gaps."""
-    causes = [name for name in map(str, tables[0]) if re.fullmatch("idle_.+_ns", name)]
-    complete = all(c in table and table[c].notna().all() for table in tables for c in causes)
-    return causes if complete else []
+def _steps(run: Measured, cases: pd.Index) -> pd.DataFrame:
+    """The means of the times of profiled steps, ms, by case and phase; NaN if a step lacks one."""
+    rows = run.tables["ledger"]
+    rows = rows[rows["case"].isin(cases)]
+    columns = [str(c) for c in rows if str(c).endswith("_ns") and c != "busy_ns"]
+    made = {}
+    for column in columns:
+        gaps = rows[column].isna().groupby([rows[n] for n in PLACE]).transform("any")
+        known = rows[~gaps].assign(ms=rows[column] / NS_PER_MS)
+        made[column] = over(known, PLACE, "ms", "mean", "ms")
+    return pd.DataFrame(made, dtype=object)

@@ -128,7 +128,10 @@ class Captures:
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
-        return [f"{TEMPLATES}/captures.md.j2", f"{TEMPLATES}/capture.md.j2", *PAGE]
+        frames = ["captures", "capture", "capture.md", "capture.html", "chapter.appendix.html"]
+        words = [f"capture/{name}" for name in ("pace", "verdict", "how_sure")]
+        texts = [f"{TEMPLATES}/{name}.j2" for name in [*frames, *words, "chapter.failed"]]
+        return texts + PAGE
 
     @property
     def asked(self) -> str:

@@ -132,6 +132,16 @@ class Form:
             return Markup(escape_markdown(text))
         return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
+    def marked(self, text: object) -> Markup:
+        """A text in which `code` shows as code."""
+        made = Markup("")
+        for place, piece in enumerate(str(text).split("`")):
+            if place % 2:
+                made += Markup(f"<code>{self.escape(piece)}</code>" if self.html else f"`{piece}`")
+            else:
+                made += self.escape(piece)
+        return made
+
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
         said = self.cell(text)
@@ -174,7 +184,8 @@ class Form:
             for mine in cells.values()
         ]
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
-        kind = "long" if len(texts) > LONG and kind != "summary" else kind
+        # What has no heading names rows of one thing, as in a card.
+        kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
 
     def _laid_out(
@@ -192,16 +203,35 @@ class Form:
             above = f"{said}:\n\n" if caption else ""
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
-        pairs = zip(sides, heads, strict=True)
-        named = kind == "cards"
-        names = [f'{a} data-label="{escape(h.striptags())}"' if named else a for a, h in pairs]
-        body = "\n".join(_row("td", names, row) for row in rows)
+        body = "\n".join(_row("td", sides, row) for row in rows)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
         made = f'<table class="{kind}">{above}{head}<tbody>\n{body}</tbody></table>'
         box = "table box" if kind == "long" else "table"
         return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
+
+    def cards(self, rows: pd.DataFrame, gain: str, /, **labels: str) -> Markup:
+        """A card per row: its first column, its second in the text `gain`, and below these the
+        named columns beside their labels. Of no rows, ""."""
+        made: list[Markup] = []
+        chosen = rows[[*list(rows)[:2], *labels]]
+        for title, gained, *cells in chosen.itertuples(index=False, name=None):
+            saves = "" if is_missing(gained) else Markup(gain).format(self.cell(gained))
+            pairs = zip(labels.values(), cells, strict=True)
+            said = [(label, self.cell(cell)) for label, cell in pairs if not is_missing(cell)]
+            made.append(self._card(len(made) + 1, self.cell(title), saves, said))
+        cards = Markup("" if self.html else "\n").join(made)
+        boxed = f'<div class="findings">{cards}</div>' if self.html and made else cards
+        return Markup(f"\n\n{boxed}\n\n")
+
+    def _card(self, place: int, title: Markup, gain: str, said: list[tuple[str, Markup]]) -> Markup:
+        if not self.html:
+            below = (f"   - {label}: {cell}" for label, cell in said)
+            return Markup("\n".join([f"{place}. **{title}** {gain}".rstrip(), *below]))
+        head = f'<span class="no">{place}</span><h3>{title}</h3><span class="saves">{gain}</span>'
+        pairs = "".join(f"<dt>{label}</dt><dd>{cell}</dd>" for label, cell in said)
+        return Markup(f'<article class="finding">{head}<dl>{pairs}</dl></article>')
 
     def matrix(
         self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
@@ -226,9 +256,9 @@ class Form:
 
     def rows(self, rows: pd.DataFrame, part: str, /, caption: str = "", **labels: str) -> Markup:
         """The named columns as rows of a table with a column a row, headed by its `part`."""
-        frame = rows.reindex(columns=[*labels]).rename(columns=labels).set_axis(rows[part])
-        known = frame.loc[:, [not all(map(is_missing, frame[name])) for name in frame]]
-        return self.table(known.T.rename_axis("", axis=0).reset_index(), caption)
+        every = [[label, *rows[name]] for name, label in labels.items()]
+        known = [row for row in every if not all(map(is_missing, row[1:]))]
+        return self.table(pd.DataFrame(known, columns=["", *rows[part]], dtype=object), caption)
 
     def card(self, text: str, case: str, heading: str = "###") -> Markup:
         """A case's texts and tables below its name; in HTML a section, `case-{case}`."""
@@ -267,6 +297,7 @@ def _inline(text: str) -> str:
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text, flags=re.S)
     text = re.sub(r"\*(?!\s)([^*\n]+?)\*", r"<i>\1</i>", text)
     text = re.sub(r"\[([^\]\n]+)\]\((https?:[^)\s]+)\)", r'<a href="\2">\1</a>', text)
+    text = re.sub(r"\[([^\]\n]+)\]\(([^)\s]+)\)", r"\1 (<code>\2</code>)", text)
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
 
 

@@ -54,7 +54,12 @@ def figure(svg: str, label: str) -> Markup:
 def inlined(svg: str, name: str) -> str:
     """An SVG as a part of a page, of which no other has its ids; ValueError if it isn't one."""
     drawn = _slim(svg[svg.index("<svg") :], name)
-    return re.sub(r'((?<!\w)id="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
+    short: dict[str, str] = {}
+
+    def renamed(found: re.Match[str]) -> str:
+        return found[1] + short.setdefault(found[2], f"{name}.{len(short):x}")
+
+    return re.sub(r'((?<!\w)id="|href="#|url\(#)([^")]+)', renamed, drawn)
 
 
 def _slim(svg: str, name: str) -> str:
@@ -63,6 +68,7 @@ def _slim(svg: str, name: str) -> str:
 
     A page has many, half of whose bytes are styles that say the same again.
     """
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\n +", "\n", svg).replace("\n\n", "\n")
     svg = re.sub(r'<g id="[^"]*">', "<g>", re.sub(r' transform="rotate\(-0 [^"]*"', "", svg))
     svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
@@ -71,9 +77,22 @@ def _slim(svg: str, name: str) -> str:
     def classed(found: re.Match[str]) -> str:
         return f' class="{styles.setdefault(found[1], f"{name}-{len(styles)}")}"'
 
-    svg = re.sub(r' style="([^"]*)"', classed, svg)
+    svg = re.sub(r' style="([^"]*)"', classed, _flat(svg)).replace("xlink:href", "href")
     rules = "".join(f".{each}{{{style}}}" for style, each in styles.items())
     return re.sub(r"(<svg[^>]*>)", rf"\1<style>{rules}</style>", svg, count=1) if rules else svg
+
+
+def _flat(svg: str) -> str:
+    """An SVG without groups that say nothing."""
+    kept: list[bool] = []
+
+    def group(tag: re.Match[str]) -> str:
+        if tag[0] != "</g>":
+            kept.append(tag[0] != "<g>")
+        is_kept = kept[-1] if tag[0] != "</g>" else kept.pop()
+        return tag[0] if is_kept else ""
+
+    return re.sub(r"\n\n+", "\n", re.sub(r"<g(?: [^>]*[^/])?>|</g>", group, svg))
 
 
 def _rounded(number: re.Match[str]) -> str:

@@ -5,17 +5,19 @@ import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-BUTTON = re.compile(r'<button class="n" value="(n\w+)">')
+NUMBER = re.compile(r'<button class="n" value="(n\w+)">([^<]*)</button>')
 """A printed number; see form.Form.number."""
 
-MOST_LINES = 200
+IMPLIED = re.compile(r"</t[dr]>")
+"""Ends of cells and rows, which HTML implies: a page has tens of thousands."""
+
+MOST_LINES = 150
 """Of the lines of a table that a number rests on, the page has the first characters."""
 
 
@@ -29,18 +31,18 @@ def page(
     """Chapters' HTML, in their order, as one page.
 
     evidence: of all their numbers, by key. contents: what the bar at the top names, by the id that
-    it leads to. Numbers get short keys, those of equal evidence one.
+    it leads to. Numbers get short keys; what has no evidence is text.
     """
     short: dict[str, str] = {}
-    names = (f"n{number:x}" for number in count())
 
-    def renamed(button: re.Match[str]) -> str:
-        if button[1] not in evidence:
-            return "<button disabled>"
-        key = short.get(button[1]) or short.setdefault(button[1], next(names))
-        return f"<button value={key}>"
+    def renamed(number: re.Match[str]) -> str:
+        name, text = number.groups()
+        if name not in evidence:
+            return text
+        return f"<data value={short.setdefault(name, f'{len(short):x}')}>{text}</data>"
 
-    body = BUTTON.sub(renamed, "\n".join(blocks))
+    body = NUMBER.sub(renamed, "\n".join(blocks))
+    body = IMPLIED.sub("", body).replace('<td class="r">', "<td class=r>")
     numbers = packed({key: _told(evidence[name]) for name, key in short.items()})
     loader = jinja2.FileSystemLoader(templates)
     made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)

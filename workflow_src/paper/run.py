@@ -41,6 +41,13 @@ class Run:
         """That of all tables in a folder."""
         return cls(sorted(folder.rglob("*.csv")))
 
+    @classmethod
+    def of_capture(cls, folder: Path) -> "Run":
+        """That of the tables of one capture, by names such as "capture/steps"."""
+        run = cls([])
+        run.files |= {f"capture/{path.stem}": path for path in sorted(folder.glob("*.csv"))}
+        return run
+
     def __getitem__(self, name: str) -> pd.DataFrame:
         """A table, typed by its schema: amounts as floats, texts ("" where empty), flags.
 
@@ -61,10 +68,7 @@ class Run:
         Sum and group those of longer ones by `over`, which takes floats.
         """
         if name not in self._lifted:
-            frame = self[name]
-            amounts = [str(c) for c in frame if frame[c].dtype == float]
-            made = {str(c): lift(frame[c]) if c in amounts else frame[c] for c in frame}
-            self._lifted[name] = pd.DataFrame(made, frame.index)
+            self._lifted[name] = lifted(self[name])
         return self._lifted[name]
 
     @cached_property
@@ -116,6 +120,12 @@ def _typed(cells: pd.Series, kind: str) -> pd.Series:
     if kind in ("text", "id") or cells.dtype == object or not pd.api.types.is_numeric_dtype(cells):
         return cells.astype(object).where(cells.notna(), "").astype(str).astype(object)
     return cells.astype(float)
+
+
+def lifted(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a table with their amounts as Numbers."""
+    made = {str(c): lift(rows[c]) if rows[c].dtype == float else rows[c] for c in rows}
+    return pd.DataFrame(made, rows.index)
 
 
 def first(rows: pd.DataFrame) -> pd.Series:

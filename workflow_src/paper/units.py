@@ -34,9 +34,12 @@ SCALES = {
 
 def unit_of(table: str, column: str) -> str:
     """The unit of a column as it is read, by its schema; "whole" for what only identifies."""
-    about = columns(table).get(column)
+    known = columns(table)
+    about = known.get(column)
     if about is None:
-        return ""
+        # What is counted needn't come out whole in a step.
+        whole = known.get(column.removesuffix("_per_step"))
+        return whole.unit.replace("count", "") if whole else ""
     return about.unit or ("whole" if about.type == "whole" else "")
 
 
@@ -85,7 +88,7 @@ def printed(value: float, unit: str, digits: int = 0) -> str:
             return f"{value:.0f}"
     if unit.startswith("of "):
         return f"{value:.0f} {unit}"
-    if unit in ("", "count", "calls") and not digits:
+    if unit in ("", "count", "calls", "bytes") and not digits:
         is_whole = abs(value - round(value)) < 1e-9
         return f"{value:,.0f}" if is_whole or unit == "count" else number(value)
     return significant(value, digits) if digits else number(value)

@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "rows", "matrix", "link", "figure", "card")
+FILTERS = ("bar", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
 """How a template has a value printed that isn't a cell; see Form."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")
@@ -60,10 +60,10 @@ class Written:
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
         write_text(folder / f"{self.name}.json", said + "\n")
 
-    def text(self, form: str, templates: Path) -> str:
-        """Its blocks in one of FORMS: of HTML, the sections of a page."""
-        frame = _environment(templates).get_template(f"chapter.{form}.j2")
-        return frame.render(chapter=self).strip()
+    def text(self, form: str, templates: Path, frame: str = "chapter") -> str:
+        """Its blocks in one of FORMS, or in another frame: of HTML, the sections of a page."""
+        made = _environment(templates).get_template(f"{frame}.{form}.j2")
+        return made.render(chapter=self).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
@@ -120,20 +120,24 @@ def write(
     picture: Path | None = None,
     level: str = "##",
     log: str = "its log",
+    drawing: str = "",
+    short: Callable[[Facts], Facts] = dict,
 ) -> Written:
     """The chapter of some facts, and its figure as an SVG at `picture`.
 
-    After a defect, a chapter that says so and names the log; StageError passes.
+    drawing: the SVG that is there already. short: what Markdown has of the facts. After a defect, a
+    chapter that says so and names the log; StageError passes.
     """
 
     def told(found: Facts, these: Sequence[str], log: str) -> Written:
-        plot = found.get("figure")
-        svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot and picture else ""
-        if picture:
+        plot, svg = found.get("figure"), drawing
+        if picture and not drawing:
+            svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot else ""
             write_text(picture, svg or EMPTY)
         place = picture.as_posix() if picture and svg else ""
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]
-        markdown, html = (render(templates, these, found, form) for form in forms)
+        pairs = zip((short(found), found), forms, strict=True)
+        markdown, html = (render(templates, these, each, form) for each, form in pairs)
         verdict = str(found.get("verdict", ""))
         opening = _opening(found.get("opening"), forms[0])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)

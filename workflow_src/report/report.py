@@ -1,5 +1,6 @@
 """Write the report: its chapters one after another, as Markdown, as a page, and their appendix."""
 
+import argparse
 import html
 import json
 import re
@@ -95,23 +96,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--appendix", type=new_file, help="the long tables")
     given = parser.parse_args(arguments)
     chapters = [read_chapter(path) for path in given.chapters]
-    about = {"chapters": chapters, "tag": given.tag, "others": given.others}
-    about |= {"timelines": [timeline(path) for path in given.timelines]}
+    drawn = [timeline(path) for path in given.timelines]
+    told = {"chapters": chapters, "timelines": drawn, "others": given.others, "tag": given.tag}
+    with reading(given.templates, "a folder of templates", "give report_templates", StageError):
+        for path, text in texts(given, chapters, told).items():
+            write_text(path, noted(text, given.asked))
+
+
+def texts(
+    given: argparse.Namespace, chapters: Sequence[Chapter], told: Mapping[str, object]
+) -> dict[Path, str]:
+    """What is asked for, by path."""
     loader = jinja2.FileSystemLoader(given.templates)
     made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
     def rendered(template: str) -> str:
-        text = made.get_template(template).render(about)
+        text = made.get_template(template).render(told)
         return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
-    texts = {given.appendix: rendered("appendix.md.j2")} if given.appendix else {}
+    found = {given.appendix: rendered("appendix.md.j2")} if given.appendix else {}
     if given.markdown and given.html:
         evidence = {key: why for each in chapters for key, why in each.said["evidence"].items()}
         body, bar = rendered("report.html.j2"), contents(chapters)
         whole = page(chapters[0].title, [body], evidence, bar, given.templates)
-        texts |= {given.markdown: rendered("report.md.j2"), given.html: whole}
-    for path, text in texts.items():
-        write_text(path, noted(text, given.asked))
+        found |= {given.markdown: rendered("report.md.j2"), given.html: whole}
+    return found
 
 
 if __name__ == "__main__":

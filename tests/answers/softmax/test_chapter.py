@@ -8,15 +8,12 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import chapter, facts, run_of
-from tests.answers.reading import reading
 from tests.studies.chapters import texts
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
-from workflow_src.answers.softmax.by_operators import alike, attention
 from workflow_src.answers.softmax.chapter import attention as by_case
 from workflow_src.common.words import DASH
 
 SOFTMAX = "forward/block/attention/softmax"
-read = reading("e")
 
 
 def sample(kernels: Sequence[Kernel], **about: Any) -> Sample:
@@ -197,10 +194,3 @@ def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(tmp_path: Path
         [0.1] * 2,
     ]
     assert not facts("e", tmp_path, Sample(attention="sdpa"))["figure"].panels
-
-
-def test_cards_tell_products_apart_likewise() -> None:
-    square = [operator("aten::bmm", "6 x 8 x 8; 6 x 8 x 8", 4.0), *OPERATORS]
-    assert attention(pd.DataFrame(square)) is None and alike(pd.DataFrame(square))
-    found = attention(pd.DataFrame(OPERATORS))
-    assert found and found.flop_ratio and found.flop_ratio.number == 5 / 16

@@ -4,8 +4,8 @@ from math import inf
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, kernels, phase
-from workflow_src.answers.gemm_share.chapter import PARTS, PRODUCTS, changes
+from workflow_src.answers.facts import PRODUCTS, captured, kernels, phase
+from workflow_src.answers.gemm_share.chapter import PARTS, changes
 from workflow_src.answers.softmax.chapter import attention
 from workflow_src.common.case import PHASES
 from workflow_src.common.datasheets import peak_tflop_per_s

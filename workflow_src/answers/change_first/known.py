@@ -186,6 +186,12 @@ def place(remedy: str) -> tuple[int, str]:
     return (REMEDIES.index(remedy) if remedy in REMEDIES else len(REMEDIES), remedy)
 
 
+def rank(remedies: str) -> tuple[int, list[tuple[int, str]]]:
+    """Where remedies stand in tables: fewer first, then in the order of REMEDIES."""
+    names = remedies.split("+")
+    return len(names), [*map(place, names)]
+
+
 def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Other cases in plain time, if on one host, and replayed, which no host slows down.
 

@@ -12,7 +12,7 @@ from workflow_src.answers.change_first.known import (
     THEIR_STUDY,
     TIME,
     known,
-    place,
+    rank,
 )
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import GRAPH, counts_in_graph
@@ -22,6 +22,9 @@ from workflow_src.paper.run import Run
 
 NAME = [*KEY, "remedies", "trains"]
 """What tells savings apart."""
+
+LEFT = {"rest": "time", "low": "low", "high": "high"}
+"""Columns of what is left of the plain time, by those of times."""
 
 
 def savings(run: Run) -> pd.DataFrame:
@@ -34,16 +37,13 @@ def savings(run: Run) -> pd.DataFrame:
     """
     found = known(run)
     found = found.assign(measured=found["how"] != PREDICTED, trains=trains(run, found))
-    found = found[found["trains"] | (found["how"] != THEIR_STUDY)]
-    guessed = found[~found["measured"]].drop_duplicates(NAME)
+    found = with_shares(found[found["trains"] | (found["how"] != THEIR_STUDY)])
+    guesses = found[~found["measured"]].drop_duplicates(NAME).set_index(NAME)["time"]
     found = found.drop_duplicates(NAME)
-    guesses = guessed.set_index(NAME)["time"]
     guess = guesses.reindex(pd.MultiIndex.from_frame(found[NAME])).set_axis(found.index)
     guess = guess.where(found["measured"] & (found["how"] != STUDY), NAN)
     found = found.assign(guess=guess, change=found["remedies"].map(change))
-    return chosen(in_rank(run, shared(found))).drop(
-        columns=["low", "high", "plain_low", "plain_high"]
-    )
+    return chosen(in_rank(run, found)).drop(columns=["rest", "low", "high", "sure"])
 
 
 def first(run: Run) -> pd.DataFrame:
@@ -71,15 +71,18 @@ def trains(run: Run, rows: pd.DataFrame) -> "pd.Series[bool]":
     return other | pd.Series(counts, rows.index, dtype=bool)
 
 
-def shared(rows: pd.DataFrame) -> pd.DataFrame:
+def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """With the share that is `saved`: its low end is of the slowest with the remedies against the
-    fastest without, its high end the opposite."""
+    fastest without, its high end the opposite; and with what `chosen` goes by."""
     times = named(rows[[*PLAIN_TIME, *TIME]])
     share = 1 - times["time"] / times["plain"]
     low, high = 1 - times["high"] / times["plain_low"], 1 - times["low"] / times["plain_high"]
     saved = ended(*(to(each, "share") for each in (share, low, high)))
     plain, time = (ended(*(rows[name] for name in names)) for names in (PLAIN_TIME, TIME))
-    return rows.assign(saved=saved, plain=plain, time=time)
+    left = {name: (times[column] / times["plain"]).astype(float) for name, column in LEFT.items()}
+    sure = end(saved, 0).astype(float) > 0
+    rows = rows[[*NAME, "how", "measured"]]
+    return rows.assign(plain=plain, time=time, saved=saved, sure=sure, **left)
 
 
 def ended(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
@@ -92,11 +95,10 @@ def ended(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
 def in_rank(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     """Rows by case and phase, those of fewer remedies first, then in the order of REMEDIES."""
     cases = {case: at for at, case in enumerate(run.cases.index)}
-    names = rows["remedies"].str.split("+")
-    every = zip(rows["case"], rows["phase"], names, rows["trains"], strict=True)
+    every = rows[NAME].itertuples(index=False, name=None)
     ranks = [
-        (cases[case], PHASES.index(phase), len(names), [*map(place, names)], trains)
-        for case, phase, names, trains in every
+        (cases[case], PHASES.index(phase), rank(name), trains)
+        for case, phase, name, trains in every
     ]
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
     return rows.iloc[order].reset_index(drop=True)
@@ -106,15 +108,13 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     """With `contends`, `first` and `best`.
 
     Single remedies may come first; of a graph that doesn't train, the shortest pair with an
-    optimizer under which it does. One contends if its ends of time begin before any other's ends,
-    unless a pair that contends has it besides another; none does where none saves by its ends. The
-    plain time is theirs in common: so times with remedies compare, over their plain time.
+    optimizer under which it does. One contends if it begins before any other ends, unless a pair
+    that contends has it besides another; none does where none is sure to save. They compare by the
+    time that is left, over their plain time, which is theirs in common: `rest`, from `low` to
+    `high`, and not by savings.
     """
     keys = [rows[name] for name in KEY]
-    plain = rows["plain"].astype(float)
-    rest = rows["time"].astype(float) / plain
-    low, high = (end(rows["time"], which).astype(float) / plain for which in (0, 1))
-    sure = end(rows["saved"], 0).astype(float) > 0
+    rest, low, high, sure = (rows[name] for name in ("rest", "low", "high", "sure"))
     trains = rows["trains"].astype(bool)
     names = rows["remedies"].str.split("+")
     number = names.map(len)

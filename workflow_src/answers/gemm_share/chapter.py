@@ -8,6 +8,7 @@ import pandas as pd
 
 from workflow_src.answers.components import components, in_model_order
 from workflow_src.answers.facts import (
+    PRODUCTS,
     bars,
     captured,
     disturbed,
@@ -16,6 +17,7 @@ from workflow_src.answers.facts import (
     main,
     memory,
     memory_bound,
+    product_share,
     stack,
     stack_size,
 )
@@ -29,9 +31,6 @@ from workflow_src.paper.written import Facts
 BEFORE, AFTER = "forward", "train_step"
 PARTS = ("forward", "loss", "backward", "optimizer")
 """The ranges right below a step's, in their order; what was launched in none is `elsewhere`."""
-
-PRODUCTS = ("gemm", "attention")
-"""The families that multiply matrices: plain products, and fused attention's kernels."""
 
 ADAM_FLOPS = 15
 """Of AdamW, per parameter: 3 for the first moment, 4 for the second, 2 for decay, 6 for the step
@@ -132,13 +131,6 @@ def changes(run: Run) -> pd.DataFrame:
         else_times=backward_over_forward(others).reindex(cases.index),
     )
     return found.assign(of_memory=to(found["rate"] / memory(run), "share"))
-
-
-def product_share(rows: pd.DataFrame) -> Numbers:
-    """By case the share of device time in matrix products; of a case without any, 0."""
-    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
-    taken, whole = (over(each, "case", "ms", unit="ms") for each in (products, rows))
-    return to(taken / whole, "share")
 
 
 def backward_over_forward(rows: pd.DataFrame) -> Numbers:

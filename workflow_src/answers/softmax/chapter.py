@@ -14,6 +14,7 @@ from workflow_src.answers.facts import (
     captured,
     disturbed,
     example,
+    in_first,
     kernels,
     main,
     memory,
@@ -224,12 +225,7 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
 
 def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
-    first = run.precisions[0] if run.precisions else ""
-    place = [name for name in run.cases if name not in ("precision", "label")]
-    base = mine[mine["precision"] == first].set_index(place)
-    base = base.reindex(pd.MultiIndex.from_frame(mine[place])).set_axis(mine.index)
-    others = mine["precision"] != first
-    softmax, products = (mine[name] / base[name] for name in ("softmax", "products"))
+    first, base = "".join(run.precisions[:1]), in_first(run, mine)
     rows = {
         "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
         "the same of FLOPs": (mine["flops"], "spread"),
@@ -239,8 +235,8 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "softmax is memory-bound in": (bound, "count"),
         "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
         "around the products / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
-        f"softmax's time / that in {first}": (softmax[others], "spread"),
-        f"QKᵀ + AV's time / that in {first}": (products[others], "spread"),
+        f"softmax's time / that in {first}": (mine["softmax"] / base["softmax"], "spread"),
+        f"QKᵀ + AV's time / that in {first}": (mine["products"] / base["products"], "spread"),
     }
     return medians(mine, rows)
 

@@ -1,0 +1,281 @@
+"""(f): what remedies save, which comes first, and what is said of it, of small tables.
+
+Unless a test says otherwise, a plain training step takes 50 ms, for 20 of which the device works.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.answers.chapters import TEMPLATES, run_of
+from tests.published import H100
+from tests.synthetic_tables import Sample, write_tables
+from workflow_src.answers.change_first.chapter import facts
+from workflow_src.answers.change_first.savings import chosen, first, savings
+from workflow_src.common.case import PHASES
+from workflow_src.paper.form import Form
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Written, write
+
+STEP, FORWARD = "train_step", "forward"
+G, B, BOTH, PAIR = "graph", "bf16", "bf16+graph", "fused+graph"
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Run]:
+    def reading(*samples: Sample, **frames: pd.DataFrame) -> Run:
+        write_tables(tmp_path, *samples)
+        for name, frame in frames.items():
+            path = tmp_path / f"{name.replace('_', '/')}.csv"
+            path.parent.mkdir(exist_ok=True)
+            frame.to_csv(path, index=False)
+        return run_of("f", tmp_path)
+
+    return reading
+
+
+def known(run: Run, phase: str = STEP, place: int = 0) -> dict[str, tuple[float, ...]]:
+    """Times of a case by remedies: the median, the least and the most."""
+    rows = savings(run)
+    rows = rows[(rows["case"] == run.cases.index[place]) & (rows["phase"] == phase)]
+    return {
+        name: tuple(round(float(each), 3) for each in (ms, *ms.ends))
+        for name, ms in zip(rows["remedies"], rows["time"], strict=True)
+    }
+
+
+def train(ms: float, **about: object) -> Sample:
+    times = {FORWARD: 12.0, "forward_backward": 36.0, STEP: ms}
+    return Sample(median_ms=times, **about)  # type: ignore[arg-type]
+
+
+def predictions(
+    sample: Sample, *rows: tuple[str, float, float, float], phase: str = STEP
+) -> pd.DataFrame:
+    about = sample.front | {"phase": phase, "reason": "", "plain_ms": 50.0}
+    columns = ["remedies", "predicted_ms", "low_ms", "high_ms"]
+    found = [about | {"status": "ok"} | dict(zip(columns, row, strict=True)) for row in rows]
+    unknown = {"remedies": "tf32+compile", "status": "not_known", "reason": "no operators"}
+    return pd.DataFrame([*found, about | unknown])
+
+
+def lever(variant: str, remedies: str, ms: float, **about: object) -> dict[str, object]:
+    """A variant of the study, whose plain step takes 100 ms and 90 to 110 in single processes."""
+    row = {"case": Sample().case, "variant": variant, "remedies": remedies, "batches": 1}
+    row |= {"phase": STEP, "status": "ok", "median_ms": ms, "error_state": "ok"}
+    row |= {"fastest_process_ms": 0.9 * ms, "slowest_process_ms": 1.1 * ms, "processes": 3}
+    return row | {"gradients_error": 0.01} | about
+
+
+def test_a_replay_and_other_cases_measure_remedies_alone_and_with_a_graph(read) -> None:
+    """Of one process: 10 % of a step's samples lie below 0.95 and above 1.1 of the median."""
+    run = read(
+        Sample(replayed_ms={STEP: 40.0}),
+        train(30.0, precision="bf16", replayed_ms={STEP: 22.0}),
+        train(25.0, precision="bf16", attention="sdpa"),
+        Sample(precision="bf16", context=256),
+        Sample(size="mini"),
+    )
+    assert known(run) == {
+        "bf16": (30.0, 28.5, 33.0),
+        "graph": (40.0, 40.0, 40.0),
+        "bf16+sdpa": (25.0, 23.75, 27.5),
+        "bf16+graph": (22.0, 22.0, 22.0),
+    }
+    for place in (2, 3, 4):
+        assert known(run, place=place) == {}, "nothing is better, or it differs in more"
+
+
+def test_plain_times_of_two_hosts_do_not_compare_but_replays_do(read) -> None:
+    other = train(30.0, precision="bf16", replayed_ms={STEP: 22.0}, environment={"host_id": "b"})
+    assert [*known(read(Sample(environment={"host_id": "a"}), other))] == ["bf16+graph"]
+
+
+@pytest.mark.parametrize(("us", "times"), [("5", (30, 25, 33)), ("20", (30, 28.5, 40))])
+def test_ends_of_another_case_reach_to_the_speed_of_the_plain_ones_host(read, us, times) -> None:
+    """30 ms, of which 10 are the host's: half as long, or twice, if its operations take so long."""
+    slower = train(30.0, precision="bf16", environment={"host_operation_us_before": "10"})
+    assert known(read(Sample(environment={"host_operation_us_before": us}), slower)) == {B: times}
+
+
+def test_one_process_spreads_as_those_of_the_run_do_beyond_device_time(read, tmp_path) -> None:
+    """50 ms of which 20 are the device's: 30 ms of the host, and 15 below to 30 ms above."""
+    run = read(Sample(), train(40.0, precision="bf16"))
+    timings = pd.read_csv(tmp_path / "timings.csv")
+    timings.loc[2, ["processes", "fastest_ms", "slowest_ms"]] = [3, 35.0, 80.0]
+    timings.to_csv(tmp_path / "timings.csv", index=False)
+    assert known(run) == {"bf16": (40.0, 30.0, 60.0)}
+    (saved,) = savings(run)["saved"][savings(run)["phase"] == STEP]
+    assert [float(each) for each in saved.ends] == [1 - 60 / 35, 1 - 30 / 80]
+    assert STEP not in first(run).index.get_level_values("phase"), "it may take longer"
+
+
+def test_the_study_gives_times_beside_its_own_plain_time_where_its_numbers_are_right(read) -> None:
+    rows = [
+        lever("plain", "", 100.0),
+        lever("graph", "graph", 60.0),
+        lever("sdpa", "sdpa", 40.0, gradients_error=None),
+        lever("batch_x2", "batch_x2", 50.0, batches=2),
+        lever("fused", "fused", 80.0, phase=FORWARD),
+        lever("then_graph", "sdpa+graph", 30.0),
+    ]
+    run = read(Sample(replayed_ms={STEP: 20.0}), studies_levers=pd.DataFrame(rows))
+    found = savings(run).set_index(["remedies", "trains"])
+    assert found["how"].to_dict() == {
+        ("graph", False): "replay",
+        ("graph", True): "study",
+        ("sdpa+graph", True): "study",
+    }
+    graph = found.loc[("graph", True)]
+    assert (float(graph["plain"]), float(graph["saved"])) == (100, 0.4) and graph["first"]
+    assert float(graph["saved"].ends[0]) == pytest.approx(1 - 66 / 90)
+
+
+def test_a_graph_of_the_study_is_the_same_program_from_whatever_precision_it_is_reached(
+    read,
+) -> None:
+    """Of fp32's own 50 ms; without a graph, or with one that leaves AdamW to the host, it isn't."""
+    bf16 = train(40.0, precision="bf16")
+    rows = [lever("plain", "", 100.0), lever("sdpa", "sdpa", 70.0), lever(G, G, 30.0)]
+    study = pd.DataFrame([*rows, lever(PAIR, PAIR, 20.0)]).assign(case=bf16.case)
+    guessed = predictions(Sample(), ("bf16+fused+graph", 22.0, 15.0, 25.0))
+    run = read(Sample(), bf16, studies_levers=study, remedies=guessed)
+    assert [*known(run)] == ["bf16", "bf16+fused+graph"]
+    assert known(run)["bf16+fused+graph"] == (20, 18, 22)
+    assert [*known(run, place=1)] == ["sdpa", "graph", PAIR]
+
+
+def test_what_was_measured_counts_and_keeps_its_prediction_beside_it(read) -> None:
+    sample = Sample(replayed_ms={STEP: 40.0})
+    rows = [(G, 35.0, 30.0, 39.0), ("fused", 45.0, 44.0, 46.0), (PAIR, 34.0, 33.0, 35.0)]
+    run = read(sample, remedies=predictions(sample, *rows))
+    assert known(run) == {"fused": (45, 44, 46), G: (40, 40, 40), PAIR: (34, 33, 35)}
+    found = savings(run).set_index("remedies")
+    assert found["measured"].to_dict() == {"fused": False, G: True, PAIR: False}
+    assert float(found["guess"][G]) == 35 and found["guess"].notna().sum() == 1
+    assert not found["trains"][G], "AdamW written out counts its steps on the host"
+    assert first(run)["change"].tolist() == ["fused AdamW and a CUDA graph"]
+
+
+def test_a_graph_in_bf16_is_predicted_by_the_case_in_bf16(read) -> None:
+    """Its kernels were measured in bf16; without a graph the host is another."""
+    fp32, bf16 = Sample(), Sample(precision="bf16", environment={"host_id": "b"})
+    rows = [("bf16+sdpa", 40.0, 39.0, 41.0), ("bf16+sdpa+graph", 30.0, 29.0, 31.0)]
+    its = [("sdpa", 20.0, 19.0, 21.0), ("sdpa+graph", 10.0, 9.0, 11.0)]
+    both = pd.concat([predictions(fp32, *rows), predictions(bf16, *its)])
+    found = known(read(fp32, bf16, remedies=both))
+    assert (found["bf16+sdpa"][0], found["bf16+sdpa+graph"]) == (40, (10, 9, 11))
+
+
+def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:
+    rows = [("fused", 45.0, 44.0, 46.0), ("sdpa+fused", 40.0, 39.0, 41.0)]
+    run = read(Sample(), remedies=predictions(Sample(), *rows, phase=FORWARD))
+    assert known(run, FORWARD) == {"sdpa": (40.0, 39.0, 41.0)}
+
+
+def test_on_a_busy_cpu_nothing_is_compared(read) -> None:
+    for load, there in ((0.1, True), (9.0, False)):
+        machine = {"load_average_before": load, "cpu_cores": 2}
+        sample = Sample(
+            device="cpu", environment=machine, times_ms=dict.fromkeys(PHASES, (60, 1, 1))
+        )
+        run = read(sample, remedies=predictions(sample, ("fused", 45.0, 44.0, 46.0)))
+        assert bool(known(run)) == there
+
+
+def test_a_compiled_case_measures_the_remedy_that_was_predicted(read) -> None:
+    eager, compiled = train(50.0), train(40.0, execution="compiled")
+    run = read(eager, compiled, remedies=predictions(eager, ("compile", 42.0, 38.0, 46.0)))
+    (row,) = savings(run).query("phase == @STEP").itertuples()
+    assert (row.remedies, row.measured, float(row.time), float(row.guess)) == (
+        *("compile", True),
+        *(40.0, 42.0),
+    )
+
+
+ALL = {G: 30, B: 60, "fused": 90, BOTH: 25, "foreach+graph": 29, PAIR: 28}
+
+
+@pytest.mark.parametrize(
+    ("times", "trains", "contenders", "best"),
+    [
+        ({G: (60, 59, 61), B: (80, 70, 90)}, True, [G], G),
+        ({G: (60, 59, 61), B: (70, 61, 79)}, True, [G, B], G),
+        ({G: (60, 59, 61), B: (50, 20, 120)}, True, [B, G], G),
+        ({G: (60, 59, 61), B: (101, 50, 150)}, True, [G, B], G),
+        ({G: (60, 59, 75), "sdpa": (78, 77, 79), B: (80, 70, 90)}, True, [G, B], G),
+        ({G: (99, 97, 101), B: (120, 90, 140)}, True, [], ""),
+        ({G: (60, 59, 61), BOTH: (20, 19, 21)}, True, [G], BOTH),
+        ({B: (120, 110, 130), BOTH: (20, 19, 21)}, True, [], BOTH),
+        (ALL, True, [G], BOTH),
+        (ALL, False, [PAIR], PAIR),
+        ({G: 30, B: 60, BOTH: 25}, False, [B], B),
+        ({G: 30, "fused": 28.1, PAIR: 28}, False, [PAIR], PAIR),
+    ],
+)
+def test_first_is_the_single_remedy_that_saves_most_and_trains(
+    times: dict[str, tuple[float, float, float] | float],
+    trains: bool,
+    contenders: list[str],
+    best: str,
+) -> None:
+    """The plain time is 100 ms. trains: of a graph without another optimizer."""
+    rows = []
+    for names, ms in times.items():
+        rest, low, high = ms if isinstance(ms, tuple) else (ms, ms - 0.1, ms + 0.1)
+        counts = trains or G not in names or names.startswith("f")
+        rows.append((names, rest / 100, low / 100, high / 100, high < 100, counts))
+    columns = ["remedies", "rest", "low", "high", "sure", "trains"]
+    found = chosen(pd.DataFrame(rows, columns=columns).assign(case="a", phase=STEP))
+    found = found.sort_values("rest").set_index("remedies")
+    assert [*found.index[found["contends"]]] == contenders
+    assert [*found.index[found["first"]]] == contenders[:1]
+    assert "".join(found.index[found["best"]]) == best
+
+
+def chapter(run: Run) -> Written:
+    return write("f", partial(facts, run), TEMPLATES, ["answers/change_first.j2"])
+
+
+def test_the_published_run_says_what_to_change_in_each_regime() -> None:
+    found = facts(run_of("f", H100 / "tables"))
+    shown = found["regimes"][["precision", "gpu", "remedies", "saved", "how", "leads", "together"]]
+    assert [[str(Form(False).cell(cell)) for cell in row] for row in shown.to_numpy()] == [
+        ["fp32", "idles over 10 %", "fused+graph", "≈ 53 %", "predicted", "5 of 6", "≈ 89 %"],
+        ["fp32", "works", "bf16", "49 %", "measured", "7 of 12", "≈ 90 %"],
+        ["bf16", "idles over 10 %", "fused+graph", "≈ 70 %", "predicted", "11 of 14", "≈ 85 %"],
+        ["bf16", "works", "compile", "≈ 65 %", "predicted", "4 of 4", "≈ 84 %"],
+    ]
+    assert (found["verdict"], str(found["sure"])) == ("by precision", "5 of 36")
+    assert found["unchecked"] == (
+        "tf32, fused attention, foreach AdamW, fused AdamW, torch.compile"
+    )
+
+
+FUSED, BF16 = ("fused", 40.0, 39.0, 41.0), Sample(precision="bf16", context=256)
+CASES = {
+    "one": ((Sample(), FUSED),),
+    "mixed": ((Sample(), FUSED), (Sample(context=256), ("sdpa", 30.0, 29.0, 31.0))),
+    "by precision": ((Sample(), FUSED), (BF16, ("sdpa", 30.0, 29.0, 31.0))),
+    "nothing": ((Sample(), ("fused", 50.0, 40.0, 60.0)),),
+    "can't tell": ((Sample(), ()),),
+}
+
+
+@pytest.mark.parametrize("verdict", CASES)
+def test_each_verdict_has_a_headline_of_25_words(read, verdict: str) -> None:
+    rows = [predictions(sample, row) for sample, row in CASES[verdict] if row]
+    frames = {"remedies": pd.concat(rows)} if rows else {}
+    made = chapter(read(*(sample for sample, _ in CASES[verdict]), **frames))
+    assert made.verdict == verdict
+    assert len(made.markdown["headline"].split()) <= 25
+
+
+def test_a_case_without_a_first_remedy_says_why(read) -> None:
+    oom = {STEP: ("oom", "CUDA out of memory")}
+    lame = Sample(replayed_ms={STEP: 40.0})
+    made = chapter(read(lame, Sample(context=256), Sample(context=512, status=oom)))
+    assert "| small | none | not known | OOM |" in made.markdown["tables"]

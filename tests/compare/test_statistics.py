@@ -1,0 +1,79 @@
+"""The rank test, its correction and intervals, against known values."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workflow_src.compare.plain import ALPHA, fewest_processes
+from workflow_src.compare.statistics import (
+    _doubled_ranks,
+    _normal,
+    holm,
+    interval,
+    interval_of_extremes,
+    mann_whitney,
+    resampled_ratios,
+    smallest_p,
+)
+
+# The example of scipy.stats.mannwhitneyu's documentation.
+MALES, FEMALES = [19, 22, 16, 29, 24], [20, 11, 17, 12]
+
+
+def test_p_is_what_scipy_documents() -> None:
+    assert mann_whitney(MALES, FEMALES) == pytest.approx(0.1111111111111111)
+    doubled = _doubled_ranks(np.array([*MALES, *FEMALES], dtype=float))
+    assert _normal(doubled, 5, int(doubled[:5].sum())) == pytest.approx(0.11134688653314041)
+
+
+def test_p_counts_all_choices_also_with_ties() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        a, b = (random.integers(0, 5, random.integers(1, 6)).tolist() for _ in range(2))
+        ranks = pd.Series([*a, *b]).rank().to_numpy()
+        mean = len(a) * (len(ranks) + 1) / 2
+        sums = [abs(sum(c) - mean) for c in itertools.combinations(ranks.tolist(), len(a))]
+        far = [s >= abs(ranks[: len(a)].sum() - mean) for s in sums]
+        assert mann_whitney(a, b) == pytest.approx(sum(far) / len(far))
+
+
+def test_p_of_large_samples_is_close_to_the_exact_one() -> None:
+    random = np.random.default_rng(1)
+    a, b = random.normal(size=30), random.normal(0.7, size=30)
+    doubled = _doubled_ranks(np.concatenate([a, b]))
+    approximate = _normal(doubled, 30, int(doubled[:30].sum()))
+    assert mann_whitney(a, b) == pytest.approx(approximate, abs=0.001)
+    assert mann_whitney([1.0] * 40, [1.0] * 40) == 1.0
+    assert mann_whitney(list(range(40)), list(range(100, 140))) < 1e-12
+
+
+def test_the_smallest_p_and_the_fewest_processes() -> None:
+    assert smallest_p(5, 5) == 2 / 252
+    assert mann_whitney(range(5), range(5, 10)) == pytest.approx(2 / 252)
+    assert [fewest_processes(tests) for tests in (1, 3, 180)] == [9, 9, 10]
+    assert smallest_p(7, 7) * 3 < ALPHA < smallest_p(6, 6) * 3
+
+
+def test_samples_are_needed() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        mann_whitney([], [1.0])
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0] and holm([]) == []
+
+
+def test_intervals_cover_the_ratio_and_repeat() -> None:
+    random = np.random.default_rng(3)
+    a, b = random.normal(100, 1, 20).tolist(), random.normal(103, 1, 20).tolist()
+    low, high = interval(resampled_ratios(a, b, "case"))
+    assert 1 < low < 1.03 < high < 1.06
+    assert (low, high) == interval(resampled_ratios(a, b, "case"))
+
+
+def test_extremes_give_an_interval_from_nine_processes_on() -> None:
+    assert interval_of_extremes((10, 12), (11, 15), 8, 8) is None
+    assert interval_of_extremes((10, 12), (11, 15), 9, 9) == (11 / 12, 1.5)

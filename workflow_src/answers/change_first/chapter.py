@@ -1,0 +1,204 @@
+"""(f): what to change first, by precision and by whether the GPU idles, and what that saves."""
+
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.answers.change_first.known import rank
+from workflow_src.answers.change_first.savings import change, savings
+from workflow_src.answers.facts import disturbed, example, main, phase
+from workflow_src.common.case import PHASES
+from workflow_src.common.thresholds import MOSTLY
+from workflow_src.common.words import PHASES as WORDS
+from workflow_src.common.words import PHASES_IN_PROSE, STATES
+from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
+from workflow_src.paper.run import Run, first, matrices
+from workflow_src.paper.written import Facts
+
+PREDICTED = "\N{ALMOST EQUAL TO} "
+"""Stands before what the model of a step predicts."""
+
+IDLES, WORKS = "idles over 10 %", "works"
+"""What the GPU does during an unprofiled step."""
+
+NOTHING, UNKNOWN = "none", STATES["not_known"]
+"""Of a case: that no remedy saves by its ends and trains, and that none is known."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of remedies: of all phases, and of the longest of which any is known.
+
+    Cases that other work disturbed on a CPU have their rows, but count nowhere.
+    """
+    every = savings(run)
+    every = every.assign(precision=every["case"].map(run.cases["precision"]))
+    shown = [name for name in PHASES if (every["phase"] == name).any()] or [*PHASES]
+    counted = every[~every["case"].map(disturbed(run)).astype(bool)]
+    longest, found = (rows[rows["phase"] == shown[-1]] for rows in (every, counted))
+    cases = by_case(run, longest, shown[-1])
+    known = cases[cases.index.isin(found["case"])]
+    ordered = known.sort_values(
+        "precision", key=lambda n: n.map(run.precisions.index), kind="stable"
+    )
+    told = leading(known, found, ["precision"])
+    everywhere = first(leading(known.assign(all=""), found, ["all"]))
+    leaders = told[told["change"].notna()]
+    chosen = example(run, known.index[known["change"].notna()])
+    return {
+        "verdict": verdict(leaders, everywhere["leads"], found, longest),
+        "phase": PHASES_IN_PROSE[shown[-1]],
+        "all": everywhere,
+        "one": first(leaders),
+        "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
+        "regimes": leading(ordered, found, ["precision", "gpu"]).fillna({"change": NOTHING}),
+        "guessed": not longest["measured"].all(),
+        "sure": of(
+            holds(known["unprofiled"], known["others"] == 0, "no other may save more"), "count"
+        ),
+        "matrices": matrices(cases, cases["cell"]),
+        "example": first(cases[cases.index == chosen]),
+        "by_case": cases[cases["change"].notna()].reset_index(),
+        "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
+        "checked": checked(counted),
+        "unchecked": unchecked(counted),
+        "opening": opening(run, leaders, PHASES_IN_PROSE[shown[-1]]),
+    }
+
+
+def verdict(leaders: pd.DataFrame, leads: Any, found: pd.DataFrame, every: pd.DataFrame) -> str:
+    """Which headline holds: whether one remedy leads at each precision, and in most cases."""
+    if found.empty:
+        return "can't tell" if every.empty else "disturbed"
+    if leaders.empty:
+        return "nothing"
+    if leaders["change"].nunique() > 1:
+        return "by precision"
+    return "one" if leads >= MOSTLY * found["case"].nunique() else "mixed"
+
+
+def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A row per case: what comes first in a phase, how many `others` may, and the best of all as
+    `together` and `together_saved`; `gpu`, whether it idles; `cell`, what a matrix says."""
+    cases = phase(run, name).rename_axis("case")
+    top, best = (found[found[mark]].set_index("case") for mark in ("first", "best"))
+    may = holds(found["saved"], found["contends"], "by its ends it may save most")
+    others = over(found.assign(may=may), "case", "may") - 1
+    made = pd.DataFrame(
+        {
+            **{name: top[name] for name in ("remedies", "change", "plain")},
+            "saved": marked(top),
+            "how": top["measured"].map({True: "measured", False: "predicted"}),
+            "others": others[others.index.isin(top.index)],
+            "together": best["change"],
+            "together_saved": marked(best),
+        }
+    )
+    cases = cases.join(made.astype(object))
+    gpu = cases["waits"].map({True: IDLES, False: WORKS})
+    unknown = cases["state"].where(cases["state"] != STATES["ok"], UNKNOWN)
+    first_of = cases["remedies"].fillna(NOTHING).map(lambda name: (name,))
+    cell = first_of.where(cases.index.isin(found["case"]), unknown)
+    told = cases["works"].notna() & (cases["device"] != "cpu")
+    return cases.assign(gpu=gpu.where(told, ""), cell=cell)
+
+
+def marked(rows: pd.DataFrame) -> pd.Series:
+    """What rows save, with a sign before what was predicted."""
+    return rows["saved"].where(rows["measured"], each(rows["saved"], lambda n: (PREDICTED, n)))
+
+
+def mostly_measured(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Of each group what was measured, if that is most of it; else all."""
+    tried = rows["measured"].groupby([rows[name] for name in by]).transform("mean")
+    return rows[rows["measured"] | (tried <= 0.5)]
+
+
+def median(rows: pd.DataFrame) -> Any:
+    """The median share that rows save, with the sign if one of them was predicted."""
+    found = of(rows["saved"], "median")
+    return found if rows["measured"].all() else (PREDICTED, found)
+
+
+def leading(known: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """A row per group of cases: the remedy that comes first in most, in how many it `leads`; what
+    it saves in all of them, `how` that is known, and what the best of each case saves together."""
+    rows = []
+    for keys, mine in known.groupby(by, sort=False):
+        here = found[found["case"].isin(mine.index)]
+        names = mine["remedies"].dropna()
+        row = dict(zip(by, keys, strict=True)) | {"together": NAN}
+        if len(names):
+            name = str(names.groupby(names, sort=False).size().idxmax())
+            its = mostly_measured(here[(here["remedies"] == name) & here["trains"]], ["phase"])
+            leads = holds(mine["unprofiled"], mine["remedies"] == name, f"{name} comes first")
+            how = "measured" if its["measured"].all() else "predicted"
+            row |= {"remedies": name, "change": change(name), "leads": of(leads, "count")}
+            row |= {"saved": median(its), "how": how}
+        if here["best"].any():
+            row["together"] = median(here[here["best"]])
+        rows.append(row)
+    columns = [*by, "remedies", "change", "leads", "saved", "how", "together"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
+    """A row per phase, precision and remedies: medians over cases, and in how many they lead."""
+    by = ["phase", "precision", "remedies", "trains"]
+    rows = mostly_measured(found, by)
+    leads = holds(found["saved"], found["first"], "it comes first")
+    leads = over(found.assign(leads=leads), by, "leads", "count")
+    order = sorted(
+        leads.index,
+        key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2]), key[3]),
+    )
+    made = with_ends(over(rows, by, "saved", "spread").reindex(order), "saved")
+    made["measured"] = rows["measured"].groupby([rows[name] for name in by]).all().reindex(order)
+    made = made.assign(leads=leads.reindex(order), saved=marked(made)).reset_index()
+    return worded(made).assign(trains=made["trains"].map({True: "", False: "no"}))
+
+
+def checked(found: pd.DataFrame) -> pd.DataFrame:
+    """Of what was both predicted and measured, by phase and remedies: predicted over measured
+    time, and in how many cases the ends of both have a time in common."""
+    by = ["phase", "remedies"]
+    rows = found[found["guess"].notna()]
+    guess, time = rows["guess"], rows["time"]
+    meet = (end(guess, 0) <= end(time, 1)) & (end(time, 0) <= end(guess, 1))
+    rows = rows.assign(off=guess / time)
+    rows = rows.assign(meet=holds(rows["off"], meet, "the ends meet"))
+    made = with_ends(over(rows, by, "off", "spread"), "off")
+    made["meet"] = over(rows, by, "meet", "count")
+    return worded(made.reset_index())
+
+
+def with_ends(cells: Numbers, name: str) -> pd.DataFrame:
+    """Medians as the column `name`, and `least` and `most` beside them."""
+    made = {name: cells, "least": end(cells, 0), "most": end(cells, 1)}
+    return pd.DataFrame(made, dtype=object)
+
+
+def worded(rows: pd.DataFrame) -> pd.DataFrame:
+    """With the phase and the remedies, as `change`, in words."""
+    return rows.assign(change=rows["remedies"].map(change), phase=rows["phase"].map(WORDS))
+
+
+def unchecked(found: pd.DataFrame) -> str:
+    """The single remedies that were predicted, but measured in no case."""
+    names = {*found["remedies"]} - {*found["remedies"][found["measured"]]}
+    return ", ".join(map(change, sorted((n for n in names if "+" not in n), key=rank)))
+
+
+def opening(run: Run, leaders: pd.DataFrame, prose: str) -> pd.DataFrame:
+    """The rows of the report's opening: what leads at each precision, and the best of each case."""
+    pairs = zip(leaders["remedies"], leaders["leads"], strict=True)
+    rows = {
+        f"(f) saves most of the {prose}": [(name, ", ", leads) for name, leads in pairs],
+        "(f) best combination saves": leaders["together"].tolist(),
+    }
+    index = leaders["precision"].tolist()
+    frame = pd.DataFrame(rows if index else {}, index, dtype=object).T
+    return frame.reindex(columns=run.precisions).rename_axis("").reset_index()
+
+
+if __name__ == "__main__":
+    main("f", facts)

@@ -1,0 +1,232 @@
+"""(c): what besides matrix products takes a forward pass's device time, and where.
+
+Fused attention, one kernel with two products in it, counts as a product.
+"""
+
+import pandas as pd
+
+from workflow_src.answers.components import in_model_order
+from workflow_src.answers.facts import (
+    PRODUCTS,
+    bars,
+    captured,
+    disturbed,
+    example,
+    in_first,
+    kernels,
+    main,
+    placed,
+    product_share,
+    stack,
+    stack_size,
+)
+from workflow_src.common.operators import COPY
+from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
+from workflow_src.common.words import STATES
+from workflow_src.paper.figures import Plot
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
+from workflow_src.paper.run import AXES, Run, first, matrices, medians, wide
+from workflow_src.paper.written import Facts
+from workflow_src.placing.kernel_words import CASTS, changes_type
+
+FORWARD = "forward"
+MOST = 0.5
+"""Above this share of device time, all else takes more than matrix products."""
+
+QUADRATIC = ("scores and mask", "softmax")
+"""The components whose work besides products is all on matrices of context x context."""
+
+REMEDIES = dict.fromkeys((*QUADRATIC, "values"), "sdpa, compile") | dict.fromkeys(
+    ("norms", "rotary positions", "feed-forward", "residual additions"), "compile"
+)
+"""(f)'s remedies that leave out or fuse what a component runs besides products."""
+
+GROWING = ("square", "products", "rest")
+"""What is compared between contexts, see `passes`."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of all but matrix products."""
+    rows = placed(run, kernels(run, FORWARD))
+    rows = rows.assign(product=rows["family"].isin(PRODUCTS))
+    others, whole = rows[~rows["product"]], over(rows, "case", "ms", unit="ms")
+    parts, kinds = (shares_of(others, by, whole) for by in ("component", "what"))
+    cases = passes(run, rows, parts)
+    known = cases[cases["besides"].notna()]
+    most = holds(known["besides"], known["besides"] > MOST, "besides products > 50 %")
+    chosen = example(run, known.index)
+    cells = cases["besides"].where(cases["besides"].notna(), cases["state"].map(STATES))
+    components = by_precision(known, parts)
+    opened = {"(c) forward's device time besides products": (known["besides"], "median")}
+    return headline(run, known) | {
+        "over": of(most, "count"),
+        "summary": summary(run, known, most),
+        "matrices": matrices(cases, cells) if len(known) else {},
+        "fused": bool((rows["family"] == "attention").any()),
+        "disturbed": of(holds(known["besides"], disturbed(run)[known.index], "disturbed"), "count"),
+        "example": first(known[known.index == chosen]),
+        "by_case": known.rename_axis("name").reset_index(),
+        "components": components.assign(remedy=components[""].map(REMEDIES)),
+        "kinds": by_precision(known, kinds),
+        "growth": growth(known),
+        "worked": worked(rows[rows["case"] == chosen]),
+        "besides": in_order(parts),
+        "with_products": in_order(shares_of(rows, "component", whole)),
+        "figure": figure(run, rows),
+        "opening": medians(known, opened),
+    }
+
+
+def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
+    """A row per case: ms and launches of products and of all else, the share of both, the
+    `largest` component of all else; casts of weights; `state`."""
+    other, square = ~rows["product"], rows["component"].isin(QUADRATIC)
+    taken = {"products": ~other, "others": other, "uncast": other & ~rows["what"].isin(CASTS)}
+    taken |= {"square": other & square, "rest": other & ~square}
+    made = {name: over(rows[mine], "case", "ms", unit="ms") for name, mine in taken.items()}
+    for name, mine in (("launches", other), ("product_launches", ~other)):
+        made[name] = over(rows[mine], "case", "calls_per_step", unit="count")
+    made |= {"whole": over(rows, "case", "ms", unit="ms"), "product_share": product_share(rows)}
+    made |= {"casts": weight_casts(run)}
+    found = named(pd.DataFrame(made, dtype=object).reindex(run.cases.index))
+    values = parts.astype(float)
+    values = values[values.max(axis=1) > 0]
+    largest = values.idxmax(axis=1) if len(values) else pd.Series(dtype=object)
+    shares = {case: parts.at[case, name] for case, name in largest.items()}
+    return run.cases.join(found).assign(
+        state=captured(run, FORWARD),
+        besides=to(1 - found["product_share"], "share"),
+        cast_share=to(found["casts"] / found["whole"], "share"),
+        largest=largest.reindex(found.index),
+        largest_share=pd.Series(shares, dtype=object).reindex(found.index),
+    )
+
+
+def shares_of(rows: pd.DataFrame, by: str, whole: Numbers) -> pd.DataFrame:
+    """By case what share of the `whole` pass is in each component, or kind; 0 where none is."""
+    ms = wide(over(rows, ["case", by], "ms", unit="ms")).reindex(whole.index)
+    filled = {name: ms[name].where(ms[name].notna(), whole * 0) for name in ms}
+    shares = {name: to(cells / whole, "share") for name, cells in filled.items()}
+    return pd.DataFrame(shares, whole.index, dtype=object)
+
+
+def weight_casts(run: Run) -> Numbers:
+    """By case the ms of casts of weights on a GPU: as long at any context and any batch.
+
+    A weight is a matrix, where activations have a batch and a context besides.
+    """
+    rows = run.of_phase("operators", FORWARD)
+    rows = rows[(rows["operator"] == COPY) & (rows["device"] != "cpu")]
+    rows = rows[rows["shapes"].str.match(r"\d+ x \d+(;|$)").astype(bool)]
+    rows = rows[rows["short_name"].map(changes_type).astype(bool)]
+    return over(rows, "case", "busy_ms_per_step", unit="ms")
+
+
+def headline(run: Run, known: pd.DataFrame) -> Facts:
+    """The verdict, with how many times as fast the last precision makes products and all else, and
+    the component that leads."""
+    ends = [*run.precisions[:1], *run.precisions[-1:]]
+    mine, base = known[known["precision"].isin(ends[1:])], in_first(run, known)
+    base = base.loc[mine.index]
+    faster, less = (of(base[name] / mine[name]) for name in ("products", "others"))
+    lead = leader(known)
+    told = is_number(less) and is_number(faster) and faster > less and of(mine["besides"]) > MOST
+    verdicts = {
+        "can't tell": known.empty,
+        "nothing": lead["largest"] == "",
+        "slower": told and less < 1,
+        "faster": told,
+        "most": bool((known["besides"] > MOST).any()),
+    }
+    said = next((name for name, true in verdicts.items() if true), "less")
+    longer = of(mine["others"] / base["others"])
+    times = {"faster": faster, "less": less, "longer": longer, "precisions": ends}
+    return {"verdict": said, **times, **lead}
+
+
+def leader(cases: pd.DataFrame) -> Facts:
+    """The component that is the largest of all else in most cases (of several, the first by name),
+    in how many, and its median share there."""
+    counts = cases["largest"].value_counts()
+    name = min(counts.index, key=lambda each: (-counts[each], each), default="")
+    share, mine = cases["largest_share"], cases["largest"] == name
+    leads = of(holds(share, mine, f"the largest is {name}"), "count")
+    return {"largest": name, "leads": leads, "share": of(share[mine])}
+
+
+def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
+    """Medians over the cases, at each precision, and what leads there."""
+    base, name = in_first(run, known), "".join(run.precisions[:1])
+    rows = {
+        "products' share of device time": (known["product_share"], "spread"),
+        "share besides products": (known["besides"], "spread"),
+        "it is over half in": (most, "count"),
+        "launches of products": (known["product_launches"], "spread"),
+        "launches besides products": (known["launches"], "spread"),
+        "casts of weights, of device time": (known["cast_share"], "spread"),
+        f"products, times as fast as in {name}": (base["products"] / known["products"], "spread"),
+        f"all else, times as fast as in {name}": (base["others"] / known["others"], "spread"),
+        "all else but casts": (base["uncast"] / known["uncast"], "spread"),
+    }
+    told = {name: leader(mine) for name, mine in known.groupby("precision", sort=False)}
+    labels = {"largest": "largest component besides products", "leads": "most often, in"}
+    labels |= {"share": "its share of device time there"}
+    led = [
+        {"": label} | {name: each[key] or NAN for name, each in told.items()}
+        for key, label in labels.items()
+    ]
+    numbers = medians(known, rows)
+    return pd.concat([numbers[:3], pd.DataFrame(led, dtype=object), numbers[3:]])
+
+
+def by_precision(known: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
+    """Medians of shares over the cases, of those that matter at any precision; largest first."""
+    found = medians(known, {str(n): (shares[n].reindex(known.index), "median") for n in shares})
+    most = found.drop(columns="").astype(float).max(axis=1).sort_values(ascending=False)
+    return found.loc[most.index[most >= LEAST_SHARE_SHOWN]]
+
+
+def growth(known: pd.DataFrame) -> pd.DataFrame:
+    """What grows how much from the shortest context to the longest of cases that differ in nothing
+    else: medians by precision, and in how many the share besides products rises."""
+    rows = known.assign(length=pd.to_numeric(known["context"], errors="coerce"))
+    rows, alike = rows.sort_values("length", kind="stable"), [n for n in AXES if n != "context"]
+    short = rows.drop_duplicates(alike, keep="first").set_index(alike)
+    long = rows.drop_duplicates(alike, keep="last").set_index(alike).reindex(short.index)
+    short, long = (each[short["length"] < long["length"]] for each in (short, long))
+    found = pd.DataFrame({name: long[name] / short[name] for name in GROWING}, dtype=object)
+    rises = long["besides"] - short["besides"] > SHARES_REPEAT_WITHIN
+    rise = holds(long["besides"], rises, "it rises by over 1 point")
+    found = found.assign(contexts=short["context"] + " to " + long["context"], rises=rise)
+    by, found = ["precision", "contexts"], found.reset_index()
+    made = {name: over(found, by, name, "median") for name in GROWING}
+    return pd.DataFrame({**made, "rises": over(found, by, "rises", "count")}).reset_index()
+
+
+def worked(rows: pd.DataFrame) -> pd.DataFrame:
+    """The kernels of one case by component and kind."""
+    by, about = ["component", "what"], {"calls_per_step": "count", "ms": "ms"}
+    made = {name: over(rows, by, name, unit=unit) for name, unit in about.items()}
+    found = pd.DataFrame(made, dtype=object).reset_index()
+    order = in_model_order(found["component"])
+    found = found.assign(share=to(found["ms"] / of(found["ms"], "sum"), "share"))
+    return found.sort_values("component", key=lambda n: n.map(order.index), kind="stable")
+
+
+def in_order(shares: pd.DataFrame) -> pd.DataFrame:
+    """The shares of each case, components in the model's order."""
+    return shares[in_model_order(map(str, shares))].rename_axis("case").reset_index()
+
+
+def figure(run: Run, rows: pd.DataFrame) -> Plot:
+    """The share of each component besides products."""
+    whole = rows.groupby(["case", "phase"])["ms"].sum()
+    others = rows[~rows["product"]]
+    shares = bars(run, others.assign(part=others["component"]), whole)
+    panels = [stack(mine, str(facet)) for facet, mine in shares.groupby("facet", sort=False)]
+    none = "no device time besides products was measured"
+    return Plot(panels, none, size=stack_size(shares), wide=3)
+
+
+if __name__ == "__main__":
+    main("c", facts)

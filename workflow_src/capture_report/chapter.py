@@ -1,0 +1,144 @@
+"""The chapter of one capture: what is wrong with a step, and what the step does."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from workflow_src.capture_report import contents
+from workflow_src.capture_report.capture import Capture, share
+from workflow_src.capture_report.pictures import flame_chart
+from workflow_src.capture_report.screen import first_screen, whole_ms
+from workflow_src.captures.capture import NO_KERNELS, UNREADABLE
+from workflow_src.paper.number import is_number, lift, of
+from workflow_src.paper.run import lifted
+from workflow_src.paper.written import Facts
+
+DEVICE = "device time"
+OPERATORS = "time of operators on a CPU, as no device work was read,"
+"""What a capture's work takes."""
+
+FIRST, SHOWN = 10, 30
+"""Rows in Markdown of what is wrong, and of where time goes; the page has PAGE."""
+
+CARDS, SMALLER = 7, 6
+"""At most so many findings have a card, and so many of those that save little a row."""
+
+SHORT = {
+    **dict.fromkeys(("found", "idle_causes", "waits", "gaps", "copies", "step_differences"), FIRST),
+    **dict.fromkeys(("steps", "ranks", "kernels"), SHOWN),
+}
+"""Rows in Markdown of tables, of which the first are shown."""
+
+
+def facts(capture: Capture) -> Facts:
+    """What the template says of a capture."""
+    findings = capture.findings
+    special = findings[~(findings["general"] & findings["saves_ms"].notna())]
+    tables = contents.tables(capture) | {
+        "cards": cards(capture, special)[:CARDS],
+        "found": found(capture, special),
+        "smaller": smaller(capture),
+        "candidates": candidates(capture),
+    }
+    return {
+        "name": capture.name,
+        "plain": capture.plain,
+        "takes": OPERATORS if capture.on_cpu else DEVICE,
+        "total": capture.total,
+        "problem": capture.noted.get(UNREADABLE, ""),
+        "named": capture.noted.get("no step", ""),
+        "outside": capture.outside,
+        "every": capture.every,
+        "where": where(capture),
+        "flame": flame_chart(capture.name, capture["kernels"]),
+        # What is empty is a dash.
+        **{name: table.where(table != "") for name, table in tables.items()},
+        **first_screen(capture),
+    }
+
+
+def shortened(found: Facts) -> Facts:
+    """What Markdown has: of long tables the rows of the most time, and no flame chart.
+
+    Paths that processes share stand there once.
+    """
+    short = found | {name: found[name][:rows] for name, rows in SHORT.items() if name in found}
+    for name, most in (("idle", "idle_ns"), ("paths", "busy_ms")):
+        rows = found.get(name, pd.DataFrame({most: []}))
+        place = rows[most].astype(float).fillna(0).rank(method="first", ascending=False)
+        short[name] = rows[place <= SHOWN]
+    if len(found.get("ranks", ())):
+        short["paths"] = short["paths"][:0]
+    return short | {"flame": ""}
+
+
+def where(capture: Capture) -> Facts:
+    """How much of the time lies in ranges, and the path with the most of its own."""
+    paths, every = capture["paths"], capture.every
+    known = UNREADABLE not in capture.noted and NO_KERNELS not in capture.noted
+    if not known or not every["ranges"] > 0 or not capture.total > 0:
+        return {"verdict": ""}
+    said = {"total": capture.total, "share": share(every["placed_ns"], every["total_ns"])}
+    if not every["placed_ns"] > 0 or paths.empty:
+        return said | {"verdict": "unplaced"}
+    path = paths.groupby("path", sort=False)["own_ms"].sum().idxmax()
+    own = of(lift(paths["own_ms"][paths["path"] == path]), "sum")
+    verdict = "partly" if every["unplaced_ns"] > 0 else "placed"
+    return said | {"verdict": verdict, "path": path, "most": share(own, capture.total)}
+
+
+def cards(capture: Capture, findings: pd.DataFrame) -> pd.DataFrame:
+    """Findings for cards: what, what it saves, where, an example, and what to do."""
+    rows = found(capture, findings)[["name", "saves_ms", "process", "where", "example", "remedy"]]
+    return rows.assign(saves_ms=rows["saves_ms"].map(whole_ms))
+
+
+def found(capture: Capture, findings: pd.DataFrame) -> pd.DataFrame:
+    """Findings with where and when they occur, what they take and save, and a step without all so
+    far; `gap`: between which calls the host's time lies, where a finding is a matter of that alone.
+
+    What is true of a whole program saves what is left of the host, which the account has.
+    """
+    rows = _placed(capture, findings)
+    between = _side(rows, "after") + " \N{RIGHTWARDS ARROW} " + _side(rows, "before")
+    places = zip(rows["gap_places"], between, strict=True)
+    gap = [(some, " places") if some > 1 else text if some > 0 else "" for some, text in places]
+    return rows.assign(
+        gap=pd.Series(gap, rows.index, dtype=object),
+        left=rows["step_ms"] - rows["saves_with_above_ms"],
+        assumes=rows["assumes"].where(rows["saves_ms"].notna(), ""),
+    )
+
+
+def _side(rows: pd.DataFrame, side: str) -> pd.Series:
+    """The call before or after a gap, and its path."""
+    call, path = rows[f"gap_{side}"], rows[f"gap_{side}_path"]
+    return call + (" in " + path).where(path != "", "")
+
+
+def smaller(capture: Capture) -> pd.DataFrame:
+    """Findings that save little, the largest first."""
+    rows = capture["smaller"].sort_values("saves_ms", ascending=False, kind="stable")
+    return _placed(capture, lifted(rows.drop_duplicates(["mechanism", "path"])[:SMALLER]))
+
+
+def _placed(capture: Capture, rows: pd.DataFrame) -> pd.DataFrame:
+    """Findings with their paths, and in how many steps they occur."""
+    path, also = rows["path"], rows["also_in"]
+    steps = zip(rows["first_only"], rows["in_steps"], rows["of_steps"], strict=True)
+    when = [
+        ("the first of ", every) if first else replace(some, unit=f"of {every}")
+        for first, some, every in steps
+        if is_number(some)
+    ]
+    told = pd.Series(when, rows.index[rows["in_steps"].notna()], dtype=object)
+    where = path + (" and " + also).where((path != "") & (also != ""), also)
+    return capture.of_process(rows.assign(where=where, when=told.reindex(rows.index)))
+
+
+def candidates(capture: Capture) -> pd.DataFrame:
+    """The ranges that repeat, outer ones first, where no steps were found."""
+    paths = capture["paths"]
+    often = paths[(paths["instances"] > 1) & (not capture.stepped)]
+    depth = often["path"].str.replace(r"\\.", "", regex=True).str.count("/")
+    return lifted(often.loc[depth.sort_values(kind="stable").index][:FIRST])

@@ -1,0 +1,216 @@
+"""What a capture's tables say a step does, as frames of Numbers: of its parts, work, calls, gaps.
+
+A frame has at most PAGE rows, those of the most time, in the order of their table. `process` is
+empty unless there are several.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from workflow_src.capture_report.capture import ALL, PAGE, Capture
+from workflow_src.paper.number import NAN, Number, each, over, to
+from workflow_src.paper.run import lifted
+from workflow_src.placing.ledger import ALL_CAUSES
+from workflow_src.placing.placing import is_unplaced
+
+LARGEST = 4
+"""So many rows of a step's work are shown of each process, and then one of all the rest."""
+
+REST = "all the rest"
+
+CAUSES = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+PARTS = {
+    "wall_ns": "whole step",
+    "device_active_ns": "a device works",
+    **{f"idle_{cause}_ns": f"idle: {cause}" for cause in ALL_CAUSES},
+    "idle_ns": "idle",
+}
+"""Parts of a step by their column; the last one only where causes are missing."""
+
+PER_STEP = ("activities_per_step", "busy_ns_per_step")
+
+
+def tables(capture: Capture) -> dict[str, pd.DataFrame]:
+    """What a step does and a capture is, by the names that the template has for its tables."""
+    checks, known = certificate(capture), capture.diagnoses
+    as_they_are = ("waits", "copies", "gaps", "idle_causes", "step_differences", "notes")
+    return {
+        "account": capture.of_process(known[known["step_ms"].notna()]),
+        "diagnoses": capture.of_process(known),
+        "step_work": contents(capture, "step_work", "family", "calls", "device_ms", "share"),
+        "step_calls": contents(
+            capture, "step_calls", "what", "calls", "host_ms", "blocked_ms", "share"
+        ),
+        "steps": steps(capture),
+        "idle": idle(capture),
+        "paths": paths(capture),
+        "ranks": ranks(capture),
+        "processes": processes(capture),
+        "kernels": kernels(capture),
+        "families": families(capture),
+        "lost_work": lost(capture),
+        "certificate": checks,
+        "doubted": checks[checks["verdict"] == "doubt"],
+        "passed": checks[checks["verdict"] == "ok"],
+        **{name: capture.rows(name) for name in as_they_are},
+    }
+
+
+def steps(capture: Capture) -> pd.DataFrame:
+    """A row per part of a step's time, of each path of a process: median, least, most, and the
+    share of the time of all steps, of which the parts make up the whole."""
+    rows = capture["steps"]
+    keys = ["process", "path"]
+    number = over(rows.assign(steps=1.0), keys, "steps", unit="count")
+    whole = over(rows, keys, "wall_ns")
+    found = []
+    unknown = rows["idle_launch_ns"].isna().groupby([rows[key] for key in keys]).transform("any")
+    for place, (column, part) in enumerate(PARTS.items()):
+        mine = rows[unknown] if column == "idle_ns" else rows
+        made = {how: over(mine, keys, column, how) for how in ("median", "min", "max", "sum")}
+        frame = pd.DataFrame(made, dtype=object)
+        frame = frame[frame["max"].astype(float) > 0]
+        frame["share"] = to(frame.pop("sum") / whole.reindex(frame.index), "share")
+        frame[["median", "min", "max"]] = frame[["median", "min", "max"]].apply(to, unit="ms")
+        found.append(frame.assign(part=part, place=place, steps=number.reindex(frame.index)))
+    every = pd.concat(found).reset_index().sort_values([*keys, "place"], kind="stable")
+    return capture.of_process(every)
+
+
+def idle(capture: Capture) -> pd.DataFrame:
+    """Idle time before work of each path: all, its own, by cause, and its share of a process's."""
+    rows, every = capture.rows("idle", "idle_ns"), capture["idle"]
+    whole = over(every, "process", "own_idle_ns")
+    of_process = every["process"][rows.index].map(whole).astype(object)
+    rows["share"] = to(rows["idle_ns"] / of_process, "share")
+    never = [name for name in CAUSES if not every[name].any()]
+    times = [str(name) for name in rows if str(name).endswith(("_ns", "_ns_per_step"))]
+    rows[times] = rows[times].apply(to, unit="ms")
+    return rows.assign(**dict.fromkeys(never, ""))
+
+
+def paths(capture: Capture) -> pd.DataFrame:
+    """Range paths with their share of all device time."""
+    rows = capture.rows("paths", "busy_ms")
+    per_step = [name for name in rows if str(name).endswith("_per_step")]
+    found = rows.assign(share=to(rows["busy_ms"] / capture.known_total, "share"))
+    return found if capture.stepped else found.drop(columns=per_step)
+
+
+def ranks(capture: Capture) -> pd.DataFrame:
+    """Paths that several processes share: their work without waiting in collectives, if known."""
+    rows = capture["paths"]
+    size = rows.groupby("path", sort=False)["busy_ms"].agg(["sum", "size"])
+    shared = size[size["size"] > 1]["sum"].rank(method="first", ascending=False)
+    rows = rows[rows["path"].isin(shared[shared <= PAGE].index)]
+    rows = rows.assign(work=rows["busy_ms"] - rows["wait_ms"].fillna(0), processes=1.0)
+    made = {how: over(rows, "path", "work", how, unit="ms") for how in ("median", "max")}
+    made["processes"] = over(rows, "path", "processes", unit="count")
+    found = pd.DataFrame(made, dtype=object)
+    waits = over(rows, "path", "wait_ms", "max").reindex(found.index).astype(object)
+    found["times"] = each(found["max"] / found["median"], lambda n: replace(n, digits=4))
+    return found.assign(
+        waits=waits,
+        slowest=_most(rows, "work").reindex(found.index),
+        waits_longest=_most(rows, "wait_ms").reindex(found.index),
+    ).reset_index()
+
+
+def _most(rows: pd.DataFrame, column: str) -> pd.Series:
+    """By path the process with the most of a column, where that is above 0."""
+    some = rows[rows[column] > 0]
+    return rows.loc[some.groupby("path")[column].idxmax()].set_index("path")["process"]
+
+
+def kernels(capture: Capture) -> pd.DataFrame:
+    """What ran, by name over all paths of a process, most time first, and where most of it."""
+    rows = _work(capture)
+    keys = ["process", "name"]
+    sums = rows.groupby(keys)["busy_ns"].sum().sort_values(ascending=False, kind="stable")[:PAGE]
+    rows = rows[pd.MultiIndex.from_frame(rows[keys]).isin(sums.index)]
+    found = _summed(capture, rows, keys, whole=False).reindex(sums.index)
+    most = rows.loc[rows.groupby(keys)["busy_ns"].idxmax()].set_index(keys)
+    found = found.join(most[["short_name", "family", "path"]])
+    return capture.of_process(found.reset_index())
+
+
+def families(capture: Capture) -> pd.DataFrame:
+    """What the work does, over all processes, most time first."""
+    rows = _summed(capture, _work(capture), ["family"])
+    order = rows["ms"].astype(float).sort_values(ascending=False, kind="stable").index
+    return rows.loc[order].reset_index()
+
+
+def lost(capture: Capture) -> pd.DataFrame:
+    """Work without a path, by the reason for that."""
+    rows = _work(capture)
+    rows = rows[is_unplaced(rows["path"])]
+    found = _summed(capture, rows.assign(path=rows["path"].str.strip("()")), ["path"])
+    return found.sort_index().reset_index()
+
+
+def _work(capture: Capture) -> pd.DataFrame:
+    """The rows of kernels, also of a table that is empty."""
+    rows = capture["kernels"]
+    return rows.reindex(columns=list(dict.fromkeys([*rows, *PER_STEP])))
+
+
+def _summed(
+    capture: Capture, rows: pd.DataFrame, by: Sequence[str], whole: bool = True
+) -> pd.DataFrame:
+    """Calls and time of groups of kernels, and as far as they lie in steps, of a step.
+
+    whole: of a step of any process, else of its own.
+    """
+    steps = float(capture.every["steps"]) if capture.stepped else NAN
+    part = rows["steps"] / (steps if whole else rows["steps"].where(rows["steps"] > 0))
+    rows = rows.assign(**{name: rows[name].fillna(0) * part for name in PER_STEP})
+    calls, ns = (over(rows, by, name, unit=u) for name, u in zip(PER_STEP, ("", "ns"), strict=True))
+    ms = over(rows, by, "busy_ns")
+    made = {
+        "activities": over(rows, by, "activities"),
+        "ms": to(ms, "ms"),
+        "share": to(to(ms, "ms") / capture.known_total, "share"),
+        "calls_per_step": calls,
+        "ms_per_step": to(ns, "ms"),
+    }
+    return pd.DataFrame(made, dtype=object).reindex(ms.index)
+
+
+def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
+    """The largest rows of step_work or step_calls of each process, and the sum of the others.
+
+    amounts: the column that names what a row is of, and those of its numbers.
+    """
+    rows = capture[table].sort_values("share", ascending=False, kind="stable")
+    large = rows.groupby("process").cumcount() < LARGEST
+    rest = rows[~large]
+    sums = {name: over(rest, "process", name) for name in amounts[1:]}
+    summed = pd.DataFrame(sums, dtype=object).rename_axis("process").reset_index()
+    summed[amounts[0]] = REST
+    found = pd.concat([lifted(rows[large]).reset_index(drop=True), summed])
+    order = {name: place for place, name in enumerate(capture[table]["process"].unique())}
+    found = found.sort_values("process", key=lambda names: names.map(order), kind="stable")
+    return capture.of_process(found)
+
+
+def processes(capture: Capture) -> pd.DataFrame:
+    """Processes with what they ran, if there are several."""
+    rows = capture.numbers("summary")
+    rows = rows[(rows["process"] != ALL) & capture.several]
+    times = ["total_ns", "placed_ns"]
+    return rows.assign(**{name: to(rows[name], "ms") for name in times})
+
+
+def certificate(capture: Capture) -> pd.DataFrame:
+    """What was checked, with the numbers that it comes to."""
+    rows = capture["certificate"]
+    numbers = pd.to_numeric(rows["value"].where(rows["unit"] != ""), errors="coerce")
+    cells = zip(rows.index, numbers, rows["unit"], rows["value"], strict=True)
+    made: list[object] = [
+        Number(value, unit, frozenset([row]), "value") if value == value else text
+        for row, value, unit, text in cells
+    ]
+    return rows.assign(value=pd.Series(made, rows.index, dtype=object))

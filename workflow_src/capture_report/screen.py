@@ -1,0 +1,223 @@
+"""What is said first of a capture: the pace of its steps, what saves most, and what may be off.
+
+Each function gives facts for the template's sentences, which name the verdict that chooses one.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.capture_report.capture import Capture, share
+from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS, UNREADABLE
+from workflow_src.common.thresholds import (
+    FINDING_AT_LEAST,
+    IDLES,
+    LAUNCH_BOUND_BELOW_NS,
+    RECORDED_BEYOND,
+    UNNAMED,
+)
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.diagnose import Pace
+from workflow_src.diagnosis.idle_causes import Before
+from workflow_src.paper.number import NAN, Number, is_number, of, over
+from workflow_src.paper.run import first
+from workflow_src.paper.written import Facts
+from workflow_src.placing.updates import BETWEEN_UPDATES
+
+WAITS = 0.05
+"""The share of a process's device time from which on its waiting for others is worth a sentence."""
+
+FEW_STEPS = 3
+"""Of so few steps the mean may be that of first ones."""
+
+WARM_UP = r"(?i)warm.?up"
+
+MICRO_BATCHES = 4
+"""So many micro batches a step are said, where launches set its pace."""
+
+GAP_AT_LEAST = 0.1
+"""A gap of the host that takes this share of a step is named; else launches come one by one."""
+
+NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
+"""Gaps that one call stands before."""
+
+OF_HOST = ("slow_loader", "host_gap", "python_in_a_layer")
+"""In which the host neither launches nor waits."""
+
+
+def first_screen(capture: Capture) -> Facts:
+    """All that is said first; `verdict`: the finding, or why nothing is known of steps or savings;
+    `pace`: what sets it, {} if neither side idles; `row`: that of the process that is told of."""
+    known, noted = capture.diagnoses, capture.noted
+    findings = capture.findings[~capture.findings["general"]]
+    row, finding = first(_said_first(known, findings)), first(findings)
+    off = first(known[~known["understood"]])
+    why, told = _unknown(capture), len(known) > 0
+    paced = pace(capture, row) if told and not why else {}
+    saved = {
+        "not understood": is_number(off["recorded_ms"]),
+        "finding": len(findings) > 0,
+        "nothing stands out": not paced,
+    }
+    return {
+        "verdict": why or next((name for name, holds in saved.items() if holds), ""),
+        "pace": paced,
+        "row": row,
+        "finding": finding,
+        "off": off[["recorded_ms", "replayed_ms"]].map(whole_ms),
+        "behind": _behind(capture, row) if told and not why else {},
+        "waiting": longest_waiting(capture),
+        "lost": noted.get(NO_KERNELS) or noted.get(LOST_KERNELS, ""),
+        "lost_some": LOST_KERNELS in noted,
+        "cut": "cut off" in noted,
+        **doubts(capture, paced),
+    }
+
+
+def whole_ms(cell: Any) -> Any:
+    """Milliseconds as they stand in a sentence: whole ones from 10 on, else two digits."""
+    if not isinstance(cell, Number):
+        return cell
+    return replace(cell, digits=max(2, len(str(int(abs(cell.value))))))
+
+
+def _said_first(known: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+    """The row of the process of the first finding; else that which waits least for others."""
+    its = known[known["process"].isin(first["process"][:1])]
+    waits = known["collective_wait_ms"].astype(float)
+    return its if len(its) else known.loc[waits.sort_values(kind="stable").index]
+
+
+def _unknown(capture: Capture) -> str:
+    """The first of these that holds: why nothing is known of its steps."""
+    noted, known = capture.noted, len(capture.diagnoses) > 0
+    outside = not known and is_number(capture.outside["share"])
+    verdicts = {
+        "unreadable": UNREADABLE in noted,
+        "lost": NO_KERNELS in noted,
+        "no work": not capture.total > 0,
+        "no ranges": not capture.every["ranges"] > 0,
+        "not named": "no step" in noted,
+        "no steps": not capture.every["steps"] > 0,
+        "between operators": outside and is_number(capture.outside["gap_ms"]),
+        "on a CPU": outside,
+        "can't tell": not known,
+    }
+    return next((verdict for verdict, holds in verdicts.items() if holds), "")
+
+
+def pace(capture: Capture, row: pd.Series) -> Facts:
+    """What sets the pace of a process, by its row of `diagnoses`; {} if neither side idles."""
+    step = row["step_ms"] if is_number(row["step_ms"]) else row["recorded_ms"]
+    idles = row["device_idle_ms"] > IDLES * step or row["unnamed_ms"] > UNNAMED * step
+    if not idles and row["host_idle_ms"] <= IDLES * step:
+        return {}
+    causes, work = (
+        rows[rows["process"] == row["process"]]
+        for rows in map(capture.numbers, ("idle_causes", "step_work"))
+    )
+    said = _idle(row, causes) if idles else _most_work(work)
+    paced = {
+        "place": {},
+        "often": "",
+        "who": row["pace"] if row["pace"] in [*Pace] else "",
+        "process": row["process"] if capture.several else "",
+        "step": whole_ms(step),
+        "idle": whole_ms(row["device_idle_ms"]),
+        "share": share(row["device_idle_ms"], step),
+        "device": whole_ms(row["device_ms"]),
+        "micro": row["micro_batches"],
+    }
+    return paced | said
+
+
+def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
+    """Where a device idles longest: at one call, if that is much of a step, else launch by launch.
+
+    Launches are the cause where kernels are short and launches most of what the host adds.
+    """
+    if causes.empty:
+        return {"verdict": "no gap"}
+    at_a_call = causes["before"].isin(NAMED)
+    large = at_a_call & (causes["idle_ms"] >= GAP_AT_LEAST * row["recorded_ms"])
+    place = next(each for each in (causes[large], causes[~at_a_call], causes) if len(each)).iloc[0]
+    # As recorded, as a share of the idle time of the step that is told.
+    gap = place["idle_ms"] * (row["device_idle_ms"] / of(causes["idle_ms"], "sum"))
+    said = {"gap": whole_ms(gap), "often": _often(place["times"]), "place": place}
+    if place["before"] != Before.LAUNCHES:
+        return said | {"verdict": NAMED.get(place["before"], "queued")}
+    short = row["device_ms"] * NS_PER_MS < row["launches"] * LAUNCH_BOUND_BELOW_NS
+    if not short or row["pace"] != Pace.HOST or row["launching_ms"] < row["unnamed_ms"]:
+        return said | {"verdict": "between launches"}
+    many = row["micro_batches"] >= MICRO_BATCHES
+    return said | {"verdict": "micro batches" if many else "launches"}
+
+
+def _often(times: Number) -> Any:
+    """How many times a step: whole, or two digits; "" for once."""
+    if round(times.value, 1) == 1:
+        return ""
+    return times if times.value == round(times.value) else whole_ms(times)
+
+
+def _most_work(work: pd.DataFrame) -> Facts:
+    """The family and part of a step that take most of the device's time."""
+    most = work["device_ms"].astype(float).sort_values(ascending=False, kind="stable").index
+    row = first(work.loc[most])
+    return {"verdict": "device", "gap": whole_ms(row["device_ms"]), "place": row}
+
+
+def _behind(capture: Capture, row: pd.Series) -> Facts:
+    """The longest that saves little of a side that idles, if it is much of a step of its process.
+
+    Of a device, any; of a host, what it computes: it waits for the device that sets the pace.
+    """
+    on_device = row["device_idle_ms"] > IDLES * row["step_ms"]
+    if not on_device and not row["host_idle_ms"] > IDLES * row["step_ms"]:
+        return {}
+    side = "device_ms" if on_device else "host_ms"
+    rows = capture.numbers("smaller")
+    mine = rows[(rows["process"] == row["process"]) & ~rows["first_only"]]
+    much = (mine[side] - mine["saves_ms"]).astype(float) >= float(FINDING_AT_LEAST * row["step_ms"])
+    hidden = mine[much & (on_device | mine["mechanism"].isin(OF_HOST))]
+    if hidden.empty:
+        return {}
+    most = hidden.loc[hidden[side].astype(float).sort_values(ascending=False).index[0]]
+    ms = {"ms": whole_ms(most[side]), "of": whole_ms(row[side])}
+    return {"side": "device" if on_device else "host", "row": most} | ms
+
+
+def longest_waiting(capture: Capture) -> Facts:
+    """The process that waits longest for others in collectives, if that is much of its time."""
+    paths = capture["paths"]
+    outer = paths[~paths["path"].str.contains(r"(?<!\\)/")]
+    waits, busy = (over(outer, "process", name) for name in ("wait_ms", "busy_ms"))
+    if waits.empty:
+        return {}
+    process = str(waits.astype(float).idxmax())
+    part = share(waits[process], busy.get(process, NAN))
+    return {"process": process, "ms": waits[process], "share": part} if part >= WAITS else {}
+
+
+def doubts(capture: Capture, paced: Facts) -> Facts:
+    """What may be off, for the last sentence."""
+    known, paths = capture.diagnoses, capture["steps"]["path"]
+    told, plain = len(known) > 0, capture.plain
+    few = first(known[known["steps"] <= FEW_STEPS])
+    unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
+    why = capture["diagnoses"]["problem"]
+    holds = {
+        "profiled": told and not plain and paced.get("verdict", "device") != "device",
+        "unlike": len(unlike) > 0,
+        "few": is_number(few["steps"]),
+        "warm-up": paths.str.contains(WARM_UP).any(),
+        "updates": paths.str.contains(BETWEEN_UPDATES, regex=False).any(),
+        "problem": told and (why != "").any(),
+    }
+    return {
+        "doubts": [name for name, doubted in holds.items() if doubted],
+        "unlike": first(unlike)[["recorded_ms", "step_ms"]].map(whole_ms),
+        "few": few["steps"],
+        "why": next((text for text in why if text), ""),
+    }

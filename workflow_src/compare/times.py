@@ -1,0 +1,112 @@
+"""Each phase that ran in both runs: how its device time, its replay and its plain time changed."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.case import PHASES
+from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.compare.change import Kind, Verdict, apart, beside, spread, with_ratio
+from workflow_src.compare.machines import doubts
+from workflow_src.compare.plain import Why, judged
+from workflow_src.compare.runs import PLACE, SAMPLES, Measured
+from workflow_src.paper.number import NAN, Number, lift
+
+NOT_PLANNED = "not planned"
+
+COLUMNS = ("working_share", "kind", "a_ms", "b_ms", "ratio", "verdict", "why", "low", "high", "p",
+           "a_processes", "b_processes")  # fmt: skip
+"""Of a row per phase and kind of time: the least share of the plain time in which the device works
+(NaN if it wasn't captured), the two times and what they show; see plain.judged."""
+
+
+def changes(a: Measured, b: Measured, cases: pd.Index, threshold: float) -> pd.DataFrame:
+    """A row per phase of `cases` that ran in both runs, and kind of its times, by case and phase,
+    with COLUMNS: what travels best first."""
+    plain = beside(_plain(a), _plain(b), "inner")
+    order = pd.MultiIndex.from_product([cases, PHASES], names=PLACE)
+    plain = plain.reindex(order[order.isin(plain.index)])
+    case = plain.index.get_level_values("case")
+    works = [_device(run)["ms"].reindex(plain.index).astype(float) for run in (a, b)]
+    shares = [busy / plain[f"{n}_ms"].astype(float) for n, busy in zip("ab", works, strict=True)]
+    working = pd.concat(shares, axis=1).min(axis=1, skipna=False)
+    trusted = (working >= WORKING_FULLY) & case.isin(a.on_gpu)
+    doubt = doubts(a, b).reindex(case, fill_value=False).set_axis(plain.index)
+    reasons = [doubt["device"], doubt["host"] & ~trusted]
+    said = np.select(reasons, [Why.DEVICE, Why.HOST], "")
+    plain = judged(with_ratio(plain.assign(trusted=trusted, doubt=said)), threshold)
+    on_gpu = plain.index[case.isin(a.on_gpu.intersection(b.on_gpu))]
+    made = []
+    for kind, of, index in ((Kind.DEVICE, _device, on_gpu), (Kind.REPLAY, _replay, plain.index)):
+        both = with_ratio(beside(of(a), of(b), "inner"))
+        both = both.reindex(index[index.isin(both.index)])
+        one = dict.fromkeys(("a_processes", "b_processes"), 1)
+        made.append(both.assign(kind=kind, verdict=apart(both, threshold), why="", **one))
+    every = pd.concat([*made, plain.assign(kind=Kind.PLAIN)]).reindex(columns=[*COLUMNS])
+    every["working_share"] = working.reindex(every.index)
+    places = order.get_indexer(every.index)
+    return every.iloc[np.argsort(places, kind="stable")]
+
+
+def _plain(run: Measured) -> pd.DataFrame:
+    """SAMPLES of each phase that was timed: of raw samples where they are there."""
+    rows = run.tables["timings"]
+    rows = rows[rows["status"] == "ok"]
+    keys = pd.MultiIndex.from_frame(rows[PLACE])
+    columns = ("median_ms", "fastest_ms", "slowest_ms", "processes")
+    known = rows[[*columns]].set_axis(keys).set_axis(SAMPLES[:-1], axis=1)
+    # Older tables lack `processes`: all were measured in one.
+    known["processes"] = known["processes"].fillna(1)
+    raw = run.plain.reindex(keys)
+    samples = raw["samples"].map(lambda each: each if isinstance(each, tuple) else ())
+    found = raw[[*SAMPLES[:-1]]].astype(float).combine_first(known).reindex(keys)
+    said = np.where(raw["ms"].notna(), "median of the processes' medians", "median_ms")
+    made: list[Any] = [
+        Number(ms, "ms", frozenset([line]), text) if ms > 0 else NAN
+        for ms, line, text in zip(found["ms"], rows.index, said, strict=True)
+    ]
+    found["ms"] = made
+    return found.assign(samples=samples)[found["ms"].notna()]
+
+
+def _device(run: Measured) -> pd.DataFrame:
+    """The device time of each phase's captured steps: its median, least and most."""
+    rows = run.tables["ranges"]
+    rows = rows[(rows["path"] == rows["phase"]) & (rows["busy_ms"] > 0)]
+    return spread(rows, PLACE, "busy_ms")
+
+
+def _replay(run: Measured) -> pd.DataFrame:
+    """The replay of each phase: its median, least and most over processes; from tables alone its
+    20th and 80th percentile."""
+    rows = run.tables["timings"]
+    keys = pd.MultiIndex.from_frame(rows[PLACE])
+    columns = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
+    known = rows[[*columns]].set_axis(keys).set_axis(SAMPLES[:3], axis=1)
+    raw = run.replays.reindex(keys)[[*SAMPLES[:3]]].astype(float)
+    found = raw.combine_first(known).reindex(keys)
+    found["ms"] = lift(found["ms"].set_axis(rows.index).rename("replayed_median_ms")).to_numpy()
+    return found[found["least"] > 0]
+
+
+def decisive(times: pd.DataFrame) -> pd.DataFrame:
+    """The time that decides on each phase: slower before faster before the same."""
+    order = {verdict: place for place, verdict in enumerate(Verdict)}
+    ranked = times.sort_values("verdict", key=lambda each: each.map(order), kind="stable")
+    found = ranked[~ranked.index.duplicated()]
+    return found.reindex(times.index.unique())
+
+
+def in_one_run(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
+    """Phases of `cases` that ran in one run only, with each run's status; lost: in A and, though
+    planned, not in B."""
+    order = pd.MultiIndex.from_product([cases, PHASES], names=PLACE)
+    states = {
+        name: run.tables["timings"].set_index(PLACE)["status"].reindex(order)
+        for name, run in (("a_status", a), ("b_status", b))
+    }
+    found = pd.DataFrame(states).replace("", NOT_PLANNED).fillna(NOT_PLANNED)
+    ran = found == "ok"
+    found["lost"] = ran["a_status"] & ~found["b_status"].isin(["ok", NOT_PLANNED])
+    return found[ran["a_status"] != ran["b_status"]]
