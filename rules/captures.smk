@@ -78,7 +78,6 @@ rule capture_timeline:
     output:
         svg="results/captures/{capture}/step.svg",
         trace="results/captures/{capture}/step.trace.json.gz",
-        speedscope="results/captures/{capture}/step.speedscope.json",
     log:
         "results/captures/{capture}/step.log",
     params:
@@ -91,7 +90,7 @@ rule capture_timeline:
     shell:
         "python -m workflow_src.cli.capture_timeline --capture {params.capture:q} {params.options}"
         " --note-problem --svg {output.svg:q} --trace {output.trace:q}"
-        " --speedscope {output.speedscope:q} > {log:q} 2>&1"
+        " > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report, with the same kind of note at their end.

@@ -16,7 +16,6 @@ rule timeline:
             labels={"figure": "{case}"},
         ),
         trace="results/{tag}/timelines/{case}.trace.json.gz",
-        speedscope="results/{tag}/timelines/{case}.speedscope.json",
     log:
         "results/{tag}/logs/timelines/{case}.log",
     params:
@@ -25,5 +24,4 @@ rule timeline:
         "Draw the steps of {wildcards.case}"
     shell:
         "python -m workflow_src.timeline.make --export {input.export:q} --families {input.families:q}"
-        " --svg {output.svg:q} --trace {output.trace:q} --speedscope {output.speedscope:q}"
-        " > {log:q} 2>&1"
+        " --svg {output.svg:q} --trace {output.trace:q} > {log:q} 2>&1"

@@ -12,22 +12,20 @@ from tests.captures.building import Export
 from tests.captures.test_joined import rank_file
 from workflow_src.cli.capture_timeline import main
 from workflow_src.paper.svg import COLORS
-from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
+from workflow_src.timeline.formats import DEVICE, HOST, IDLE
 from workflow_src.timeline.picture import CAUSE_COLORS, OTHERS
 
 DATA = Path(__file__).parent / "data" / "captures"
 LANES = ("host ranges", "launches", "device", "idle")
 
 
-def written(folder: Path, capture: Path, *more: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The events for Perfetto and the file for speedscope; beside them is step.svg."""
-    trace, flames, svg = (
-        folder / f"step.{end}" for end in ("trace.json.gz", "speedscope.json", "svg")
-    )
-    given = {"capture": capture, "trace": trace, "speedscope": flames, "svg": svg}
+def written(folder: Path, capture: Path, *more: str) -> list[dict[str, Any]]:
+    """The events for Perfetto; beside them is step.svg."""
+    trace, svg = folder / "step.trace.json.gz", folder / "step.svg"
+    given = {"capture": capture, "trace": trace, "svg": svg}
     main([*(f"--{name}={path}" for name, path in given.items()), *more])
     events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
-    return [event for event in events if event["ph"] == "X"], json.loads(flames.read_text())
+    return [event for event in events if event["ph"] == "X"]
 
 
 def spans(events: list[dict[str, Any]], process: int) -> list[tuple[str, float, float]]:
@@ -40,16 +38,12 @@ def test_the_step_of_the_median_time_is_drawn_with_what_it_launched(tmp_path: Pa
         export.range("step", start, end)
         export.range("a/b", start + 100, start + 500)
         export.work(start + 200, end // 100, demangledName=export.string("gemm"))
-    events, flames = written(tmp_path, export.write())
+    events = written(tmp_path, export.write())
     assert spans(events, HOST) == [("step", 0, 3), ("a/b", 0.1, 0.4), ("launch gemm", 0.2, 0.001)]
     assert spans(events, DEVICE) == [("gemm", 0.205, 0.09)]
     assert spans(events, IDLE) == [
         ("launch", 0, 0.201), ("queued", 0.201, 0.004), ("launch", 0.295, 2.705)
     ]  # fmt: skip
-    assert flames["$schema"] == SCHEMA
-    assert [frame["name"] for frame in flames["shared"]["frames"]] == ["step", "a\\/b", "gemm"]
-    (profile,) = flames["profiles"]
-    assert (profile["name"], profile["samples"], profile["weights"]) == ("step", [[0, 1, 2]], [90])
 
 
 @pytest.mark.parametrize(
@@ -62,18 +56,18 @@ def test_the_step_of_the_median_time_is_drawn_with_what_it_launched(tmp_path: Pa
 def test_a_recorded_step_has_the_ledgers_times(
     tmp_path: Path, capture: str, wall_us: float, device_ns: int, idle_ns: int
 ) -> None:
-    events, flames = written(tmp_path, DATA / capture)
+    events = written(tmp_path, DATA / capture)
     assert spans(events, HOST)[0] == ("step", 0, wall_us)
-    assert sum(flames["profiles"][0]["weights"]) == device_ns
+    assert sum(ns for _, _, ns in spans(events, DEVICE)) * 1000 == pytest.approx(device_ns)
     assert round(sum(length for _, _, length in spans(events, IDLE)) * 1000) == idle_ns
 
 
 def test_without_a_step_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no steps; --step names the ranges that are steps"):
         written(tmp_path, DATA / "vit.sqlite.gz")
-    assert written(tmp_path, DATA / "vit.sqlite.gz", "--note-problem")[0] == []
+    assert written(tmp_path, DATA / "vit.sqlite.gz", "--note-problem") == []
     assert "The capture holds no step." in (tmp_path / "step.svg").read_text()
-    events, _ = written(tmp_path, DATA / "graph.json.gz", "--step", "step")
+    events = written(tmp_path, DATA / "graph.json.gz", "--step", "step")
     assert spans(events, HOST)[0][0] == "step"
 
 
@@ -102,7 +96,7 @@ def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
 
 def test_threads_of_joined_ranks_keep_their_numbers(tmp_path: Path) -> None:
     ranks = [str(rank_file(tmp_path, rank, helper=9)) for rank in (0, 1)]
-    events, _ = written(tmp_path, Path(ranks[0]), "--step", "step", "--capture", *ranks)
+    events = written(tmp_path, Path(ranks[0]), "--step", "step", "--capture", *ranks)
     assert {event["tid"] for event in events if event["name"].startswith("launch ")} == {9}
 
 

@@ -233,7 +233,7 @@ def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
         "results/t/tables/studies/mlp.csv",
         "results/t/answers/a.json",
         "results/t/answers/case/a-ctx1-fp32.md",
-        "results/t/timelines/2.7B-ctx1-bf16.speedscope.json",
+        "results/t/timelines/2.7B-ctx1-bf16.trace.json.gz",
         "results/other/benchmark/b.json",
         "results/compare/results/t/with/results/t/compare.md",
         "benchmark",

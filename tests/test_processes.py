@@ -133,7 +133,8 @@ def test_the_speed_of_a_cpus_host_has_no_launches() -> None:
 
 def process(before: float, after: float, **state: float) -> dict[str, Any]:
     name = "host_operation_us"
-    return {"before": {name: before} | state, "during": {}, "after": {name: after}}
+    times = {"started_at": "start", "ended_at": "end"}
+    return {"before": {name: before} | state, "during": {}, "after": {name: after}} | times
 
 
 def test_the_most_change_of_the_hosts_speed_is_recorded_and_in_how_many_processes() -> None:

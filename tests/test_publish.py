@@ -99,7 +99,7 @@ def test_a_published_run_names_its_command_and_no_machine(
     (tmp_path / "results/t/figures/x.svg").write_text("<svg/>")
     (tmp_path / "results/t/plan.csv").write_text("case\na\n")
     (tmp_path / "results/t/appendix.md").write_text("# Appendix\n")
-    steps = ("a.trace.json.gz", "a.speedscope.json")
+    steps = ("a.trace.json.gz", "b.trace.json.gz")
     (tmp_path / "results/t/timelines").mkdir()
     for name in (*steps, "a.svg"):
         (tmp_path / "results/t/timelines" / name).write_bytes(b"\x1f\x8b {}")

@@ -17,8 +17,7 @@ from workflow_src.paper.flame import Chart, flame
 from workflow_src.paper.svg import COLORS, merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
-from workflow_src.tables.case_tables import kernels_table
-from workflow_src.timeline.formats import DEVICE, HOST, IDLE, SCHEMA
+from workflow_src.timeline.formats import DEVICE, HOST, IDLE
 from workflow_src.timeline.make import main
 from workflow_src.timeline.picture import CAUSE_COLORS, UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
@@ -40,7 +39,7 @@ def found(case: CaseCapture) -> Timeline:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timelines")
-    names = {"svg": "a.svg", "trace": "a.trace.json.gz", "speedscope": "a.speedscope.json"}
+    names = {"svg": "a.svg", "trace": "a.trace.json.gz"}
     main([f"--export={EXPORT}", *(f"--{name}={folder / file}" for name, file in names.items())])
     return folder
 
@@ -209,31 +208,9 @@ def test_events_of_one_device_lane_never_overlap(files):
             lanes[event["tid"]] = event["ts"] + event["dur"]
 
 
-def test_speedscope_files_have_the_fields_of_its_format_and_all_device_time(files, case):
-    """The fields of a sampled profile, from github.com/jlfwong/speedscope, file-format-spec.ts."""
-    file = json.loads((files / "a.speedscope.json").read_text())
-    assert file["$schema"] == SCHEMA and file["activeProfileIndex"] == 0
-    frames = file["shared"]["frames"]
-    assert all(set(frame) == {"name"} and isinstance(frame["name"], str) for frame in frames)
-    kernels = kernels_table(case.ranges, case.work)
-    assert [p["name"] for p in file["profiles"]] == [
-        "forward",
-        "forward + backward",
-        "training step",
-    ]
-    phases = ("forward", "forward_backward", "train_step")
-    for profile, phase in zip(file["profiles"], phases, strict=True):
-        assert (profile["type"], profile["unit"]) == ("sampled", "nanoseconds")
-        assert len(profile["samples"]) == len(profile["weights"])
-        assert all(0 <= at < len(frames) for stack in profile["samples"] for at in stack)
-        busy = kernels.loc[kernels["phase"] == phase, "busy_ns"].sum()
-        assert profile["startValue"] == 0
-        assert profile["endValue"] == sum(profile["weights"]) == busy
-
-
 def test_equal_captures_give_equal_bytes(files, tmp_path):
     arguments = [f"--export={EXPORT}", f"--svg={tmp_path / 'a.svg'}"]
     arguments += [f"--trace={tmp_path / 'a.trace.json.gz'}"]
-    main([*arguments, f"--speedscope={tmp_path / 'a.speedscope.json'}"])
+    main(arguments)
     for file in files.iterdir():
         assert (tmp_path / file.name).read_bytes() == file.read_bytes()

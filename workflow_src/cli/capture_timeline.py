@@ -1,4 +1,4 @@
-"""Draw one step of another program's capture, and write it for Perfetto and speedscope.
+"""Draw one step of another program's capture, and write it for Perfetto.
 
 It is the step of the median wall time, of the process and path whose steps hold the most device
 work: its ranges, its launches, the work launched in it, and why the device was idle.
@@ -22,7 +22,7 @@ from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import Source, of_thread, step_ranges
-from workflow_src.timeline.formats import chrome_trace, speedscope
+from workflow_src.timeline.formats import chrome_trace
 from workflow_src.timeline.make import write_gzip
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
@@ -115,14 +115,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_capture(parser)
     parser.add_argument("--svg", type=new_file, help="the picture")
     parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
-    parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
     given = parser.parse_args(arguments)
     with one_sentence():
         found, name = _timeline(given), given.capture[0].name
         if given.svg:
             write_text(given.svg, draw(found))
         write_gzip(given.trace, json.dumps(chrome_trace(found, name), separators=(",", ":")))
-        write_text(given.speedscope, json.dumps(speedscope(found, name), separators=(",", ":")))
 
 
 def _timeline(given: Namespace) -> Timeline:

@@ -131,9 +131,8 @@ def public_texts(report: Path, results: Path, target: Path, command: str) -> dic
 
 
 def public_steps(results: Path) -> dict[str, Path]:
-    """The steps for trace viewers, by path below the target; the page has their pictures."""
-    kinds = ("trace.json.gz", "speedscope.json")
-    paths = (path for kind in kinds for path in sorted(results.glob(f"timelines/*.{kind}")))
+    """The steps for Perfetto, by path below the target; the page has their pictures."""
+    paths = sorted(results.glob("timelines/*.trace.json.gz"))
     return {str(path.relative_to(results)): path for path in paths}
 
 

@@ -21,8 +21,8 @@ HOPPER_TIMES: Times = {
     "fp64": 13.0,
 }
 """fp32: the median of 768 products of an H100 (examples/h100, products.csv). Three products each on
-an H200 (benchmarks/product_kinds.py) took tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64 12.3 to 13.0;
-fp8 is by the datasheet."""
+an H200 (product_kinds.py: benchmarks/README.md) took tf32 1.9 to 2.0, fp32 14.3 to 15.6 and fp64
+12.3 to 13.0; fp8 is by the datasheet."""
 
 BOTH = ("fp16", "bf16")
 GAINS: Mapping[tuple[int, int], Times] = {

@@ -14,9 +14,7 @@ CASE_FILE = re.compile(
 )
 """A path of a file, or of the folder, of one case."""
 
-ENDING = re.compile(
-    r"\.(?:json|md|svg|nsys-rep|kineto\.json\.gz|trace\.json\.gz|speedscope\.json)$"
-)
+ENDING = re.compile(r"\.(?:json|md|svg|nsys-rep|kineto\.json\.gz|trace\.json\.gz)$")
 """What may follow a case's name, in which there may be dots, too."""
 
 

@@ -1,24 +1,15 @@
-"""Timelines in the formats of two viewers: Perfetto (Chrome's trace format) and speedscope.
+"""Timelines in Chrome's trace format, which Perfetto shows.
 
-Chrome's trace format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-speedscope's: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources
+https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 
-import re
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common import words
-from workflow_src.common.case import PHASES
 from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.markdown import records
 from workflow_src.timeline.steps import Timeline
-
-SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-
-NAMES = re.compile(r"(?:[^/\\]|\\.)+")
-"""The names in a path."""
 
 HOST, DEVICE, IDLE = 1, 2, 3
 PROCESSES = {HOST: "host", DEVICE: "device", IDLE: "device idle, by cause"}
@@ -81,38 +72,3 @@ def _lanes(activities: pd.DataFrame) -> list[int]:
         free[lane : lane + 1] = [end]
         lanes.append(lane)
     return lanes
-
-
-def speedscope(found: Timeline, case: str) -> dict[str, Any]:
-    """A profile per phase: each activity as a sample of its range's path, weighted by its time.
-
-    The weights of a phase add up to its device time in nanoseconds, over all captured steps. In a
-    path, a "/" that is part of a name is written as a backslash and "/".
-    """
-    frames: dict[str, int] = {}
-    profiles = []
-    phases = set(found.activities["phase"]) - {""}
-    for phase in sorted(phases, key=[*PHASES, *sorted(phases)].index):
-        mine = found.activities[found.activities["phase"] == phase]
-        stacks = [
-            [*NAMES.findall(path), name]
-            for path, name in zip(mine["path"], mine["short_name"], strict=True)
-        ]
-        samples = [[frames.setdefault(part, len(frames)) for part in stack] for stack in stacks]
-        weights = [int(ns) for ns in mine["duration_ns"]]
-        if samples:
-            profiles.append(_profile(words.PHASES.get(phase, phase), samples, weights))
-    return {
-        "$schema": SCHEMA,
-        "name": case,
-        "exporter": "transformer-step-time",
-        "activeProfileIndex": 0,
-        "shared": {"frames": [{"name": name} for name in frames]},
-        "profiles": profiles,
-    }
-
-
-def _profile(name: str, samples: list[list[int]], weights: list[int]) -> dict[str, Any]:
-    times = {"startValue": 0, "endValue": sum(weights)}
-    kind = {"type": "sampled", "name": name, "unit": "nanoseconds"}
-    return kind | times | {"samples": samples, "weights": weights}

@@ -1,4 +1,4 @@
-"""Draw a case's steps from its export, and write them for Perfetto and for speedscope."""
+"""Draw a case's steps from its export, and write them for Perfetto."""
 
 import gzip
 import json
@@ -9,7 +9,7 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text, write_whole
 from workflow_src.common.errors import one_sentence
 from workflow_src.placing.families import RULES, load_rules
-from workflow_src.timeline.formats import chrome_trace, speedscope
+from workflow_src.timeline.formats import chrome_trace
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
 
@@ -26,14 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--svg", type=new_file, required=True, help="the picture")
     parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
-    parser.add_argument("--speedscope", type=new_file, required=True, help="a .speedscope.json")
     given = parser.parse_args(arguments)
     case = given.export.name
     with one_sentence(case):
         found = timeline(given.export, load_rules(given.families))
         write_text(given.svg, draw(found))
         write_gzip(given.trace, json.dumps(chrome_trace(found, case), separators=(",", ":")))
-        write_text(given.speedscope, json.dumps(speedscope(found, case), separators=(",", ":")))
 
 
 if __name__ == "__main__":

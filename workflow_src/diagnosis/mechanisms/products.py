@@ -16,7 +16,7 @@ from workflow_src.placing.kernel_names import precision_ran
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
 """How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
 and 6.7 in two models on H200s, 8.0 to 8.9 alone; 2 and 4: 3.1 to 3.4 in three products alone
-(benchmarks/product_kinds.py)."""
+(product_kinds.py: benchmarks/README.md)."""
 
 FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 """Elements of 16 bytes, to which rows should be aligned."""

@@ -37,7 +37,8 @@ examples/h100 and examples/h200 of 6a6a4d6 show, whose hosts differ by so much."
 
 TIMES_FORWARD = {BACKWARD: Span(0.76, 1.45, 2.0), OPTIMIZER: Span(0.28, 0.71, 1.96)}
 """The host's time for a launch in other passes, over that in the same case's forward pass, both of
-them launch-bound, in examples/h100 and examples/h200 of 6a6a4d6 (benchmarks.remedies_unsure).
+them launch-bound, in examples/h100 and examples/h200 of 6a6a4d6 (remedies_unsure.py:
+benchmarks/README.md).
 Backward: the median and the 2.5th and 97.5th percentiles of 33 cases. Optimizer: the median of 9,
 too few for percentiles, and Student's interval for one more, on a logarithmic scale."""
 

@@ -25,7 +25,7 @@ blocks in one process differ by 0.1 to 1 %."""
 REMOVED_UNSURE = 0.09
 HOST_UNSURE = 0.6
 """How far predictions were off beyond what else is uncertain of them, as shares of the device's
-work that goes, and of the time in which the device would not work (benchmarks.remedies_unsure)."""
+work that goes, and of the time in which the device would not work (benchmarks/README.md)."""
 
 LUCK_WIDER = 2.0
 """Another process lies between the fastest and the slowest of three as often as not: 95 % take an
