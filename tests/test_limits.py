@@ -20,7 +20,8 @@ NEARLY = f"works for {in_percent(thresholds.NEARLY_ALL_DEVICE)} of the plain tim
 USUAL = f"or {thresholds.LAUNCH_BOUND_BELOW_NS / 1000:g} us where"
 DEVICE = in_percent(change.DEVICE_BEYOND)
 HOST = f"by more than {in_percent(captures_steps.LEAST)} of"
-REPLAYED = f"within {in_percent(thresholds.REPLAYED_WITHIN)};"
+WITHIN = in_percent(thresholds.REPLAYED_WITHIN)
+REPLAYED = f"within {WITHIN};"
 CAPPED = {0.0: "in any reading during its steps"}[thresholds.THROTTLED_BEYOND]
 FINDING = in_percent(thresholds.FINDING_AT_LEAST)
 PACE = in_percent(thresholds.SETS_THE_PACE)
@@ -43,6 +44,12 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (DEVICE, "report_templates/compare_captures.md.j2"),
         (HOST, "report_templates/compare_captures.md.j2"),
         (f"less than {FINDING}", "report_templates/compare_captures.md.j2"),
+        (f"less than {FINDING}", "report_templates/capture.j2"),
+        (f"costs {FINDING} of a step", "report_templates/capture/verdict.j2"),
+        (
+            f"over {in_percent(thresholds.REPLAYED_WITHIN)} more",
+            "report_templates/capture/verdict.j2",
+        ),
         (f"under {FINDING}", "docs/findings.md"),
         (f"less than {FINDING}", "docs/captures.md"),
         (CAPPED, "docs/reading.md"),
