@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -349,6 +350,21 @@ def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
     assert "read: none.nsys-rep: nsys is not on the PATH.**\n" in parts[0]
     with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
         report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_tables_and_rows_are_missing_there_is_a_section(
+    tmp_path: Path, recorded: Callable[[str, str], Path], seed: int
+) -> None:
+    chance = random.Random(seed)
+    for path in recorded((GPT2, DDP)[seed % 2], "").glob("*.csv"):
+        head, *rows = path.read_text().splitlines(keepends=True)
+        part = chance.choice((0, 0.5, 1, 1))
+        if chance.random() < 0.8:
+            kept = [row for row in rows if chance.random() < part]
+            (tmp_path / path.name).write_text("".join([head, *kept]))
+    of = read(tmp_path)
+    assert sentences(of) and render(TEMPLATES, ["capture.j2"], of, Form(True))["headline"]
 
 
 def test_files_have_names_and_bad_ones_a_sentence(

@@ -20,6 +20,9 @@ LARGEST = 4
 
 REST = "all the rest"
 
+MANY = 10_000
+"""Sums of a longer table name the first of their lines alone: a page has no room for all."""
+
 CAUSES = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
 PARTS = {
     "wall_ns": "whole step",
@@ -82,7 +85,8 @@ def steps(capture: Capture) -> pd.DataFrame:
 def idle(capture: Capture) -> pd.DataFrame:
     """Idle time before work of each path: all, its own, by cause, and its share of a process's."""
     rows, every = capture.rows("idle", "idle_ns"), capture["idle"]
-    whole = over(every, "process", "own_idle_ns")
+    # Its rows would be those of the whole table, in each share.
+    whole = each(over(every, "process", "own_idle_ns"), lambda n: replace(n, rows=frozenset()))
     of_process = every["process"][rows.index].map(whole).astype(object)
     rows["share"] = to(rows["idle_ns"] / of_process, "share")
     never = [name for name in CAUSES if not every[name].any()]
@@ -167,6 +171,9 @@ def _summed(
     steps = float(capture.every["steps"]) if capture.stepped else NAN
     part = rows["steps"] / (steps if whole else rows["steps"].where(rows["steps"] > 0))
     rows = rows.assign(**{name: rows[name].fillna(0) * part for name in PER_STEP})
+    if len(rows) > MANY:
+        sums = rows.groupby([*by], sort=False)[["activities", "busy_ns", *PER_STEP]]
+        rows = sums.sum(min_count=1).set_axis(rows.drop_duplicates(by).index).join(rows[[*by]])
     calls, ns = (over(rows, by, name, unit=u) for name, u in zip(PER_STEP, ("", "ns"), strict=True))
     ms = over(rows, by, "busy_ns")
     made = {

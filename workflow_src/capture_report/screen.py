@@ -119,8 +119,8 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
     )
     said = _idle(row, causes) if idles else _most_work(work)
     paced = {
-        "place": {},
-        "often": "",
+        "call": "",
+        "next": "",
         "who": row["pace"] if row["pace"] in [*Pace] else "",
         "process": row["process"] if capture.several else "",
         "step": whole_ms(step),
@@ -144,7 +144,8 @@ def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
     place = next(each for each in (causes[large], causes[~at_a_call], causes) if len(each)).iloc[0]
     # As recorded, as a share of the idle time of the step that is told.
     gap = place["idle_ms"] * (row["device_idle_ms"] / of(causes["idle_ms"], "sum"))
-    said = {"gap": whole_ms(gap), "often": _often(place["times"]), "place": place}
+    said = {"gap": whole_ms(gap), "often": _often(place["times"])}
+    said |= {"call": place["call"], "path": place["path"], "next": place["next_path"]}
     if place["before"] != Before.LAUNCHES:
         return said | {"verdict": NAMED.get(place["before"], "queued")}
     short = row["device_ms"] * NS_PER_MS < row["launches"] * LAUNCH_BOUND_BELOW_NS
@@ -165,7 +166,8 @@ def _most_work(work: pd.DataFrame) -> Facts:
     """The family and part of a step that take most of the device's time."""
     most = work["device_ms"].astype(float).sort_values(ascending=False, kind="stable").index
     row = first(work.loc[most])
-    return {"verdict": "device", "gap": whole_ms(row["device_ms"]), "place": row}
+    gap = whole_ms(row["device_ms"])
+    return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
 
 
 def _behind(capture: Capture, row: pd.Series) -> Facts:
@@ -184,8 +186,15 @@ def _behind(capture: Capture, row: pd.Series) -> Facts:
     if hidden.empty:
         return {}
     most = hidden.loc[hidden[side].astype(float).sort_values(ascending=False).index[0]]
-    ms = {"ms": whole_ms(most[side]), "of": whole_ms(row[side])}
-    return {"side": "device" if on_device else "host", "row": most} | ms
+    what = str(most["name"])
+    return {
+        "what": what[:1].lower() + what[1:],
+        "path": most["path"],
+        "side": "device" if on_device else "host",
+        "ms": whole_ms(most[side]),
+        "of": whole_ms(row[side]),
+        "remedy": most["remedy"],
+    }
 
 
 def longest_waiting(capture: Capture) -> Facts:

@@ -129,7 +129,9 @@ class Captures:
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
         frames = ["captures", "capture", "capture.md", "capture.html", "chapter.appendix.html"]
-        words = [f"capture/{name}" for name in ("pace", "verdict", "how_sure")]
+        words = [
+            f"capture/{name}" for name in ("pace", "who", "idle", "often", "verdict", "how_sure")
+        ]
         texts = [f"{TEMPLATES}/{name}.j2" for name in [*frames, *words, "chapter.failed"]]
         return texts + PAGE
 
