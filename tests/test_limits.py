@@ -35,7 +35,6 @@ PACE = in_percent(thresholds.SETS_THE_PACE)
         (FULLY, "report_templates/studies/precision.j2"),
         (CHECKED, "report_templates/studies/attention.j2"),
         (FULLY, "report_templates/studies/ranks.j2"),
-        (FULLY, "report_templates/card_words.md.j2"),
         (CHECKPOINTS, "report_templates/studies/checkpointing.j2"),
         (NEARLY, "docs/glossary.md"),
         (USUAL, "docs/glossary.md"),

@@ -34,7 +34,7 @@ def conditions(run: Run) -> pd.DataFrame:
     """
     texts, rows = run["environments"], run.numbers("environments")
     case, by_case = texts["case"], run["captures"].drop_duplicates("case").set_index("case")
-    captured = case.map(by_case["host_id"]).fillna("")
+    captured = case.map(by_case["host_id"]).astype(object).fillna("")
     other = (captured != texts["host_id"]) & (captured != "") & (texts["host_id"] != "")
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
     ratios = {n: ratio.mask((ratio < 1).astype(bool), 1 / ratio) for n, ratio in ratios.items()}
