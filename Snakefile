@@ -9,6 +9,7 @@
 #   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
 #   results/{tag}/tables/{table}.csv                  the tables of all cases, and of remedies
 #   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
+#   results/{tag}/answers/opening.md, trust.md, ...   the report's chapters beside the answers
 #   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
 #   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto, speedscope)
 #   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
@@ -38,8 +39,8 @@ wildcard_constraints:
     tag="[A-Za-z0-9][A-Za-z0-9._-]*",
     case=CASE_PATTERN,
     table="[a-z_]+",
-    question="(?!cards)[a-z]+",
-    figure="(?!study_|answer_)[a-z_]+",
+    question="(?!cards|cases|opening|ran|trust)[a-z]+",
+    front="cases|ran|trust",
     study="[a-z_]+",
     part="[a-z_]+",
     point="[A-Za-z0-9._-]+",

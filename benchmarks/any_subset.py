@@ -9,7 +9,6 @@ with the seed of each.
 """
 
 import argparse
-import json
 import multiprocessing
 import traceback
 from collections import Counter
@@ -19,12 +18,12 @@ from tempfile import TemporaryDirectory
 
 from tests.answers import chapters
 from tests.answers.subsets import ROOT, subset, written
-from tests.answers.test_any_subset import answered, check
+from tests.answers.test_any_subset import check
+from tests.report import runs
 from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
 from workflow_src.answers.cards.chapter import TEMPLATE, facts
-from workflow_src.answers.figures import draw
-from workflow_src.answers.questions import FIGURES, QUESTIONS
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.tables import Tables
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
@@ -36,7 +35,7 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
     """What went wrong with a subset, by part; and the verdict of each question, as "(a)"."""
     tables, found = subset(seed), {}
     parts = {f"({question})": partial(_answer, question, tables) for question in QUESTIONS}
-    parts |= {f"figure {name}": partial(_figure, name, tables) for name in FIGURES}
+    parts |= {f"{name} chapter": partial(_front, name, tables) for name in runs.MODULES}
     parts["cards"] = partial(_cards, tables)
     parts |= {f"study {name}": partial(_study, name, seed) for name in studies.WRITTEN}
     for name, part in parts.items():
@@ -48,14 +47,9 @@ def tried(seed: int) -> tuple[int, dict[str, str]]:
 
 
 def _answer(question: str, tables: Tables) -> str:
-    if question in chapters.WRITTEN:
-        with TemporaryDirectory() as folder:
-            written(tables, Path(folder))
-            return _checked(chapters.chapter(question, Path(folder), Path(folder) / "figure.svg"))
-    texts = answered(question, tables)
-    for text in (texts.markdown, texts.page, texts.appendix, texts.json):
-        check(text)
-    return str(json.loads(texts.json)["verdict"])
+    with TemporaryDirectory() as folder:
+        written(tables, Path(folder))
+        return _checked(chapters.chapter(question, Path(folder), Path(folder) / "figure.svg"))
 
 
 def _checked(made: Written) -> str:
@@ -65,9 +59,11 @@ def _checked(made: Written) -> str:
     return made.verdict
 
 
-def _figure(name: str, tables: Tables) -> str:
-    draw(tables, name)
-    return "drawn"
+def _front(name: str, tables: Tables) -> str:
+    with TemporaryDirectory() as folder:
+        written(tables, Path(folder) / "tables")
+        runs.write_plan(Path(folder))
+        return _checked(runs.chapter(name, runs.read_run(Path(folder)), Path(folder) / "o.svg"))
 
 
 def _cards(tables: Tables) -> str:

@@ -25,7 +25,8 @@ from workflow_src.common.case import PHASES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.measure.processes import merged
-from workflow_src.plan.config import CONFIG, read_config
+from workflow_src.plan.config import CONFIG
+from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
 
 

@@ -1,30 +1,56 @@
 localrules:
-    figure,
+    opening,
+    front,
     appendix,
     report,
 
 
-rule figure:
+rule opening:
     input:
-        dag.report.figure_inputs,
+        **dag.report.opening_inputs(),
     output:
-        report(
-            "results/{tag}/figures/{figure}.svg",
-            caption="../report_templates/captions/figure.rst",
-            category="Figures",
-            subcategory="Answers",
-            labels={"figure": "{figure}"},
-        ),
+        markdown=report("results/{tag}/answers/opening.md", category="Report"),
+        page="results/{tag}/answers/opening.html",
+        appendix="results/{tag}/answers/opening.appendix.md",
+        appendix_page="results/{tag}/answers/opening.appendix.html",
+        json="results/{tag}/answers/opening.json",
+        figure=report("results/{tag}/figures/opening.svg", category="Figures"),
     log:
-        "results/{tag}/logs/figures/{figure}.log",
+        "results/{tag}/logs/answers/opening.log",
     params:
         tables=input_folder,
-        code=dag.code("answers.figures"),
+        folder=output_folder,
+        code=dag.code("report.opening"),
     message:
-        "Draw {wildcards.figure}"
+        "Write the opening"
     shell:
-        "python -m workflow_src.answers.figures --tables {params.tables:q} --figure {wildcards.figure}"
-        " --output {output:q} --log {log:q} > {log:q} 2>&1"
+        "python -m workflow_src.report.opening --tables {params.tables:q} {input.plan:q}"
+        " {input.answers:q} --templates report_templates --figure {output.figure:q}"
+        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
+
+
+# The chapters beside the answers: all cases, whether to trust them, what was run.
+rule front:
+    input:
+        unpack(dag.report.front_inputs),
+    output:
+        markdown=report("results/{tag}/answers/{front}.md", category="Report"),
+        page="results/{tag}/answers/{front}.html",
+        appendix="results/{tag}/answers/{front}.appendix.md",
+        appendix_page="results/{tag}/answers/{front}.appendix.html",
+        json="results/{tag}/answers/{front}.json",
+    log:
+        "results/{tag}/logs/answers/{front}.log",
+    params:
+        tables=input_folder,
+        folder=output_folder,
+        code=dag.code("report.{wildcards.front}"),
+    message:
+        "Write {wildcards.front}"
+    shell:
+        "python -m workflow_src.report.{wildcards.front} --tables {params.tables:q} {input.plan:q}"
+        " {input.studies:q} --templates report_templates"
+        " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
 rule appendix:

@@ -55,7 +55,6 @@ TOGETHER = {
     "tests/test_slurm.py": "slurm",
     "tests/test_snakemake7.py": "slurm",
     "tests/test_staleness.py": "staleness",
-    "tests/test_fingerprint.py": "fingerprint",
     "tests/test_fuzz.py": "fuzz",
     "tests/test_arguments.py": "arguments",
     "tests/test_browser.py": "browser",

@@ -1,15 +1,11 @@
-"""Copy the package, edit the copy and compute the fingerprints of its stages."""
+"""Copy the package, edit the copy and compute the hashes of its stages."""
 
-import ast
 import shutil
 from pathlib import Path
 
-from tests.answers.chapters import WRITTEN as ANSWERED
 from tests.studies.chapters import WRITTEN
-from workflow_src.answers.questions import QUESTIONS
-from workflow_src.plan.code import Code, code_under
-from workflow_src.plan.fingerprint import ROOT, combined, digests, fingerprint, reached
-from workflow_src.plan.reader import Ref
+from workflow_src.answers.questions import FRONT, QUESTIONS
+from workflow_src.plan.code import ROOT, stage
 from workflow_src.studies.study import STUDIES
 
 STAGES = {
@@ -25,11 +21,10 @@ STAGES = {
     "join": "tables.join",
     "ceilings table": "tables.ceilings",
     "remedies": "tables.remedies",
-    **{
-        f"answer {letter}": f"answers.{asked.room}.{'chapter' if letter in ANSWERED else 'answer'}"
-        for letter, asked in QUESTIONS.items()
-    },
-    "figure": "answers.figures",
+    **{f"answer {each}": f"answers.{asked.room}.chapter" for each, asked in QUESTIONS.items()},
+    "cards": "answers.cards.chapter",
+    "opening": "report.opening",
+    **{name: f"report.{name}" for name in FRONT},
     "report": "report.report",
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
@@ -57,59 +52,12 @@ def edit(root: Path, file: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def fingerprints(root: Path) -> dict[str, str]:
-    """The current fingerprint of every stage of the package under `root`."""
-    code_under.cache_clear()
-    fingerprint.cache_clear()
-    return {
-        stage: fingerprint(f"workflow_src.{module}", root=root) for stage, module in STAGES.items()
-    }
-
-
-def read_again(code: Code, module: str) -> Code:
-    """`code` with nothing known of one module, whose file has changed."""
-    changed = Code(code.root)
-    changed._modules = {name: each for name, each in code._modules.items() if name != module}
-    changed._effects = {name: each for name, each in code._effects.items() if name != module}
-    for known, kept in (
-        (code._parts, changed._parts),
-        (code._references, changed._references),
-        (code.rounds[0], changed.rounds[0]),
-    ):
-        kept.update({r: each for r, each in known.items() if r.module not in ("", module)})
-    return changed
-
-
-def hash_of(entry: Ref, code: Code) -> str:
-    return combined(digests(reached(entry, code), code), entry)
-
-
-def changed_by(module: str, code: Code, before: dict[str, str]) -> set[str]:
-    """As `changed`, where only a module of the package that was read as `code` was edited."""
-    again = read_again(code, module)
-    runs = {stage: Ref("run", f"workflow_src.{name}") for stage, name in STAGES.items()}
-    return {stage for stage, run in runs.items() if hash_of(run, again) != before[stage]}
+def hashes(root: Path) -> dict[str, str]:
+    """The current hash of every stage of the package under `root`."""
+    return {name: stage(f"workflow_src.{module}", root) for name, module in STAGES.items()}
 
 
 def changed(root: Path, before: dict[str, str]) -> set[str]:
-    """The stages whose fingerprint differs from `before`."""
-    after = fingerprints(root)
-    return {stage for stage in STAGES if before[stage] != after[stage]}
-
-
-def move(root: Path, old: str, new: str) -> None:
-    """Move a module of the package and update all imports of it."""
-    source, target = (root / (name.replace(".", "/") + ".py") for name in (old, new))
-    target.parent.mkdir(exist_ok=True)
-    (target.parent / "__init__.py").touch()
-    source.rename(target)
-    for path in (root / "workflow_src").rglob("*.py"):
-        text = path.read_text()
-        old_parent, old_name = old.rsplit(".", 1)
-        new_parent, new_name = new.rsplit(".", 1)
-        whole = f"from {old_parent} import {old_name}\n"
-        moved = text.replace(whole, f"from {new_parent} import {new_name} as {old_name}\n")
-        moved = moved.replace(old, new)
-        if moved != text:
-            ast.parse(moved)
-            path.write_text(moved)
+    """The stages whose hash differs from `before`."""
+    after = hashes(root)
+    return {name for name in STAGES if before[name] != after[name]}

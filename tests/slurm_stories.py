@@ -52,7 +52,7 @@ OLD = "third"
 TARGETS = {
     "slurm": tuple(
         f"results/smoke/{name}"
-        for name in ("tables/ceilings.csv", "answers/a.md", "figures/step_parts.svg")
+        for name in ("tables/ceilings.csv", "answers/a.md", "figures/opening.svg")
     ),
     "cluster-generic": (
         "results/smoke/tables/tiny-ctx16-fp32/kernels.csv",

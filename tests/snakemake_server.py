@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import snakemake.cli
 
-LATER = ("snakemake.report.html_reporter", "smart_open", "jsonschema", "pynvml", "filelock")
+LATER = ("snakemake.report.html_reporter", "smart_open", "pydantic", "pynvml", "filelock")
 """What a run imports beside that."""
 
 

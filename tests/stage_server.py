@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 LIBRARIES = (
     *("torch", "torch._dynamo", "torch.utils.flop_counter", "pandas", "matplotlib.figure"),
-    *("matplotlib.backends.backend_svg", "markdown", "jinja2", "jsonschema", "yaml", "tabulate"),
+    *("matplotlib.backends.backend_svg", "markdown", "jinja2", "pydantic", "yaml", "tabulate"),
     *("pynvml", "filelock", "psutil", "itables", "nvtx", "sqlite3", "statistics"),
 )
 

@@ -17,18 +17,15 @@ from workflow_src.common.case import (
     CASE_COLUMNS,
     COUNTS,
     LATER,
-    LENGTH,
     MAIN,
     OWN,
     VARIED,
-    Axis,
     Brought,
     Case,
     CaseKey,
 )
-from workflow_src.common.schema import AMOUNT, choice
-from workflow_src.plan.case_ids import case_id, own_pattern
-from workflow_src.plan.config import schema
+from workflow_src.plan.case_ids import OWN_PATTERN, case_id
+from workflow_src.plan.settings import Suite
 from workflow_src.plan.suites import make_plan
 
 USUAL = {"context": 64, "precision": "fp32"} | {
@@ -43,12 +40,10 @@ def test_each_axis_is_a_field_of_every_kind_of_case() -> None:
     assert COUNTS == ("context", "batch") and MAIN == ("size", "context", "precision")
 
 
-def test_each_axis_is_a_described_key_of_a_suite() -> None:
-    suite = schema()["properties"]["suites"]["additionalProperties"]["properties"]
+def test_each_axis_is_a_key_of_a_suite() -> None:
     for axis in AXES:
-        key = suite[axis.plural]
-        assert key["type"] == "array" and key["items"] and key["description"]
-    assert suite["executions"]["default"] == ["eager"]
+        given = Suite.model_fields[axis.plural]
+        assert given.description and given.default == (axis.usual and [axis.usual])
 
 
 @pytest.mark.parametrize(
@@ -61,18 +56,13 @@ def test_each_axis_is_a_described_key_of_a_suite() -> None:
 )
 def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
     assert case_id("small", USUAL | other) == expected
-    assert re.fullmatch(own_pattern(AXES), expected)
+    assert re.fullmatch(OWN_PATTERN, expected)
 
 
 def test_the_pattern_of_ids_follows_from_the_axes() -> None:
-    axes = (
-        Axis("context", LENGTH, None, "ctx{}", always=True),
-        Axis("precision", choice(["fp32", "fp8.e4"]), "fp32", always=True),
-        Axis("dropout", AMOUNT, 0, "p={}"),
-    )
-    matches = re.compile(own_pattern(axes)).fullmatch
-    assert matches("s-ctx64-fp8.e4-p=0.1") and matches("my-s-ctx64-fp32")
-    assert not any(map(matches, ("s-ctx64-bf16", "s-ctx64-fp8xe4", "s-fp32", "s-ctx64-fp32-0.1")))
+    matches = re.compile(OWN_PATTERN).fullmatch
+    assert matches("s-ctx64-fp8.e4-b8") and matches("my-s-ctx64-fp32")
+    assert not any(map(matches, ("s-fp32", "s-ctx64", "studies", "s-ctx64-fp32-a=1")))
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
@@ -110,7 +100,7 @@ def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: 
 
 ANOTHER = """
 from dataclasses import replace
-from workflow_src.common.case import Case, NEEDS_CUDA, BY_NAME
+from workflow_src.common.case import Case, NEEDS_CUDA
 from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.model.memory_formulas import activation_bytes, model_row
@@ -124,7 +114,6 @@ for of in (activation_bytes, memory_mib, lambda case: step_peak_bytes(case, no_c
 assert minutes(case, 10) == minutes(half, 10) and model_row(case)["parameters"] > 0
 assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
 assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
-assert BY_NAME["precision"].value["enum"][-1] == "fp8"
 """
 
 

@@ -1,6 +1,5 @@
 """The plan of a brought model: cases, columns, ids, staleness, and one sentence if it is bad."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,11 @@ import pytest
 import yaml
 
 from workflow_src.common.case import Brought
+from workflow_src.common.errors import ConfigError
 from workflow_src.plan.brought import code_of
 from workflow_src.plan.case_ids import CASE_PATTERN
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan, make_plan
-from workflow_src.plan.write_plan import SETTINGS, as_csv, consistent
+from workflow_src.plan.write_plan import as_csv
 
 ROOT = Path(__file__).parent.parent
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text()) | {"device": "cpu", "profiler": "torch"}
@@ -117,14 +116,6 @@ def test_an_import_relative_to_a_package_is_found_without_running_the_file(
         return
     with pytest.raises(ConfigError, match=rf"line \d imports from {module!r}, relative to"):
         plan(tmp_path, source)
-
-
-def test_the_plan_is_written_from_settings_alone(tmp_path: Path) -> None:
-    made = plan(tmp_path, axes={"context": [16]})
-    settings = json.loads(json.dumps(dict(made.settings)))
-    assert SETTINGS["required"] and consistent(settings)["code"] == code_of(
-        tmp_path / "my_model.py"
-    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow_src.cli.describe_settings import description
 from workflow_src.cli.settings import configured
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import readable
-from workflow_src.plan.config import ConfigError, check, load, options, read_yaml, schema
+from workflow_src.plan.config import check, load, options
+from workflow_src.plan.settings import Config, Size, Suite
+from workflow_src.plan.strict_yaml import read_yaml
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
@@ -47,13 +51,11 @@ def test_true_and_false_given_as_text_are_understood() -> None:
     assert "must be true or false" in sentence(changed(allow_missing="yes"))
 
 
-def test_every_key_has_a_description() -> None:
-    def keys(rules: dict[str, Any]) -> list[dict[str, Any]]:
-        own = list(rules.get("properties", {}).values())
-        inner = [rules["additionalProperties"]] if rules.get("additionalProperties") else []
-        return own + [found for rule in own + inner for found in keys(rule)]
-
-    assert all(rule.get("description") for rule in keys(schema()))
+def test_every_key_has_a_description_and_the_page_is_made_of_them() -> None:
+    for kind in (Config, Suite, Size):
+        assert all(each.description for each in kind.model_fields.values()), kind
+    page = Path(__file__).parent.parent / "docs" / "settings.md"
+    assert page.read_text(encoding="utf-8") == description()
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*schema()["properties"], "s", "d_model"]) | st.text(max_size=5),
+            st.sampled_from([*Config.model_fields, "s", "d_model"]) | st.text(max_size=5),
             inner,
             max_size=4,
         )
@@ -259,7 +261,7 @@ values = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([*schema()["properties"]]) | st.text(), values, max_size=5))
+@given(st.dictionaries(st.sampled_from([*Config.model_fields]) | st.text(), values, max_size=5))
 def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -> None:
     try:
         check(changed(**{key: value for key, value in changes.items()}))

@@ -6,17 +6,23 @@ checked. tests/test_docs_run.py runs the commands, or says which test does or wh
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
+import sys
 import tomllib
+import warnings
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from tests.test_arguments import Form, forms, parser_of
 from tests.workflow import ROOT, make_project, snakemake
 from workflow_src.cli.settings import configured
 from workflow_src.plan.suites import make_plan
@@ -123,18 +129,23 @@ def check_pytest(words: list[str]) -> None:
 
 
 def check_module(module: str, words: list[str]) -> None:
-    """The module is there, and its parser knows the subcommand and the options."""
+    """The module is there, and its help knows the subcommand and the options."""
     assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file(), module
     if not words:
         return
-    known = [form for form in forms(parser_of(module)) if words[: len(form.words)] == [*form.words]]
-    assert known and accepts(known[0], words), (module, words)
-
-
-def accepts(form: Form, words: list[str]) -> bool:
-    """Whether a form of a command has the options among `words`."""
-    options = {name for action in form.actions for name in action.option_strings}
-    return {word for word in words if word.startswith("-")} <= options
+    chosen = [*takewhile(lambda word: not word.startswith("-"), words), "--help"]
+    said = StringIO()
+    called = patch.object(sys, "argv", [module, *chosen])
+    with (
+        called,
+        redirect_stdout(said),
+        warnings.catch_warnings(),
+        pytest.raises(SystemExit) as ended,
+    ):
+        warnings.simplefilter("ignore")
+        runpy.run_module(module, run_name="__main__")
+    options = {word for word in words if word.startswith("-")}
+    assert ended.value.code == 0 and all(option in said.getvalue() for option in options)
 
 
 def test_the_documentation_has_commands() -> None:

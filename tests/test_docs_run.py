@@ -22,7 +22,7 @@ HERE = (
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
     r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
     r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
-    r"python -m workflow_src\.cli\.describe_tables --output docs/tables\.md",
+    r"python -m workflow_src\.cli\.describe_(tables|settings) --output docs/(tables|settings)\.md",
 )
 """Commands that this module runs."""
 

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.answers.chapters import OTHERS, WRITTEN
 from tests.captures.building import packed
 from tests.examples import costly
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src.answers import figures, stage
 from workflow_src.answers.facts import main as chapter_main
-from workflow_src.answers.questions import QUESTIONS
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.captures import export_case
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
+from workflow_src.paper import written
 from workflow_src.placing.families import RULES, load_rules
+from workflow_src.report import opening
 from workflow_src.studies import join_points
 from workflow_src.studies.mlp.analyze import derive
 from workflow_src.tables import case_tables, join
@@ -166,12 +166,8 @@ def answered(question: str, here: Path) -> str:
     """Answer a question from the tables in `here`; return the one-sentence error, or ""."""
     parts = f"workflow_src.answers.{QUESTIONS[question].room}"
     asked = ["--tables", here, "--templates", ROOT / "report_templates", "--output", here]
-    if question in WRITTEN:
-        facts = importlib.import_module(f"{parts}.chapter").facts
-        return ends_well(lambda: chapter_main(question, facts), *asked)
-    result = importlib.import_module(f"{parts}.result").result
-    headline = importlib.import_module(f"{parts}.headline").headline
-    return ends_well(lambda: stage.main(question, result, headline), *asked)
+    facts = importlib.import_module(f"{parts}.chapter").facts
+    return ends_well(lambda: chapter_main(question, facts), *asked)
 
 
 def tabulated(kineto: Any, benchmark: bytes) -> str:
@@ -299,26 +295,17 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         assert not said or f"{name}.csv" in said
 
 
-@pytest.mark.parametrize("question", OTHERS)
-@pytest.mark.parametrize("status", ["", "okay"])
-def test_an_unknown_status_is_refused(tmp_path: Path, question: str, status: str) -> None:
-    write_tables(tmp_path, Sample())
-    timings = pd.read_csv(tmp_path / "timings.csv").assign(status=status)
-    timings.to_csv(tmp_path / "timings.csv", index=False)
-    said = answered(question, tmp_path)
-    assert f"status: {status!r} is not one of ok, oom, skipped" in said
-
-
 @few
 @given(name=st.sampled_from(NAMES), data=st.data())
-def test_a_damaged_table_of_a_figure(name: str, data: st.DataObject) -> None:
+def test_a_damaged_table_of_the_opening(name: str, data: st.DataObject) -> None:
     with folder() as here:
         write_tables(here, Sample(), Sample(context=256))
         path = here / f"{name}.csv"
         text = path.read_text()
         path.write_bytes(data.draw(changed_csv(text)))
-        drawn = ["--tables", here, "--figure", "step_parts", "--output", here / "o.svg"]
-        said = ends_well(figures.main, *drawn)
+        made = ["--tables", here, "--templates", ROOT / "report_templates", "--output", here]
+        about = ("opening", opening.facts, ["report/opening.j2"], "#", tables_of(OPENING))
+        said = ends_well(lambda: written.main(*about), *made, "--figure", here / "o.svg")
         assert not said or f"{name}.csv" in said
 
 

@@ -17,11 +17,10 @@ import torch
 
 from workflow_src.captures.export_case import export
 from workflow_src.captures.reading import read
-from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import profiled_run
+from workflow_src.measure import nsys_profile, profiled_run
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.measure.workload import Workload
@@ -52,7 +51,7 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def take(precision: str, *options: str, again: int = 0) -> Path:
         folder = tmp_path_factory.mktemp("nsys")
         program = recorder(replace(CASE, precision=precision), *options)
-        nsys_cli.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
+        nsys_profile.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
         export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
         return folder / "export"
 

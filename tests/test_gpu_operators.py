@@ -12,11 +12,10 @@ import pytest
 
 from tests.joined import joined
 from workflow_src.captures.export_case import export
-from workflow_src.common import nsys_cli
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import profiled_run
+from workflow_src.measure import nsys_profile, profiled_run
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
@@ -38,7 +37,7 @@ def tables_of(case: Case, folder: Path) -> Any:
         capture = folder / "c.nsys-rep"
         row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": 2})
         program = [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row]
-        nsys_cli.profile(capture, program, "cuda", os_tracing=False)
+        nsys_profile.profile(capture, program, "cuda", os_tracing=False)
     else:
         capture = folder / "c.kineto.json.gz"
         profiled_run.profiled_run(case, 3, 2, capture)

@@ -27,8 +27,7 @@ from workflow_src.measure.oom import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.placing.alignment import REACH, align, normal_names
-from workflow_src.plan.code import code_under
-from workflow_src.plan.fingerprint import ROOT
+from workflow_src.plan.code import reached
 from workflow_src.tables.case_tables import case_tables, said_of
 from workflow_src.tables.laws import check
 from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
@@ -540,7 +539,7 @@ def test_importing_what_measures_imports_all_that_it_needs() -> None:
     assert {module: n for module, n in imported.items() if n >= 20} == {}
     assert found[2::3] == ["False", "True", "True"], "without need, no compiler either"
     for study in ("matmul", "fusion", "mlp"):
-        imports = code_under(ROOT).imports_of(f"workflow_src.studies.{study}.measure")
+        imports = reached(f"workflow_src.studies.{study}.measure")
         assert "workflow_src.measure.activities" in imports
 
 

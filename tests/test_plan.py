@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 import yaml
 
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
 from workflow_src.plan.case_ids import CASE_PATTERN
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.write_plan import as_csv
@@ -183,7 +183,7 @@ def test_studies_take_their_sizes_from_the_configuration() -> None:
         assert {point["vocabulary"] for point in points} == {77}
 
 
-@pytest.mark.parametrize("module", ["dag.start", "plan.fingerprint"])
+@pytest.mark.parametrize("module", ["dag.start", "plan.code"])
 def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
     code = f"import sys, workflow_src.{module}; print(*sys.modules)"
     command = [sys.executable, "-c", code]

@@ -6,10 +6,9 @@ import pytest
 
 from workflow_src.captures.reading import read
 from workflow_src.common.arguments import Parser, existing_file
-from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.errors import ConfigError, TraceError, one_sentence
 from workflow_src.common.printable import printable
 from workflow_src.paper.markdown import escape
-from workflow_src.plan.config import ConfigError
 
 RED, TURNED = "\x1b[31mred", "a\u202eb"
 

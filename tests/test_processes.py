@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.errors import StageError
+from workflow_src.common.errors import ConfigError, StageError
 from workflow_src.common.summary import by_process
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, benchmark_processes
 from workflow_src.measure.host import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
-from workflow_src.plan.config import ConfigError, load
+from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.machine import doubts, environment
 from workflow_src.tables.timings import timings
@@ -123,7 +123,7 @@ def test_the_number_of_processes_decides_what_runs_a_benchmark(processes: int, s
 
 @pytest.mark.usefixtures("served_python")
 def test_a_process_that_fails_is_named() -> None:
-    with pytest.raises(StageError, match=r"process 1 of 2 ended with status 2; its own message"):
+    with pytest.raises(StageError, match=r"process 1 of 2 ended with status 1; its own message"):
         in_fresh_processes("workflow_src.measure.benchmark", {"case": "t"}, 2)
 
 

@@ -12,12 +12,10 @@ import pandas as pd
 import pytest
 
 from tests.published import run_of
-from tests.report.written import BLANK
 from tests.workflow import ROOT, make_project
-from workflow_src.answers.questions import FIGURES
 from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, public_tables, publish
-from workflow_src.common.atomic_write import write_csv, write_json, write_text
+from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import PHASES, TABLES
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS, REPLAYED_WITHIN
 from workflow_src.dag.start import make_dag
@@ -175,8 +173,6 @@ def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> 
     results = project.folder / "results" / "memory-32gib"
     shutil.copytree(published / "tables", results / "tables")
     shutil.copy(published / "plan.csv", results)
-    for name in FIGURES:
-        write_text(results / "figures" / f"{name}.svg", BLANK)
     makefile = (ROOT / "Makefile").read_text()
     (render,) = re.findall(r"^RENDER := (.+)$", makefile, flags=re.MULTILINE)
     rules = ["--allowed-rules", *(set(render.split()) - {"figure"})]

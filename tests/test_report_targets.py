@@ -14,7 +14,6 @@ import pytest
 from tests.test_snakemake7 import Old, make_old
 from tests.workflow import KILLED, ROOT, SUITE, Project
 from workflow_src.common.asked import asked_of, noted, without_note
-from workflow_src.plan.kept import KEPT
 
 OWN = ("--config", *SUITE)
 AGAIN = (*OWN, "tag=again")
@@ -33,11 +32,8 @@ def both(project: Project) -> Project:
 
 
 def forget(project: Project) -> None:
-    """Remove what Snakemake knows, as `make clean` does; what code is has not changed."""
-    kept = (project.folder / KEPT).read_bytes()
+    """Remove what Snakemake knows, as `make clean` does."""
     shutil.rmtree(project.folder / ".snakemake")
-    (project.folder / ".snakemake").mkdir()
-    (project.folder / KEPT).write_bytes(kept)
 
 
 def runs(project: Project) -> set[str]:

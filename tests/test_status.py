@@ -23,9 +23,9 @@ from workflow_src.cli.settings import configured, setting
 from workflow_src.cli.states import Known, Output, State, state
 from workflow_src.cli.status import in_bytes, lines, main, status
 from workflow_src.common.device_locks import one_locked
+from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_cli import export_files
 from workflow_src.plan import unfinished
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.progress import Progress, progress_of
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.times import METADATA, Record, by_rule, in_words, output_of, records

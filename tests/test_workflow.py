@@ -214,7 +214,6 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
             "benchmark/tiny-ctx64-fp32.json",
             "config: case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, ",
         ),
-        ("figures/step_part.svg", "did you mean 'step_parts'?"),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
         ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
         (
@@ -244,7 +243,7 @@ OF_FAMILIES |= {"cards": 1, "remedies": 1, "timeline": 2} | TEXTS
         (
             {
                 "report_templates/captions/figure.rst": ("e", "e "),
-                "workflow_src/plan/config.schema.yaml": ("weights and the tokens", "weights"),
+                "workflow_src/plan/settings.py": ("weights and the tokens", "weights"),
                 "config.yaml": ("# What to measure.", "# What is measured."),
             },
             {},
@@ -267,13 +266,13 @@ def test_an_edited_file_remakes_what_depends_on_it(
 def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     project: Project,
 ) -> None:
-    gone = ["report.html", "results/smoke/figures/step_parts.svg", "results/smoke/answers/b.md"]
+    gone = ["report.html", "results/smoke/figures/opening.svg", "results/smoke/answers/b.md"]
     for name in gone:
         (project.folder / name).unlink()
     project.log.unlink()
     project.run("all")
     assert all((project.folder / name).exists() for name in gone)
-    remade = ["answers.figures", "answers.top_kernel.chapter", "report.report", "report.report"]
+    remade = ["answers.top_kernel.chapter", "report.opening", "report.report", "report.report"]
     assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
 
 

@@ -17,9 +17,6 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 import pytest
 from filelock import FileLock
 
-from tests.package import STAGES
-from workflow_src.plan.kept import KEPT, kept_fingerprint
-
 ROOT = Path(__file__).parent.parent
 PARTS = (
     "Snakefile",
@@ -237,16 +234,6 @@ class Project:
         return Project(folder)
 
 
-def fingerprints() -> Path:
-    """The kept fingerprints of this code: to read all of it is most of a copy's first dry run."""
-    folder = Path(os.environ[SHARED]).parent if SHARED in os.environ else Path(_sockets.name)
-    kept = folder / KEPT.name
-    with FileLock(kept.with_suffix(".lock")):
-        for module in () if kept.exists() else STAGES.values():
-            kept_fingerprint(f"workflow_src.{module}", kept)
-    return kept
-
-
 def make_project(folder: Path, **settings: str) -> Project:
     """A fresh working copy, run with `settings` as environment variables."""
     folder.mkdir(exist_ok=True)
@@ -256,8 +243,6 @@ def make_project(folder: Path, **settings: str) -> Project:
             shutil.copytree(source, folder / part)
         else:
             shutil.copy(source, folder / part)
-    (folder / KEPT).parent.mkdir(exist_ok=True)
-    shutil.copy(fingerprints(), folder / KEPT)
     (folder / "bin").mkdir()
     write_script(folder / "bin" / "python", WATCH)
     write_script(folder / "bin" / "program", PROGRAM)

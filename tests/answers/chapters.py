@@ -12,11 +12,6 @@ from workflow_src.paper.written import Facts, Written, write
 
 ROOT = Path(__file__).parent.parent.parent
 TEMPLATES = ROOT / "report_templates"
-WRITTEN = tuple(
-    name for name, asked in QUESTIONS.items() if (TEMPLATES / f"answers/{asked.room}.j2").is_file()
-)
-"""The questions whose chapter is one function and one template; those of OTHERS aren't yet."""
-OTHERS = tuple(name for name in QUESTIONS if name not in WRITTEN)
 
 
 def run_of(question: str, folder: Path) -> Run:

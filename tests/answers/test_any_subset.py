@@ -3,31 +3,23 @@
 A thousand of them: python -m benchmarks.any_subset
 """
 
-import importlib
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import OTHERS, WRITTEN, chapter
-from tests.answers.subsets import ROOT, empty, subset, written
-from workflow_src.answers.answer import answer
+from tests.answers.chapters import chapter
+from tests.answers.subsets import empty, subset, written
+from tests.report.runs import MODULES as FRONT
+from tests.report.runs import chapter as front_chapter
+from tests.report.runs import read_run, write_plan
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.answers.tables import Tables
-from workflow_src.paper.texts import Texts
 
 SEEDS = (2, 9, 17, 21)
 """Of the first 25, a few quick ones that take nearly all branches that all of them take."""
 FORBIDDEN = re.compile(r"\bnan\b|\bNone\b|\binf\b|<NA>|Value\(|\{\w+\}")
 EMPTY = re.compile(r"^#+ [^\n]*\n+(?=#|\Z)|\*\*\s*\*\*|^[^\n|#]*:\n*\Z", re.MULTILINE)
-
-
-def answered(question: str, tables: Tables) -> Texts:
-    """A question's texts from tables."""
-    room = f"workflow_src.answers.{QUESTIONS[question].room}"
-    result = importlib.import_module(f"{room}.result").result
-    headline = importlib.import_module(f"{room}.headline").headline
-    return answer(question, result, headline).texts(tables, ROOT / "report_templates")
 
 
 def check(text: str) -> None:
@@ -36,27 +28,16 @@ def check(text: str) -> None:
         assert not (found := pattern.search(text)), text[max(0, found.start() - 200) :][:400]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_any_subset_of_a_run_is_answered(seed: int) -> None:
-    tables = subset(seed)
-    for question in OTHERS:
-        written = answered(question, tables)
-        for text in (written.markdown, written.page, written.appendix, written.json):
-            check(text)
-
-
-@pytest.mark.parametrize("question", OTHERS)
-def test_a_run_that_measured_nothing_is_answered(question: str) -> None:
-    check(answered(question, empty()).markdown)
-
-
 @pytest.mark.parametrize("seed", [*SEEDS, None])
 def test_any_subset_gives_chapters_whose_numbers_have_evidence(
     seed: int | None, tmp_path: Path
 ) -> None:
-    written(empty() if seed is None else subset(seed), tmp_path)
-    for question in WRITTEN:
-        made = chapter(question, tmp_path)
+    written(empty() if seed is None else subset(seed), tmp_path / "tables")
+    write_plan(tmp_path)
+    run = read_run(tmp_path)
+    front = [partial(front_chapter, name, run) for name in FRONT]
+    for make in [*(partial(chapter, name, tmp_path / "tables") for name in QUESTIONS), *front]:
+        made = make()
         assert made.verdict != "failed"
         assert all(why["rows"] and why["formula"] for why in made.evidence.values())
         for block in ("headline", "section", "tables", "appendix"):

@@ -10,9 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.answers.chapters import chapter, facts, facts_of
-from tests.answers.subsets import subset
 from tests.synthetic_tables import Sample, grid, write_tables
-from workflow_src.answers import figures
 from workflow_src.common.case import PHASES
 from workflow_src.paper.html import inlined
 from workflow_src.paper.written import EMPTY
@@ -100,11 +98,6 @@ def test_bars_of_several_processes_go_from_the_fastest_to_the_slowest(tmp_path: 
     (tables / "timings.csv").write_text("\n".join(rows))
     (bar,) = drawn(tmp_path, "a").axes[0].containers[0].lines[2][0].get_segments()
     assert sorted(bar[:, 1]) == [10.0, 14.0]
-
-
-def test_any_subset_of_a_run_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
-    assert figures.figure(subset(1), "step_parts", "log").endswith("</svg>\n")
-    assert not capsys.readouterr().err
 
 
 def test_a_defect_while_drawing_ends_no_run(

@@ -17,9 +17,9 @@ from workflow_src.captures.limits import SHARE, add_limits, within_limits
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.captures import captures_of
-from workflow_src.plan.config import ConfigError, schema
+from workflow_src.plan.settings import Config
 
 SQLITE = b"SQLite format 3\0"
 NOBODY = 65534
@@ -105,9 +105,9 @@ def test_one_within_the_limits_is_read(tmp_path: Path) -> None:
 
 
 def test_the_limits_are_those_that_the_settings_describe() -> None:
-    settings = schema()["properties"]
-    assert limits(Path()).unpacked_gib == settings["capture_unpacked_gib"]["default"] == 16
-    assert settings["capture_memory_gib"]["default"] is None and SHARE == 0.5
+    settings = Config.model_fields
+    assert limits(Path()).unpacked_gib == settings["capture_unpacked_gib"].default == 16
+    assert settings["capture_memory_gib"].default is None and SHARE == 0.5
     given = captures_of([], None, limits={"unpacked-gib": 2.5, "memory-gib": None})
     assert given.options == "--fold= --step= --unpacked-gib=2.5"
 

@@ -21,17 +21,16 @@ from workflow_src.capture_report import report
 from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.captures import export
-from workflow_src.common import nsys_cli
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.capture_names import name_of, names_of
 from workflow_src.dag.captures import captures_of
+from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
-from workflow_src.plan.config import ConfigError
 from workflow_src.tables import capture_tables as tables
 
 DATA = ROOT / "tests" / "data" / "captures"
@@ -429,7 +428,7 @@ def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[
 @requires_nsys
 def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
     recorded = tmp_path / "c.nsys-rep"
-    nsys_cli.profile(recorded, ["true"], "cpu", os_tracing=False)
+    nsys_profile.profile(recorded, ["true"], "cpu", os_tracing=False)
     before = recorded.read_bytes()
     export.main(["--capture", str(recorded), "--output", str(tmp_path / "c.sqlite")])
     with pytest.raises(TraceError, match="holds neither a range nor any work"):

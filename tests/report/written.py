@@ -5,17 +5,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.answers.chapters import WRITTEN, chapter
+from tests.answers.chapters import chapter
+from tests.report import runs
 from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT
-from workflow_src.answers.tables import read_table
-from workflow_src.common.case import CASE_COLUMNS
+from workflow_src.answers.cards.chapter import TEMPLATE, facts
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import CARDS, QUESTIONS
 from workflow_src.paper.number import Number
-from workflow_src.paper.written import LINES, TEXTS, Written, write
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import LINES, TEXTS, write
 from workflow_src.report import report
 
 TEMPLATES = ROOT / "report_templates"
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+
+STUDY = """{% block title %}MLP{% endblock %}
+{% block question %}how long?{% endblock %}
+{% block headline %}It takes {{ value }} ms.{% endblock %}
+{% block appendix %}{{ rows | table("Widths") }}{% endblock %}"""
 
 
 def blocks(**texts: str) -> dict[str, str]:
@@ -23,52 +31,27 @@ def blocks(**texts: str) -> dict[str, str]:
     return dict.fromkeys((*LINES, *TEXTS), "") | texts
 
 
-def of_cases(names: Iterable[str]) -> list[Written]:
-    """An opening, the table of all cases and their cards, as the page's script takes them."""
-    why = {"text": "12.0", "value": 12, "unit": "ms", "formula": "median_ms"}
-    known = {"n0": why | {"rows": {"timings": "2"}}}
-    rows = ""
-    for name in names:
-        size, context, precision = name.split("-")
-        rows += (
-            f'<tr data-case="{name}" data-size="{size}" data-context="{context[3:]}"'
-            f' data-precision="{precision}"><td><a href="#case-{name}">{name}</a></td>'
-            '<td class="r"><button class="n" value="n0">12.0</button></td></tr>'
-        )
-    head = "<thead><tr><th>case</th><th class=r>ms</th></tr></thead>"
-    table = f'<div class="table"><table class="cards">{head}<tbody>{rows}</tbody></table></div>'
-    cards = "".join(f'<section id="case-{name}"><h3>{name}</h3></section>' for name in names)
-    title, lesson = "On one GPU: a model", "The GPU waits for Python."
-    texts = blocks(title=title, question="batch 4", headline=lesson)
-    more = [blocks(title="All cases", tables=table), blocks(title="Cards", tables=cards)]
-    first = Written("opening", texts, texts, {}, "waits", level="#")
-    empty = blocks(title="All cases")
-    return [
-        first,
-        Written("cases", empty, more[0], known, ""),
-        Written("cards", empty, more[1], {}, ""),
-    ]
-
-
 def chapters(folder: Path, *samples: Sample) -> list[Path]:
-    """The chapters of samples in a folder: an opening, answers, a study, cases and cards."""
-    tables = write_tables(folder / "tables", *samples)
-    names = list(dict.fromkeys(read_table(tables / "timings.csv", "timings")["case"].astype(str)))
-    opening, *of_them = of_cases(names)
-    answers = [chapter(question, tables) for question in WRITTEN]
-    values = {"value": Number(3.5, "ms", frozenset([("studies/mlp", 2)]), "step_ms")}
-    values |= {"rows": pd.DataFrame({"width": list("abcdefghijklmnop"), "ms": values["value"]})}
-    (folder / "study.j2").write_text(
-        "{% block title %}MLP{% endblock %}{% block question %}how long?{% endblock %}"
-        "{% block headline %}It takes {{ value }} ms.{% endblock %}"
-        '{% block appendix %}{{ rows | table("Widths") }}{% endblock %}'
-    )
-    (folder / "chapter.failed.j2").touch()
-    study = write("mlp", lambda: values, folder, ["study.j2"], level="###")
-    written = [opening, *answers, study, *of_them]
-    for each in written:
-        each.write(folder, TEMPLATES)
-    return [folder / f"{each.name}.md" for each in written]
+    """The chapters of samples: the opening, answers, a study, all cases, their cards, and others.
+
+    They lie in a folder's answers/, beside its tables/ and the plan.
+    """
+    tables, texts = write_tables(folder / "tables", *samples), folder / "answers"
+    runs.write_plan(folder)
+    for question in QUESTIONS:
+        chapter(question, tables).write(texts, TEMPLATES)
+    of_cards = Run([tables / f"{name}.csv" for name in tables_of(CARDS)])
+    write("cards", lambda: facts(of_cards), TEMPLATES, [TEMPLATE]).write(texts, TEMPLATES)
+    run = runs.read_run(folder)
+    for name in runs.MODULES:
+        runs.chapter(name, run).write(texts, TEMPLATES)
+    (folder / "study.j2").write_text(STUDY)
+    value = Number(3.5, "ms", frozenset([("studies/mlp", 2)]), "step_ms")
+    rows = pd.DataFrame({"width": list("abcdefghijklmnop"), "ms": value})
+    study = write("mlp", lambda: {"value": value, "rows": rows}, folder, ["study.j2"], level="###")
+    study.write(texts, TEMPLATES)
+    names = ["opening", *QUESTIONS, "mlp", "cases", "cards", "trust", "ran"]
+    return [texts / f"{name}.md" for name in names]
 
 
 def assemble(folder: Path, paths: Iterable[Path], *more: str) -> tuple[str, str, str]:
@@ -79,13 +62,3 @@ def assemble(folder: Path, paths: Iterable[Path], *more: str) -> tuple[str, str,
     report.main([*given, *(f"--{kind}={path}" for kind, path in kinds)])
     text, appendix, page = (path.read_text() for path in made)
     return text, appendix, page
-
-
-def write_plan(results: Path) -> None:
-    """A plan of the tables' cases; the last is captured for fewer steps."""
-    plan = read_table(results / "tables" / "timings.csv", "timings")[list(CASE_COLUMNS)]
-    if plan.empty:
-        plan = pd.DataFrame([Sample().front])
-    plan = plan.drop_duplicates().assign(warmup_steps=5, steps=10, capture_steps=3)
-    plan.loc[plan.index[1:], "capture_steps"] = 1
-    plan.to_csv(results / "plan.csv", index=False)

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.read_table import read_study
-from workflow_src.paper.show import Printer
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import Derive, join
 
@@ -38,19 +37,8 @@ def filled(made: pd.DataFrame) -> list[dict[str, Any]]:
     return [{key: v if v == v else None for key, v in row.items()} for row in rows]
 
 
-def printed(made: pd.DataFrame) -> list[list[str]]:
-    """The cells of a table as the report prints them."""
-    return [[str(Printer()(cell)) for cell in row] for row in made.itertuples(index=False)]
-
-
 def table_of(rows: Rows) -> pd.DataFrame:
     """The table with these rows, written to CSV and read back."""
     text = pd.DataFrame(rows).to_csv(index=False)
     found = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
     return found.set_index(pd.RangeIndex(2, len(found) + 2))
-
-
-def cells(frame: pd.DataFrame, column: str) -> list[str]:
-    """A column of a table as it is printed; its heading begins with `column`."""
-    name = next(each for each in frame.columns if each.startswith(column))
-    return [str(Printer()(cell)) for cell in frame[name]]

@@ -108,14 +108,19 @@ def largest(frame: pd.DataFrame) -> Numbers:
 def meanwhile(rows: pd.DataFrame) -> pd.Series:
     """By case those measured on the same host at the same time, of cases that tell their times.
 
-    A case of several processes counts from the first one's start to the last one's end.
+    Each process of a case counts by itself, where its times are told.
     """
-    spans = rows[["host_id", "started_at", "ended_at", "case"]]
+    whole = rows["started_at"] + " " + rows["ended_at"]
+    each = rows["processes_at"].where(rows["processes_at"] != "", whole).str.split("; ")
+    spans = rows[["host_id", "case"]].assign(at=each).explode("at", ignore_index=True)
+    times = spans["at"].str.partition(" ")
+    spans = spans.assign(started_at=times[0], ended_at=times[2]).drop(columns="at")
     spans = spans[(spans != "").all(axis=1)]
     pairs = spans.merge(spans, on="host_id", suffixes=("", "_other"))
     at_once = pairs["started_at"] < pairs["ended_at_other"]
     at_once &= pairs["ended_at"] > pairs["started_at_other"]
     pairs = pairs[at_once & (pairs["case"] != pairs["case_other"])]
+    pairs = pairs.drop_duplicates(["case", "case_other"])
     return pairs.groupby("case")["case_other"].agg("; ".join)
 
 

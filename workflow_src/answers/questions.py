@@ -63,16 +63,6 @@ QUESTIONS: dict[str, Question] = {
     ),
 }
 
-FIGURES: dict[str, tuple[str, ...]] = {
-    "step_parts": ("timings", "ranges", "kernels", "captures"),
-}
-"""The tables that each figure of the opening is drawn from; answers have their own."""
-
-OPTIONAL_OF_FIGURES: dict[str, tuple[str, ...]] = {
-    "step_parts": ("operators",),
-}
-"""Those that a figure takes besides if they are there; no inputs, as those of a question."""
-
 CARDS = Question(
     "cards",
     "One case at a time",
@@ -84,5 +74,29 @@ CARDS = Question(
     studies=("levers", "profiler"),
 )
 """The table of each case: not a question, but made from tables in the same way."""
+
+OPENING = Question(
+    "opening",
+    "The report's first screen",
+    ("timings", "ranges", "kernels", "captures", "environments", "work"),
+    optional=("ledger", "operators", "ceilings"),
+)
+
+FRONT: dict[str, Question] = {
+    "cases": Question("cases", "All cases", ("timings", "kernels", "captures"), ("ledger",)),
+    "trust": Question(
+        "trust",
+        "Can these numbers be trusted?",
+        ("timings", "kernels", "captures", "environments"),
+        optional=("alignment",),
+    ),
+    "ran": Question(
+        "ran",
+        "What was run, and what is missing",
+        ("timings", "kernels", "captures", "environments"),
+        optional=("ceilings",),
+    ),
+}
+"""The chapters of the report beside its answers, each a module of report/, in their order."""
 
 REPORT_TABLES = ("timings", "ranges", "kernels", "captures", "environments")

@@ -10,12 +10,11 @@ import pandas as pd
 
 from workflow_src.common.case import COUNTS
 from workflow_src.common.case import CaseKey as CaseKey
-from workflow_src.common.errors import StageError, remake
+from workflow_src.common.errors import StageError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.read_table import lines_numbered, read_study, with_texts
 from workflow_src.common.read_table import read_table as read_as_it_is
 from workflow_src.common.reading import reading
-from workflow_src.common.schema import one_of
 from workflow_src.common.table_schema import columns
 
 Made = TypeVar("Made")

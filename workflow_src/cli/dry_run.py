@@ -16,7 +16,7 @@ JOB = re.compile(r"^ *Job \d+: (.*)\n *Reason: (.*)$", re.MULTILINE)
 COUNT = re.compile(r"^(\w+) +(\d+)$", re.MULTILINE)
 VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 NOW = re.compile(r" now: (?=['\"<])")
-FINGERPRINT = re.compile("[0-9a-f]{12}")
+CODE = re.compile("[0-9a-f]{12}")
 
 UNWRITABLE = re.compile(
     r"^(?:OSError|PermissionError): \[Errno \d+\] "
@@ -104,7 +104,7 @@ def _params(changed: str) -> str:
     rows = [[v for v in values if isinstance(v, dict)] for values in (before, now)]
     found = _differences(rows[0][0], rows[1][0]) if all(rows) else []
     texts = [v for v in (*before, *now) if isinstance(v, str)]
-    if any(map(FINGERPRINT.fullmatch, texts)):
+    if any(map(CODE.fullmatch, texts)):
         found.append("its code changed")
     return " and ".join(found) or "its params changed"
 

@@ -7,13 +7,11 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Callable
+import re
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from workflow_src.common.errors import StageError
 from workflow_src.common.printable import printable
-from workflow_src.common.schema import Schema, pattern_problem, sentence, violation
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,6 +51,15 @@ def pattern(text: str) -> str:
     if problem := pattern_problem(text):
         raise argparse.ArgumentTypeError(f"{text[:50]!r} {problem}")
     return text
+
+
+def pattern_problem(text: str) -> str:
+    """Why a text is no regular expression; "" if it is one."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"is no regular expression: {error}"
+    return ""
 
 
 def new_file(text: str) -> Path:
@@ -112,27 +119,6 @@ def _number(text: str, above: float, at_most: float, allowed: str) -> float:
     return value
 
 
-def json_of(schema: Schema, check: Callable[[Any], Any] | None = None) -> Callable[[str], Any]:
-    """A function that reads an argument as JSON; it must match `schema`.
-
-    `check` may raise StageError for what a schema can't tell; its result replaces the value.
-    """
-
-    def read(text: str) -> Any:
-        try:
-            value = json.loads(text, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise argparse.ArgumentTypeError(f"{text[:80]!r} is not JSON ({error})") from None
-        found = violation(value, schema)
-        if found is not None:
-            raise argparse.ArgumentTypeError(sentence(found))
-        try:
-            return check(value) if check else value
-        except StageError as problem:
-            raise argparse.ArgumentTypeError(str(problem)) from None
-
-    return read
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a finite number")
+def add_plan_row(parser: Parser) -> None:
+    """Add --case to a parser: a plan row, which a rule or a stage wrote."""
+    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")

@@ -6,8 +6,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
 
-from workflow_src.common.precisions import DECLARED, PRECISIONS
-from workflow_src.common.schema import TEXT, Schema, choice
+from workflow_src.common.precisions import DECLARED
 
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
@@ -225,24 +224,18 @@ TABLES = (
 """The tables made for each case, then joined over all cases."""
 
 
-LENGTH: Schema = {"type": "integer", "minimum": 1, "maximum": 2**24}
-ATTENTION: Schema = {"if": {"pattern": ":"}, "then": TEXT, "else": choice(ATTENTIONS)}
-"""One of this project's attentions, or file.py:function."""
-
-
 @dataclass(frozen=True)
 class Axis:
     """A property in which the cases of a suite differ: a field of each case.
 
-    The keys of a suite, their checks, the ids of cases, the columns of all tables, the filters of
+    The ids of cases, the columns of all tables, the filters of
     the page and what is compared follow from this and from the fields of `CaseKey`.
 
-    value: the schema of one value; usual: of a suite that doesn't list it, None where it has to;
+    usual: of a suite that doesn't list it, None where it has to;
     mark: what an id has, with {} for the value; always: whether also for the usual value.
     """
 
     name: str
-    value: Schema
     usual: Any
     mark: str = "{}"
     always: bool = False
@@ -252,12 +245,6 @@ class Axis:
         """The key of a suite that lists the values."""
         return self.name + ("es" if self.name.endswith("h") else "s")
 
-    @property
-    def listed(self) -> Schema:
-        """The schema of that key, without a description."""
-        values: Schema = {"type": "array", "minItems": 1, "uniqueItems": True, "items": self.value}
-        return values if self.usual is None else values | {"default": [self.usual]}
-
     def marked(self, value: Any) -> str:
         """What the id of a case with this value has; "" for nothing."""
         if value == self.usual and not self.always:
@@ -266,12 +253,12 @@ class Axis:
 
 
 AXES = (
-    Axis("context", LENGTH, None, "ctx{}", always=True),
-    Axis("precision", choice(PRECISIONS), "fp32", always=True),
-    Axis("batch", LENGTH, 4, "b{}"),
-    Axis("attention", ATTENTION, "naive"),
-    Axis("optimizer", choice(OPTIMIZERS), "adamw"),
-    Axis("execution", choice(EXECUTIONS), "eager"),
+    Axis("context", None, "ctx{}", always=True),
+    Axis("precision", "fp32", always=True),
+    Axis("batch", 4, "b{}"),
+    Axis("attention", "naive"),
+    Axis("optimizer", "adamw"),
+    Axis("execution", "eager"),
 )
 """In the order in which ids and the report's opening have them."""
 
@@ -285,6 +272,3 @@ MAIN = ("size", *(axis.name for axis in AXES if axis.always))
 
 VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
 """In the order in which the cases of a suite vary, the last one fastest; that of the columns."""
-
-VALUES: Schema = {axis.name: axis.value for axis in AXES}
-"""The schema of one value, by axis."""

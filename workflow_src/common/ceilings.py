@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from workflow_src.common.schema import AMOUNT, POSITIVE, listed, mapping
-
 SIZES: dict[str, dict[str, Any]] = {
     "cpu": {
         "buffer_mib": 64,
@@ -35,18 +33,6 @@ those of a model's layers and head, the elements whose exponentials are taken, s
 device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
 between samples of a product, without which products of zeros are left out."""
 
-SIZES_SCHEMA = mapping(
-    {
-        "buffer_mib": POSITIVE,
-        "shapes": listed(listed(POSITIVE) | {"minItems": 3, "maxItems": 3}),
-        "exponentials": POSITIVE,
-        "wake_s": AMOUNT,
-        "budget_ms": AMOUNT,
-        "sample_ms": AMOUNT,
-        "pause_ms": AMOUNT,
-    }
-)
-"""The schema of the sizes."""
 
 PRODUCTS, ZEROS = "compute", "compute of zeros"
 """The kinds of ceilings of matrix products: of standard normal numbers, and of zeros."""

@@ -1,11 +1,12 @@
 """Errors that a stage reports in one sentence, which says what to do."""
 
+import difflib
 import errno
 import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,14 @@ class StageError(RuntimeError):
     def __init__(self, said: str) -> None:
         """Keep the sentence as it may be shown."""
         super().__init__("\n".join(map(printable, said.split("\n"))))
+
+
+class ConfigError(StageError):
+    """One sentence that names the key, the value and what is allowed."""
+
+    def __init__(self, said: str) -> None:
+        """Put the sentence on one line, whatever its keys and values contain."""
+        super().__init__(" ".join(said.split()))
 
 
 class TraceError(StageError):
@@ -90,3 +99,21 @@ def attempt(make: Callable[[], M], otherwise: Callable[[], M]) -> M:
     except Exception:
         traceback.print_exc(file=sys.stderr)
         return otherwise()
+
+
+SYNONYMS = {"gpu": "cuda", "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+"""What is often written for an allowed name that is spelled otherwise."""
+
+
+def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
+    """The message for a value that is not among those allowed, suggesting the closest one."""
+    return f"{key}: {not_among(value, allowed)}"
+
+
+def not_among(value: object, allowed: Iterable[str]) -> str:
+    """The same without the key."""
+    names = [str(name) for name in allowed]
+    meant = [name for name in [SYNONYMS.get(str(value).lower())] if name in names]
+    near = meant or difflib.get_close_matches(str(value), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{value!r} is not one of {', '.join(names) or '(there is none)'}{hint}"

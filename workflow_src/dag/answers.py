@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from workflow_src.answers.questions import CARDS, QUESTIONS, Question
 from workflow_src.dag.ceilings import Ceilings, made
@@ -29,8 +28,7 @@ class Answers:
     def module(self, wildcards: Wildcards) -> str:
         """The module that answers a question, as a param."""
         room = QUESTIONS[known("question", wildcards.question, QUESTIONS)].room
-        own = "chapter" if _template(room).is_file() else "answer"
-        return f"workflow_src.answers.{room}.{own}"
+        return f"workflow_src.answers.{room}.chapter"
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of a question's answer. Raises ConfigError for an unknown question."""
@@ -63,13 +61,5 @@ class Answers:
 
 
 def answer_templates(asked: Question) -> list[str]:
-    """The templates of a question; one without long tables has none for the appendix."""
-    if _template(asked.room).is_file():
-        return [str(_template(asked.room)), *map(str, sorted(TEMPLATES.glob("chapter.*")))]
-    found = [TEMPLATES / "answers" / f"{asked.room}{end}.md.j2" for end in ("", ".appendix")]
-    return [str(path) for path in found if path.exists()]
-
-
-def _template(room: str) -> Path:
-    """The one template of an answer that is one function and one template, as all will be."""
-    return TEMPLATES / "answers" / f"{room}.j2"
+    """The templates of a question's chapter: its own, and what stands around each."""
+    return [f"{TEMPLATES}/answers/{asked.room}.j2", *map(str, sorted(TEMPLATES.glob("chapter.*")))]

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.plan.config import PERIODIC, ConfigError
+from workflow_src.common.errors import ConfigError
+from workflow_src.plan.config import PERIODIC
 
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))

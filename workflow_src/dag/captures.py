@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workflow_src.captures.torch_ranks import jobs
+from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
 from workflow_src.dag.capture_names import names_of
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import ConfigError
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")

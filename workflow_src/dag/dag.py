@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.answers import Answers
 from workflow_src.dag.captures import Captures, captures_of
 from workflow_src.dag.cases import Cases
@@ -14,8 +15,7 @@ from workflow_src.dag.report import Report
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
 from workflow_src.dag.wildcards import Wildcards
-from workflow_src.plan.config import ConfigError
-from workflow_src.plan.kept import kept_fingerprint
+from workflow_src.plan.code import stage
 from workflow_src.plan.suites import Plan
 
 RULES = (
@@ -77,7 +77,7 @@ class Dag:
         return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
 
     def code(self, module: str | Callable[[Wildcards], str]) -> Callable[[Wildcards], str]:
-        """A param function: the fingerprint of a stage's `module`.
+        """A param function: the hash of a stage's `module`.
 
         That is its name below workflow_src, which may contain wildcards, or another param
         function. It raises ConfigError for a target of another run, which would be made with this
@@ -90,7 +90,7 @@ class Dag:
             else:
                 named = module(wildcards)
             self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
-            return kept_fingerprint(named)
+            return stage(named)
 
         return of
 

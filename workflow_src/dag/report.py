@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.answers.questions import FIGURES, QUESTIONS, REPORT_TABLES
+from workflow_src.answers.questions import FRONT, OPENING, QUESTIONS, REPORT_TABLES, Question
 from workflow_src.dag.ceilings import Ceilings
 from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another, results_of
 from workflow_src.dag.studies import Studies
 from workflow_src.dag.timelines import Timelines
-from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.study import STUDIES
 
@@ -34,17 +34,35 @@ class Report:
     studies: Studies
     timelines: Timelines
 
-    def figure_inputs(self, wildcards: Wildcards) -> list[str]:
-        """The tables that a figure is drawn from. Raises ConfigError for an unknown figure."""
-        names = FIGURES[known("figure", wildcards.figure, FIGURES)]
-        return [f"results/{{tag}}/tables/{name}.csv" for name in names]
+    def opening_inputs(self) -> dict[str, list[str]]:
+        """The inputs of the opening: tables, and what the answers say."""
+        return {
+            **self._chapter(OPENING),
+            "answers": [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS],
+        }
+
+    def front_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of another chapter beside the answers; trust's are studies' tables, too."""
+        chosen = self.studies.chosen if wildcards.front == "trust" else ()
+        studies = [f"results/{{tag}}/tables/studies/{name}.csv" for name in chosen]
+        return {**self._chapter(FRONT[wildcards.front]), "studies": studies}
+
+    def _chapter(self, asked: Question) -> dict[str, list[str]]:
+        own = f"{TEMPLATES}/report/{asked.room}.j2"
+        return {
+            "tables": [f"results/{{tag}}/tables/{name}.csv" for name in asked.tables],
+            "plan": ["results/{tag}/plan.csv"],
+            "templates": [own, *map(str, sorted(TEMPLATES.glob("chapter.*")))],
+            "ceilings": self.ceilings.table() if "ceilings" in asked.optional else [],
+        }
 
     def chapters(self) -> list[str]:
         """The Markdown of the report's chapters, in their order."""
         results = results_of(self.plan)
         answers = [f"{results}/answers/{name}.md" for name in QUESTIONS]
         studies = [f"{results}/sections/{name}.md" for name in self.studies.chosen]
-        return [*answers, *studies, f"{results}/answers/cards.md"]
+        after = [f"{results}/answers/{name}.md" for name in (*FRONT, "cards")]
+        return [f"{results}/answers/opening.md", *answers, *studies, *after]
 
     def others(self) -> list[str]:
         """The studies of this project's model that were not chosen; none of a brought one."""
@@ -95,7 +113,7 @@ class Report:
     def everything(self) -> list[str]:
         """All that the report consists of, and the tables that it is made from."""
         results, inputs = results_of(self.plan), self.inputs()
-        drawn = [*FIGURES, *(f"answer_{question}" for question in QUESTIONS)]
+        drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         drawn += [f"study_{name}" for name in self.studies.chosen]
         made = [f"{results}/figures/{name}.svg" for name in drawn]
         made += [f"{results}/tables/{name}.csv" for name in REPORT_TABLES]

@@ -8,9 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.wildcards import known
-from workflow_src.plan.config import ConfigError, read_config, usable
+from workflow_src.plan.config import usable
+from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.unfinished import lost

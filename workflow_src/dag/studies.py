@@ -5,10 +5,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from workflow_src.common.errors import ConfigError
 from workflow_src.dag.ceilings import made
 from workflow_src.dag.paths import TEMPLATES
 from workflow_src.dag.wildcards import Wildcards, known
-from workflow_src.plan.config import ConfigError
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
 from workflow_src.studies.study import BESIDE, STUDIES, Point

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from workflow_src.plan.config import ConfigError, one_of
+from workflow_src.common.errors import ConfigError, one_of
 
 
 class Wildcards(Protocol):
@@ -12,7 +12,7 @@ class Wildcards(Protocol):
     tag: str
     case: str
     question: str
-    figure: str
+    front: str
     study: str
     point: str
     part: str

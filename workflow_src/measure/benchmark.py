@@ -7,11 +7,10 @@ phase's work.
 from functools import partial
 from typing import Any
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.clock_readings import add_readings, timed, watched
 from workflow_src.measure.compiling import first_call
@@ -97,7 +96,7 @@ def benchmark(
 def main() -> None:
     """Benchmark one plan row in this process; see benchmark_processes for several."""
     parser = Parser(description=__doc__)
-    add_plan_row(parser, "warmup_steps", "steps", "processes")
+    add_plan_row(parser)
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
     arguments = parser.parse_args()
     row = arguments.case

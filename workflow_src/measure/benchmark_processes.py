@@ -3,10 +3,9 @@
 Apart from what measures, because importing torch takes as long here as in each of the processes.
 """
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.processes import in_fresh_processes, merged
 
 
@@ -14,7 +13,7 @@ from workflow_src.measure.processes import in_fresh_processes, merged
 def main() -> None:
     """Benchmark one plan row in as many processes as it says."""
     parser = Parser(description=__doc__)
-    add_plan_row(parser, "warmup_steps", "steps", "processes")
+    add_plan_row(parser)
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
     given = parser.parse_args()
     count = given.case["processes"]

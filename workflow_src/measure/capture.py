@@ -5,13 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common import nsys_cli
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.common.plan_row import add_plan_row
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
+from workflow_src.measure import nsys_profile
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -30,7 +29,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
     with partial_folder(output) as folder:
         partial = folder / output.name
         if row["profiler"] == "nsys":
-            nsys_cli.profile(partial, recorder(row), row["device"], row["os_tracing"])
+            nsys_profile.profile(partial, recorder(row), row["device"], row["os_tracing"])
         else:
             _run([*recorder(row), "--output", str(partial)])
             if not partial.exists():
@@ -47,7 +46,7 @@ def _run(command: list[str]) -> None:
 def main() -> None:
     """Capture one plan row."""
     parser = Parser(description=__doc__)
-    add_plan_row(parser, "profiler", "warmup_steps", "capture_steps", "os_tracing")
+    add_plan_row(parser)
     parser.add_argument("--output", type=new_file, required=True, help="the capture")
     arguments = parser.parse_args()
     with one_sentence(arguments.case["case"]):

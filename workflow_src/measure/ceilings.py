@@ -4,6 +4,7 @@ In a process of its own and before anything else is allocated, because copies in
 reallocated memory can be 10 % slower.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,14 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workflow_src.common.arguments import Parser, json_of, new_file
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.ceilings import SIZES_SCHEMA
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
-from workflow_src.common.plan_row import COLUMNS
-from workflow_src.common.precisions import PRECISIONS
-from workflow_src.common.schema import choice, listed, mapping
 from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
@@ -27,16 +24,6 @@ from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.products import products, sustained_products
 from workflow_src.measure.sampling import Sizes, measured
 from workflow_src.measure.timing import Call, wake
-
-POINT = mapping(
-    {
-        "device": choice(("cpu", "cuda")),
-        "precisions": listed(choice(PRECISIONS)),
-        "sizes": SIZES_SCHEMA,
-    },
-    {name: COLUMNS[name] for name in ("cpu_threads", "memory_limit_gib")},
-)
-"""The schema of what is measured."""
 
 TIMES_L2 = 4
 """A buffer of the bandwidth ceiling is larger than this many times the L2 cache."""
@@ -160,9 +147,7 @@ def _exponentials(elements: int, device: str) -> Call:
 def main() -> None:
     """Measure the ceilings of a device."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--point", type=json_of(POINT), required=True, help="what to measure, as JSON"
-    )
+    parser.add_argument("--point", type=json.loads, required=True, help="what to measure, as JSON")
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw rows")
     given = parser.parse_args()
     use_threads(given.point)

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import torch
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import add_plan_row
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
 from workflow_src.measure.ending import ended_without_threads
@@ -130,7 +129,7 @@ def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | No
 def main() -> None:
     """Run one plan row; without --output, under nsys."""
     parser = Parser(description=__doc__)
-    add_plan_row(parser, "warmup_steps", "capture_steps")
+    add_plan_row(parser)
     parser.add_argument("--output", type=new_file, help="trace of torch.profiler (.json.gz)")
     parser.add_argument(
         "--single-threaded-autograd",

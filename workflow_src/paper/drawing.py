@@ -24,6 +24,16 @@ Row = dict[str, Any]
 LINE_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
+FAMILY_COLORS = {
+    "matrix products": "#3a68bd",
+    "softmax": "#d9566b",
+    "casts": "#74c7c4",
+    "everything else": "#dccb8a",
+    "optimizer": "#65265f",
+    "device idle": "#dddfe4",
+}
+"""What a part of a step has in every bar: any two differ for each kind of color blindness."""
+
 STYLE: Any = {
     "svg.fonttype": "none",
     "font.family": ["DejaVu Sans", "sans-serif"],
@@ -90,14 +100,16 @@ def label_left(figure: Figure, text: str) -> None:
             axes.set_ylabel(text)
 
 
-def legend_of(figure: Figure) -> None:
-    """One legend for all panels, beside them."""
+def legend_of(figure: Figure, above: bool = False) -> None:
+    """One legend for all panels, beside them or `above`."""
     entries: dict[str, Artist] = {}
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(label, handle)
-    figure.legend(list(entries.values()), list(entries), loc="outside right upper")
+    place: Any = {"loc": "outside upper center", "ncols": len(entries) or 1}
+    place = place if above else {"loc": "outside right upper"}
+    figure.legend(list(entries.values()), list(entries), **place)
 
 
 def svg(draw: Callable[[], Figure], name: str) -> str:

@@ -5,10 +5,10 @@ The printer refuses a bare number: every number of a page has its evidence.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -35,6 +35,13 @@ class Link(NamedTuple):
 
     text: str
     to: str
+
+
+class Both(NamedTuple):
+    """A cell that another chapter printed in both forms, with that chapter's evidence."""
+
+    markdown: str
+    html: str
 
 
 def ranges(rows: Iterable[Row]) -> dict[str, str]:
@@ -102,6 +109,8 @@ class Form:
                 return self.number(cell)
             case Link():
                 return self.link(cell.text, cell.to)
+            case Both():
+                return Markup(cell.html if self.html else cell.markdown)
             case tuple():
                 return Markup("").join(map(self.cell, cell))
             case Markup():
@@ -161,11 +170,13 @@ class Form:
         /,
         caption: str = "",
         bars: str | Mapping[str, str] | None = None,
+        data: Sequence[str] = (),
         **headings: str,
     ) -> Markup:
         """The named columns below their headings, or all; without empty columns; of no rows, "".
 
-        bars: a family for all shares, or families by the text of a row's first cell.
+        bars: a family for all shares, or families by the text of a row's first cell. data: columns
+        of texts that a row of HTML has as attributes, "data-size", by which a page filters.
         """
         chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
         frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
@@ -186,7 +197,8 @@ class Form:
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
         # What has no heading names rows of one thing, as in a card.
         kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
-        return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind)
+        about = [_data(row) for row in rows[[*data]].to_dict("records")] if data else []
+        return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind, about)
 
     def _laid_out(
         self,
@@ -195,6 +207,7 @@ class Form:
         left: list[bool],
         caption: str,
         kind: str,
+        about: Sequence[str] = (),
     ) -> Markup:
         said = self.escape(caption)
         if not self.html:
@@ -203,7 +216,8 @@ class Form:
             above = f"{said}:\n\n" if caption else ""
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
-        body = "\n".join(_row("td", sides, row) for row in rows)
+        filtered = zip_longest(rows, about, fillvalue="")
+        body = "\n".join(_row("td", sides, row, data) for row, data in filtered)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")
@@ -288,9 +302,13 @@ class Form:
         return Markup(_inline(said) if self.html else said)
 
 
-def _row(tag: str, attributes: Iterable[str], cells: Iterable[str]) -> str:
+def _row(tag: str, attributes: Iterable[str], cells: Iterable[str], about: str = "") -> str:
     made = (f"<{tag}{a}>{c}</{tag}>" for a, c in zip(attributes, cells, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
+    return f"<tr{about}>{''.join(made)}</tr>"
+
+
+def _data(row: Mapping[Any, Any]) -> str:
+    return "".join(f' data-{name}="{escape(text)}"' for name, text in row.items())
 
 
 def _inline(text: str) -> str:

@@ -1,8 +1,10 @@
 """A run's tables, indexed by table and line, and how cells of its cases become tables of a page."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -24,7 +26,7 @@ def table_name(path: Path) -> str:
 
 
 class Run:
-    """The tables of some files, each read when first asked for; those of no file are empty.
+    """The tables of some CSVs, each read when first asked for; those of no file are empty.
 
     What a chapter reads is what its stage is given, so that nothing else can make it stale. case:
     the columns of the case whose own the tables are, which lack them.
@@ -32,7 +34,9 @@ class Run:
 
     def __init__(self, files: Iterable[Path], case: Mapping[str, object] | None = None) -> None:
         self.case = case
-        self.files = {table_name(path): path for path in files if path.is_file()}
+        there = [path for path in files if path.is_file()]
+        self.files = {table_name(path): path for path in there if path.suffix == ".csv"}
+        self.texts = {path.stem: path for path in there if path.suffix == ".json"}
         self._read: dict[str, pd.DataFrame] = {}
         self._lifted: dict[str, pd.DataFrame] = {}
 
@@ -62,6 +66,10 @@ class Run:
                 self._read[name] = typed(frame, name)
         return self._read[name]
 
+    def has(self, name: str, column: str) -> bool:
+        """Whether a table's file has a column, of which a run without says nothing."""
+        return name in self.files and column in pd.read_csv(self.files[name], nrows=0)
+
     def numbers(self, name: str) -> pd.DataFrame:
         """The same with its amounts as Numbers, of a table of thousands of rows at most.
 
@@ -82,6 +90,15 @@ class Run:
         label = every["size"] + at + " in " + every["precision"]
         told = label.where(~label.duplicated(keep=False), every.index.to_series())
         return every.assign(label=told.astype(object))
+
+    @cached_property
+    def chapters(self) -> dict[str, Mapping[str, Any]]:
+        """What other chapters said, by name; see written.Written.said."""
+        made = {}
+        for name, path in self.texts.items():
+            with reading(path, "a chapter's JSON", remake(path), StageError):
+                made[name] = json.loads(path.read_text(encoding="utf-8"))
+        return made
 
     @cached_property
     def precisions(self) -> list[str]:

@@ -5,7 +5,9 @@ import math
 from workflow_src.common.table_schema import columns
 from workflow_src.paper.markdown import number, significant
 
-PLAIN = frozenset({"", "×", "share", "change", "points", "error", "count", "whole", "calls"})
+PLAIN = frozenset(
+    {"", "×", "times", "share", "change", "points", "error", "count", "whole", "calls"}
+)
 """Units of pure numbers, any of which can be said in another: 0.25 as 25 %, 0.25 × or +25 %."""
 
 SCALES = {
@@ -76,7 +78,7 @@ def printed(value: float, unit: str, digits: int = 0) -> str:
     match unit:
         case "share":
             return f"{significant(percent, digits) if digits else _percent(percent)} %"
-        case "×":
+        case "×" | "times":
             return f"{significant(value, digits) if digits else _two(value)} ×"
         case "change":
             return f"{round(percent):+} %" if round(percent) else "0 %"

@@ -8,6 +8,7 @@ has of a block follows that of the first. A chapter that fails by a defect says 
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,18 +64,14 @@ class Written:
     def text(self, form: str, templates: Path, frame: str = "chapter") -> str:
         """Its blocks in one of FORMS, or in another frame: of HTML, the sections of a page."""
         made = _environment(templates).get_template(f"{frame}.{form}.j2")
-        return made.render(chapter=self).strip()
+        return re.sub(r"\n{3,}", "\n\n", made.render(chapter=self)).strip()
 
     def said(self) -> dict[str, Any]:
         """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
         lines = {name: self.markdown[name] for name in LINES}
-        said = {
-            "name": self.name,
-            "level": self.level,
-            "verdict": self.verdict,
-            **lines,
-            "opening": self.opening,
-        }
+        said: dict[str, Any] = {"name": self.name, "level": self.level, "verdict": self.verdict}
+        said |= lines | {"html": {name: self.html[name] for name in LINES}}
+        said |= {"opening": self.opening}
         return said | ({"log": self.log} if self.log else {}) | {"evidence": self.evidence}
 
 
@@ -139,7 +136,7 @@ def write(
         pairs = zip((short(found), found), forms, strict=True)
         markdown, html = (render(templates, these, each, form) for each, form in pairs)
         verdict = str(found.get("verdict", ""))
-        opening = _opening(found.get("opening"), forms[0])
+        opening = _opening(found.get("opening"), forms[:2])
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
 
     failed = {"chapter": name, "log": log, "verdict": "failed"}
@@ -148,14 +145,16 @@ def write(
     )
 
 
-def _opening(rows: pd.DataFrame | None, form: Form) -> list[dict[str, Any]]:
-    """The rows of a table of medians (see run.medians), as the report's opening reads them."""
+def _opening(rows: pd.DataFrame | None, forms: Sequence[Form]) -> list[dict[str, Any]]:
+    """The rows of a table of medians (see run.medians) in both forms, for the report's opening."""
+    if rows is None:
+        return []
+    kinds = {"text": forms[0], "page": forms[1]}
     found = []
-    for label, *row in () if rows is None else rows.itertuples(index=False, name=None):
-        texts = [str(form.cell(cell)) for cell in row]
-        printed = zip(rows.columns[1:], texts, strict=True) if rows is not None else ()
-        cells = {name: {"text": text, "page": text} for name, text in printed}
-        found.append({"label": label, "cells": cells})
+    for label, *row in rows.itertuples(index=False, name=None):
+        cells = zip(rows.columns[1:], row, strict=True)
+        printed = {name: {k: str(form.cell(c)) for k, form in kinds.items()} for name, c in cells}
+        found.append({"label": label, "cells": printed})
     return found
 
 
@@ -180,7 +179,7 @@ def main(
     tables: what it reads if it is given a folder of them, of which it has to be given one.
     """
     parser = Parser(description=f"Write the chapter {name}.")
-    about = "CSVs to read, or the folder that has them"
+    about = "CSVs to read, JSON of other chapters, or the folder that has the CSVs"
     parser.add_argument("--tables", type=_existing, nargs="+", required=True, help=about)
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")

@@ -5,8 +5,8 @@ The function itself is called where it is measured; a dry run imports no torch.
 
 import ast
 import csv
-import hashlib
 import json
+import symtable
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,14 +15,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import BY_NAME, COUNTS, OWN, Brought
-from workflow_src.common.schema import one_of
+from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
+from workflow_src.common.errors import ConfigError, one_of
+from workflow_src.common.precisions import PRECISIONS
+from workflow_src.plan import code as code_hash
 from workflow_src.plan.case_ids import VALUE, WORD, brought_id, brought_name
-from workflow_src.plan.config import ConfigError
-from workflow_src.plan.modules import bound_names, imported_names, is_constant, source_of
 
 PRECISION, WORKLOAD = "precision", "workload"
-AROUND = (PRECISION, "execution")
+AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
 """The axes that are set around a model where its function doesn't take them."""
 
 TENSORS = 3
@@ -106,7 +106,7 @@ def _arguments(code: str, found: Source, key: str) -> ast.arguments | None:
             key,
         )
     named = [each for each in body if isinstance(each, FUNCTION) and each.name == found.function]
-    if not named and found.function not in set(_bound(body)):
+    if not named and found.function not in _bound(found.file):
         functions = [each.name for each in body if isinstance(each, FUNCTION)]
         raise ConfigError(one_of(f"{key}: function of {found.file}", found.function, functions))
     return named[-1].args if named else None
@@ -128,11 +128,10 @@ def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def _bound(body: list[ast.stmt]) -> Iterator[str]:
+def _bound(file: Path) -> set[str]:
     """The names that a module's statements bind, imports included."""
-    for statement in body:
-        yield from bound_names(statement)
-        yield from (name for name, _, _ in imported_names(statement, ""))
+    table = symtable.symtable(file.read_text(encoding="utf-8"), str(file), "exec")
+    return {each.get_name() for each in table.get_symbols() if each.is_local()}
 
 
 def _tree(file: Path, key: str = WORKLOAD) -> ast.Module:
@@ -170,44 +169,14 @@ def _listed(names: Any) -> str:
     return ", ".join(names) or "none"
 
 
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION):
-            node.body = [each for each in node.body if not is_constant(each)] or [ast.Pass()]
-    return tree
-
-
 def code_of(file: Path, key: str = WORKLOAD) -> str:
     """A hash of what a file and all that it imports from beside it do, whatever comments they have.
 
     Raises ConfigError if one of them isn't Python.
     """
-    root = file.parent
-    waiting, found = [(file.stem, file)], {}
-    while waiting:
-        name, path = waiting.pop()
-        if path not in found:
-            tree = _tree(path, key)
-            found[path] = ast.unparse(_without_docstrings(tree))
-            waiting += _imported(name, path, tree, root)
-    texts = [f"{path.relative_to(root)}\0{found[path]}" for path in sorted(found)]
-    return hashlib.sha256("\0".join(texts).encode(errors="surrogateescape")).hexdigest()[:12]
-
-
-def _imported(name: str, path: Path, tree: ast.Module, root: Path) -> Iterator[tuple[str, Path]]:
-    """The modules below `root` that a module imports, the packages around them included."""
-    # In a package's own file, the first dot of an import is that package.
-    inside = f"{name}.__init__" if path.stem == "__init__" else name
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            names = [f"{module}.{part}" for _, module, part in imported_names(node, inside)]
-        for parts in (name.strip(".").split(".") for name in names):
-            for end in range(1, len(parts) + 1):
-                dotted = ".".join(parts[:end])
-                if there := source_of(dotted, root):
-                    yield dotted, there
+    for path in code_hash.reached(file.stem, file.parent).values():
+        _tree(path, key)
+    return code_hash.code_of(file.stem, file.parent)
 
 
 def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ...]:
@@ -253,7 +222,7 @@ def _planned_files(plan: Path) -> set[Path]:
 
 
 def _require_value(axis: str, value: Any) -> None:
-    if axis in AROUND and value not in (allowed := BY_NAME[axis].value["enum"]):
+    if axis in AROUND and value not in (allowed := AROUND[axis]):
         raise ConfigError(one_of(f"axes.{axis}", value, allowed))
     if axis in COUNTS and not (type(value) is int and value > 0):
         raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")

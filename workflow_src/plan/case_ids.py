@@ -1,10 +1,10 @@
 """The ids of cases: how one is put together, and the pattern that all match."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from workflow_src.common.case import AXES, Axis
+from workflow_src.common.case import AXES
 from workflow_src.common.precisions import PRECISIONS
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
@@ -30,23 +30,8 @@ def brought_id(name: str, axes: Mapping[str, Any], precision: str) -> str:
     return f"{brought_name(name, axes)}-{precision}"
 
 
-def _pattern(axis: Axis) -> str:
-    """The pattern of what an id has of an axis, with the dash before it."""
-    if axis.value.get("type") == "integer":
-        value = "[0-9]+"
-    elif "enum" in axis.value:
-        value = f"(?:{'|'.join(re.escape(str(each)) for each in axis.value['enum'])})"
-    else:
-        value = WORD.pattern
-    before, after = map(re.escape, axis.mark.split("{}"))
-    return f"(?:-{before}{value}{after}){'' if axis.always else '?'}"
-
-
-def own_pattern(axes: Iterable[Axis]) -> str:
-    """The pattern of ids of this project's own model: a size, then the marks of these axes."""
-    return r"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*" + "".join(map(_pattern, axes))
-
-
+ALWAYS = "".join(f"-{axis.mark.format(WORD.pattern)}" for axis in AXES if axis.always)
+OWN_PATTERN = rf"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*{ALWAYS}(?:-{WORD.pattern})*"
 BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
-CASE_PATTERN = rf"(?:{own_pattern(AXES)}|{BROUGHT_PATTERN})"
-"""The pattern of case ids: the workflow's global wildcard constraint."""
+CASE_PATTERN = f"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
+"""What all ids match: the workflow's global wildcard constraint."""

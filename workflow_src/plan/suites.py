@@ -22,7 +22,7 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
-from workflow_src.common.errors import remake
+from workflow_src.common.errors import ConfigError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.brought import (
     attention_code,
@@ -32,7 +32,7 @@ from workflow_src.plan.brought import (
     require_own_results,
 )
 from workflow_src.plan.case_ids import case_id
-from workflow_src.plan.config import ConfigError, check, one_of
+from workflow_src.plan.config import check
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")

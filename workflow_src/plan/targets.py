@@ -6,7 +6,7 @@ Snakemake itself would end with a traceback, or say that no rule makes them.
 import re
 from collections.abc import Iterable, Sequence
 
-from workflow_src.plan.config import one_of
+from workflow_src.common.errors import one_of
 
 CASE_FILE = re.compile(
     r"results/(?P<tag>[^/]+)/(?:benchmark|capture|export|timelines|answers/case"

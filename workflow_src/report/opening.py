@@ -1,220 +1,115 @@
-"""The report's opening: what ran, the table of medians, the headline, and the doubts, once."""
+"""The report's opening: what ran, what it teaches, how sure that is, and the table of medians."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.answers.conditions import conditions, hosts
-from workflow_src.answers.doubts import Warned
-from workflow_src.answers.tables import Tables
-from workflow_src.answers.times import PhaseTimes
+from workflow_src.answers.facts import captured, disturbed, states, tables_of
+from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.common import words
-from workflow_src.common.case import LATER, NAMES, OWN
+from workflow_src.common.case import LATER, OWN, PHASES
 from workflow_src.common.environment import SAME_EVERYWHERE
-from workflow_src.paper.show import Headline
-from workflow_src.paper.value import Cell, Joined, Rows, Value, count, merged, ratio, rows_of
-from workflow_src.report.headline import headline
-from workflow_src.report.parts import Part
-from workflow_src.report.run import Run
+from workflow_src.paper.form import Both, Link
+from workflow_src.paper.number import NAN, lift, of, over, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, main
+from workflow_src.report.conditions import conditions, counted, hosts, of_cases, warned
+from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
+from workflow_src.report.steps import figure
 
-NO_AXIS = {0, OWN}
-"""What the cases of a brought model have where it has no axis of that name."""
+NO_LESSON = ("failed", "can't tell", "")
+"""Verdicts of a chapter whose headline teaches nothing."""
 
 DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
 vanishes in rounding."""
 
-
-@dataclass(frozen=True)
-class Doubts:
-    """What a reader must know before using any number; None or () where there is nothing.
-
-    `warned`: how many cases have a warning, and how many which; `spread`: the slowest process over
-    the fastest, at most; `several`: how many cases have several processes; `hosts`: on how many
-    cases ran, where on more than one; `incomplete`: how many cases lack a time or a capture;
-    `mixed`: columns of machine and versions in which cases differ; `failed`: parts that could not
-    be written.
-    """
-
-    warned: Cell
-    spread: Value | None
-    several: Value
-    hosts: Value | None
-    incomplete: Cell
-    mixed: str
-    failed: tuple[Part, ...]
-
-    @property
-    def any(self) -> bool:
-        """Whether there is any doubt."""
-        doubted = (self.warned, self.spread, self.hosts, self.incomplete, self.mixed, self.failed)
-        return any(doubted)
+LISTED = 3
+"""Of more values of an axis the first and the last are told."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """What stands before the answers, beside the table of medians.
-
-    `measured`: how many of the cases were, where not all. `axes` are (name, values) of what ran.
-    """
-
-    devices: str
-    on_cpu: bool
-    cases: Value
-    measured: Value | None
-    axes: tuple[tuple[str, str], ...]
-    headline: Headline
-    doubts: Doubts
-
-
-def opening(run: Run) -> Opening:
-    """The opening of a run's report."""
-    tables = run.tables
-    return Opening(
-        devices=devices(tables),
-        on_cpu=bool(tables.cases) and all(case.on_cpu for case in tables.cases),
-        cases=case_count(tables),
-        measured=measured
-        if (measured := measured_count(tables)).number < len(tables.cases)
-        else None,
-        axes=axes(tables),
-        headline=headline(tables, run.times),
-        doubts=doubts(run),
-    )
-
-
-def devices(tables: Tables) -> str:
-    """The devices by name; "" if none was recorded."""
-    found = []
-    for case in tables.cases:
-        rows = tables.of("environments", case.case)
-        column = "cpu" if case.on_cpu else "gpu"
-        found += [str(name) for name in rows.get(column, ()) if name]
-    return ", ".join(dict.fromkeys(found))
-
-
-def case_count(tables: Tables) -> Value:
-    """How many cases there are, from the rows of timings and captures that name them."""
-    tabled = [
-        rows_of(name, tables[name].drop_duplicates("case")) for name in ("timings", "captures")
-    ]
-    sources = merged(rows for rows in tabled if rows.numbers)
-    return Value(len(tables.cases), "count", sources, "cases")
-
-
-def measured_count(tables: Tables) -> Value:
-    """How many cases ran: those that environments.csv has a row of."""
-    rows = tables["environments"].drop_duplicates("case")
-    sources = (rows_of("environments", rows),) if len(rows) else ()
-    return Value(len(rows), "count", sources, "cases that ran")
-
-
-def axes(tables: Tables) -> tuple[tuple[str, str], ...]:
-    """The axes and the values of the cases that ran, each in order of appearance.
-
-    An axis that older runs lack is left out where all cases are like theirs.
-    """
-    found = {name: dict.fromkeys(getattr(case, name) for case in tables.cases) for name in NAMES}
-    found["context"] = dict.fromkeys(sorted(found["context"]))
-    return tuple(
-        (name, ", ".join(words.VALUES.get(name, {}).get(str(each), str(each)) for each in values))
-        for name, values in found.items()
-        if set(values) - NO_AXIS - {LATER.get(name)}
-    )
-
-
-def medians(run: Run, page: bool) -> pd.DataFrame:
-    """The opening's table: a row for each that an answer adds, a column per precision."""
-    columns = list(dict.fromkeys(case.precision for case in run.tables.cases))
-    lines = [
-        [row.label, *(row.cells[name].on(page) if name in row.cells else None for name in columns)]
-        for part in run.answers
-        for row in part.opening
-    ]
-    heading = "medians and counts"
-    return pd.DataFrame(lines, columns=[heading, *columns], dtype="object")
-
-
-def doubts(run: Run) -> Doubts:
-    """The doubts about a run."""
-    every = case_count(run.tables)
-    failed = tuple(part for part in run.parts if part.log)
-    lacking = dict.fromkeys(each.case.case for each in run.times if not each.complete)
-    return Doubts(
-        warned=with_each(run.tables),
-        spread=spread(run.times),
-        several=several(run.times),
-        hosts=several_hosts(run.tables),
-        incomplete=Joined((_named(run.tables, lacking), every), by=" of ") if lacking else None,
-        mixed=mixed(run.tables["environments"]),
-        failed=failed,
-    )
-
-
-def warned(tables: Tables, warnings: Iterable[Warned]) -> Cell:
-    """How many of the measured cases have one of some warnings; None if none has."""
-    found = [each.case for each in conditions(tables) if set(each.warnings) & set(warnings)]
-    if not found:
-        return None
-    number = Value(len(found), "count", (_environments(tables, found),), "cases with a warning")
-    return Joined((number, measured_count(tables)), by=" of ")
-
-
-def with_each(tables: Tables) -> Cell:
-    """How many cases have a warning, then how many have which, the commonest first; or None."""
-    cases = {
-        each: [case.case for case in conditions(tables) if each in case.warnings] for each in Warned
+def facts(run: Run) -> Facts:
+    """What the template says of a run as a whole."""
+    first = run.chapters.get("f", {})
+    told = "html" in first and first["verdict"] not in NO_LESSON
+    return pace(run) | {
+        "leads": leads(run),
+        "device": devices(run),
+        "cases": of_cases(run, run.cases.index, "cases"),
+        "axes": axes(run),
+        "precision": precision(run),
+        "bound": bound_by_memory(run),
+        "change": Both(first["headline"], first["html"]["headline"]) if told else None,
+        "sure": how_sure(run),
+        "failed": {n: said["log"] for n, said in run.chapters.items() if said.get("log")},
+        "medians": medians(run),
+        "figure": figure(run),
     }
-    told = [
-        Joined((each.value, _with_warning(tables, cases[each])), by=": ")
-        for each in sorted(Warned, key=lambda each: -len(cases[each]))
-        if cases[each]
+
+
+def devices(run: Run) -> str:
+    """The devices by name; "" if none was recorded."""
+    rows = run["environments"]
+    names = rows["cpu"].where(rows["device"] == "cpu", rows["gpu"])
+    return " and ".join(name for name in names.unique() if name)
+
+
+def axes(run: Run) -> dict[str, str]:
+    """The values of each axis in words, "128 to 1024"; without those that say nothing."""
+    found = {}
+    for name in [str(name) for name in run.cases if name != "label"]:
+        nothing = ("", "0", OWN, LATER.get(name))
+        known = [each for each in run.cases[name].unique() if each not in nothing]
+        if name in ("context", "batch"):
+            known = sorted(known, key=float)
+        said = [words.VALUES.get(name, {}).get(each, each) for each in known]
+        found[name] = f"{said[0]} to {said[-1]}" if len(said) > LISTED else ", ".join(said)
+    return found
+
+
+def how_sure(run: Run) -> dict[str, Any]:
+    """How far steps and processes differ, and in how many cases something is in doubt.
+
+    repeats: the device time of a phase's captured steps, at most. mixed: columns of hardware and
+    versions in which cases differ, so that their times don't compare.
+    """
+    steps, timed, machines = run["ledger"], run["timings"], run["environments"]
+    ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
+    several = timed[timed["processes"] > 1]
+    ratios = lift(several["slowest_ms"]) / lift(several["fastest_ms"])
+    differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
+    rows, spoiled = conditions(run), disturbed(run)
+    doubted = rows[warned(run, rows).eq(True).any(axis=1)]
+    lacking = [
+        (states(run, phase) != "ok") | (captured(run, phase) != "ok")
+        for phase in PHASES
+    ]  # fmt: skip
+    without = run.cases.index[pd.concat(lacking, axis=1).any(axis=1)]
+    return {
+        "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
+        "processes": of(differ, "max"),
+        "several": of_cases(run, pd.Index(several["case"].unique()), "several processes"),
+        "warned": counted(doubted, "cases with a warning", rows),
+        "incomplete": of_cases(run, without, "without a time or a capture"),
+        "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),
+        "hosts": hosts(run),
+        "mixed": ", ".join(n for n in SAME_EVERYWHERE if machines[n].nunique() > 1),
+    }
+
+
+def medians(run: Run) -> pd.DataFrame:
+    """The rows that answers add, a column per precision; each leads to its answer."""
+    lines = [
+        [Link(row["label"], name), *(_cell(row["cells"].get(each)) for each in run.precisions)]
+        for name in QUESTIONS
+        for row in run.chapters.get(name, {}).get("opening", ())
     ]
-    return Joined((warned(tables, tuple(Warned)), *told), by="; ") if told else None
+    return pd.DataFrame(lines, columns=["medians and counts", *run.precisions], dtype=object)
 
 
-def _with_warning(tables: Tables, cases: Sequence[str]) -> Value:
-    return Value(len(cases), "count", (_environments(tables, cases),), "cases with that warning")
+def _cell(printed: dict[str, str] | None) -> Both | float:
+    return Both(printed["text"], printed["page"]) if printed else NAN
 
 
-def _environments(tables: Tables, cases: Sequence[str]) -> Rows:
-    rows = tables["environments"]
-    return rows_of("environments", rows[rows["case"].isin(list(cases))])
-
-
-def _named(tables: Tables, cases: dict[str, None]) -> Value:
-    """How many these cases are, with the rows of theirs."""
-    rows = tables["timings"]
-    mine = rows_of("timings", rows[rows["case"].isin(list(cases))])
-    return Value(len(cases), "count", (mine,) if mine.numbers else (), "cases that lack one")
-
-
-def spread(times: Sequence[PhaseTimes]) -> Value | None:
-    """The slowest process over the fastest, where they differ most; None if they don't."""
-    ratios = [ratio(each.slowest, each.fastest, "times") for each in times]
-    most = max(filter(None, ratios), key=lambda each: each.number, default=None)
-    return most if most is not None and most.number > 1 + DIFFERENT else None
-
-
-def several(times: Sequence[PhaseTimes]) -> Value:
-    """Of how many cases several processes were timed."""
-    slowest = {each.case.case: each.slowest for each in times}
-    return count(slowest.values(), "cases of several processes")
-
-
-def several_hosts(tables: Tables) -> Value | None:
-    """On how many hosts the cases ran; None if on one, or if that isn't known."""
-    found = hosts(tables)
-    return found if found is not None and found.number > 1 else None
-
-
-def mixed(environments: pd.DataFrame) -> str:
-    """The columns of machine and versions in which cases differ, as code; "" if in none."""
-    found = [f"`{name}`" for name in SAME_EVERYWHERE if _differs(environments, name)]
-    return Markup(", ").join(map(Markup, found))
-
-
-def _differs(environments: pd.DataFrame, column: str) -> bool:
-    return column in environments and environments[column].nunique() > 1
+if __name__ == "__main__":
+    main("opening", facts, ["report/opening.j2"], "#", tables_of(OPENING))

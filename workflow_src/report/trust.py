@@ -1,262 +1,193 @@
-"""Whether the numbers can be trusted: one table of checks, each with its result and its limit."""
+"""Whether the numbers can be trusted: checks, each with its result, limit and what it touches."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pandas as pd
-from markupsafe import Markup
 
-from workflow_src.answers.among import named
-from workflow_src.answers.conditions import Conditions, conditions, hosts
-from workflow_src.answers.doubts import OF_THE_DEVICE, Warned, environments
-from workflow_src.answers.tables import Tables
-from workflow_src.common.case import is_brought
+from workflow_src.answers.facts import tables_of
+from workflow_src.answers.questions import FRONT
 from workflow_src.common.thresholds import HOST_CHANGED, MATCH_WITHIN, OUTSIDE_LIMIT, SLOWER_HOST
-from workflow_src.paper.value import Cell, Joined, Marked, Rows, Value, ratio, rows_of, value
-from workflow_src.report.opening import spread
-from workflow_src.report.run import Run
+from workflow_src.paper.number import NAN, Number, lift, of
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, main
+from workflow_src.report import conditions as doubts
 
-BEYOND = "\N{BALLOT X}"
-"""The mark of a result beyond its limit."""
+ANSWERS = "all answers, in these cases"
+UNPROFILED = "unprofiled and profiled times: (a), (d)'s rates, (f)"
+"""What checks touch: UNPROFILED is what the host decides."""
 
-ALL, NONE, DASH = "all", "none", None
-
-STATS = Markup("`nsys stats` counts the same kernel time; captures")
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check: what is looked at, what was found, what may be found, and whether it was.
-
-    `touches`: what is unsure where it wasn't; "" for what CHECKS says of its kind.
-    """
-
-    what: str
-    result: Cell
-    limit: str | None
-    held: bool = True
-    touches: str = ""
-
-
-@dataclass(frozen=True)
-class Trust:
-    """All checks that could be made, as a table; `failed`: whether any result has the mark."""
-
-    table: pd.DataFrame
-    failed: bool
-
-
-def trust(run: Run) -> Trust:
-    """Every check of a run; those of what it didn't record are left out."""
-    checks = [(each, touches) for made, touches in CHECKS.items() for each in made(run)]
-    lines = [
-        [
-            each.what,
-            each.result if each.held else Marked(each.result, f" {BEYOND}"),
-            each.limit,
-            each.touches or touches,
-        ]
-        for each, touches in checks
-    ]
-    columns = ["check", "result", "limit", f"unsure at {BEYOND}"]
-    table = pd.DataFrame(lines, columns=columns, dtype="object")
-    return Trust(table, any(not each.held for each, _ in checks))
-
-
-def _time(run: Run) -> Iterator[Check]:
-    """Whether all device time is accounted for."""
-    captures = run.tables["captures"]
-    whole = captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]
-    yield from _in_all("device time in ranges + outside = total, in ns; captures", captures, whole)
-    yield from _at_most(
-        "device time outside all ranges", captures, "captures", "outside_share", OUTSIDE_LIMIT
-    )
-    counted = captures[captures["stats_total_ns"].notna()]
-    kernels = run.tables["kernels"]
-    ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
-    same = counted["case"].map(ours).fillna(0) == counted["stats_total_ns"]
-    yield from _in_all(STATS, counted, same)
-    yield from _at_least(
-        "device time whose kernel's family is known", captures, "captures", "family_coverage"
-    )
-    if "doubts" in captures:
-        sure = captures["doubts"].isna() | (captures["doubts"] == "")
-        yield from _in_all("nothing lost or told twice in recording; captures", captures, sure)
-
-
-def _operators(run: Run) -> Iterator[Check]:
-    """How much is known of what launched the device's work, and whether it agrees."""
-    known = run.tables["alignment"]
-    known = known[known["status"] == "ok"]
-    name = "alignment"
-    yield from _at_least("device time with operator and shapes", known, name, "aligned_share")
-    yield from _at_least(
-        "time of matrix products with M, N and K", known, name, "gemm_share_with_shape"
-    )
-    counted = ("torch's counter", "flops_counted")
-    whose, column = counted if is_brought(run.plan) else ("the formulas", "flops_expected")
-    told = known[known[column].notna()]
-    same = told["flops"] == told[column]
-    yield from _in_all(f"FLOPs of products are those of {whose}; phases", told, same, name)
-    yield from _at_most(
-        "device time of another family by the kernel's name than by its operator",
-        known,
-        name,
-        "family_disagreement_share",
-    )
-
-
-def _precision(run: Run) -> Iterator[Check]:
-    """Whether matrix products ran in the precision asked for, as far as names tell."""
-    gemm = run.tables["kernels"]
-    gemm = gemm[(gemm["family"] == "gemm") & (gemm["precision_ran"] != "")]
-    if gemm.empty:
-        return
-    wrong = gemm[gemm["precision_ran"] != gemm["precision"]]
-    told, other = gemm["case"].nunique(), wrong["case"].nunique()
-    agreeing = Value(
-        told - other, "count", (rows_of("kernels", wrong if other else gemm),), "cases"
-    )
-    every = Value(told, "count", (rows_of("kernels", gemm),), "cases whose names tell")
-    result = Joined((agreeing, every), by=" of ")
-    yield Check("products ran in the precision asked for; cases", result, ALL, not other)
-
-
-def _repeats(run: Run) -> Iterator[Check]:
-    """Over how many processes and steps, and how far processes differ."""
-    timed = run.tables["timings"]
-    timed = timed[timed["status"] == "ok"]
-    for what, column in (("processes of a case", "processes"), ("unprofiled steps", "samples")):
-        if column in timed and timed[column].notna().any():
-            yield Check(f"{what}, least to most", _range(timed, "timings", column, "count"), DASH)
-    yield from _of_one_process(timed)
-    if most := spread(run.times):
-        limit = f"{1 + MATCH_WITHIN:g} x"
-        held = most.number <= 1 + MATCH_WITHIN
-        yield Check("slowest process of a phase over its fastest, at most", most, limit, held)
-
-
-def _of_one_process(timed: pd.DataFrame) -> Iterator[Check]:
-    """In how many cases no phase was timed in several processes, so that they tell no spread."""
-    if "processes" not in timed:
-        return
-    most = timed["processes"].groupby(timed["case"]).max()
-    rows = timed[timed["case"].isin(most[most == 1].index)]
-    if len(rows):
-        alone = Value(rows["case"].nunique(), "count", (rows_of("timings", rows),), "cases")
-        yield Check("cases of one process, without a spread", alone, DASH)
-
-
-def _hosts(run: Run) -> Iterator[Check]:
-    """Whether hosts differ, and whether they changed while measuring."""
-    every = environments(run.tables)
-    changes = [each.changed for each in every if each.changed]
-    if changes:
-        most = max(changes, key=lambda each: each.number)
-        what = "host's speed after a case against before, at most"
-        yield Check(what, most, f"{HOST_CHANGED:g} x", most.number <= HOST_CHANGED)
-    speeds = {
-        "a launch": [each.launch_us for each in every],
-        "an eager operation": [each.operation_us for each in every],
-    }
-    for what, times in speeds.items():
-        known = sorted(filter(None, times), key=lambda each: each.number)
-        if len(known) > 1 and (slower := ratio(known[-1], known[0], "times")):
-            held = slower.number <= SLOWER_HOST
-            yield Check(f"{what} on the host before a case, slowest over fastest",
-                        slower, f"{SLOWER_HOST:g} x", held)  # fmt: skip
-
-
-def _disturbed(run: Run) -> Iterator[Check]:
-    """In how many cases something else disturbed the measurement."""
-    every = conditions(run.tables)
-    recorded: dict[Warned, Sequence[Conditions]] = {
-        Warned.THROTTLED: [each for each in every if not run.tables["environments"].empty],
-        Warned.SHARED: [each for each in every if each.recorded.others is not None],
-        Warned.BUSY: [each for each in every if each.recorded.load is not None],
-        Warned.NOT_LOCKED: [each for each in every if not each.recorded.locked],
-        Warned.DISTURBED: [each for each in every if each.disturbed is not None],
-        Warned.OVERLAPPED: every if hosts(run.tables) else (),
-        Warned.NOT_FINITE: [each for each in every if is_brought(run.plan)],
-    }
-    for warning, mine in recorded.items():
-        found = [each.case for each in mine if warning in each.warnings]
-        if mine:
-            cells = (_cases(run.tables, found), _cases(run.tables, [each.case for each in mine]))
-            result = Joined(cells, by=" of ")
-            if found and warning in OF_THE_DEVICE:
-                result = Joined((result, named(found)), by=": ")
-            yield Check(f"{warning}; cases", result, NONE, not found, TOUCHED.get(warning, ""))
-
-
-PLAIN = "plain, profiled times: (a), (d)'s rates, (f)"
-"""What the host decides."""
+OPERATORS = "(d)'s layouts, (f)'s predictions, FLOPs"
 
 TOUCHED = {
-    Warned.THROTTLED: "all answers, in these cases; if by power, in phases with §",
-    Warned.BUSY: PLAIN,
-    Warned.OVERLAPPED: PLAIN,
-    Warned.DISTURBED: "(b) to (f), in these cases",
-    Warned.NOT_FINITE: "what was computed, not its time",
+    doubts.BUSY: UNPROFILED,
+    doubts.OVERLAPPED: UNPROFILED,
+    doubts.DISTURBED: "(b) to (f)'s times, in these cases",
+    doubts.NOT_FINITE: "what was computed, not its time",
 }
 """What a warning makes unsure, where that isn't all of its cases."""
 
-CHECKS: Mapping[Callable[[Run], Iterator[Check]], str] = {
-    _time: "(b) to (e)",
-    _operators: "(d)'s layouts, (f)'s predictions, FLOPs",
-    _precision: "all answers, in these cases",
-    _repeats: PLAIN,
-    _hosts: PLAIN,
-    _disturbed: "all answers, in these cases",
-}
-"""All checks, in the order of the table, and what is unsure where one fails."""
+
+class Check(NamedTuple):
+    """What is looked at, what was found and may be found, whether it was, and what it touches.
+
+    A check whose `limit` is "" only says how much is known.
+    """
+
+    what: str
+    result: Any
+    limit: str
+    held: bool
+    touches: str
 
 
-def _cases(tables: Tables, cases: Sequence[str]) -> Value:
-    rows = tables["environments"]
-    mine = rows[rows["case"].isin(list(cases))] if cases else rows
-    return Value(len(cases), "count", (rows_of("environments", mine),), "cases")
+def facts(run: Run) -> Facts:
+    """What the template says of trust."""
+    every = pd.DataFrame(
+        [each for part in CHECKS for each in part(run)], columns=Check._fields
+    ).astype({"held": bool})
+    every = every[every["result"].notna()]
+    failed = every[~every["held"]]
+    rows = doubts.conditions(run)
+    warned = doubts.warned(run, rows).eq(True)
+    names = warned.apply(lambda row: "; ".join(row.index[row]), axis=1) if len(rows) else ""
+    limited = int((every["limit"] != "").sum())
+    return {
+        "verdict": "none" if not limited else "doubts" if len(failed) else "passed",
+        "failed": failed,
+        "fails": len(failed),
+        "passes": limited - len(failed),
+        "every": every,
+        "warned": rows.assign(warnings=names)[warned.any(axis=1)],
+    }
 
 
-def _in_all(
-    what: str, rows: pd.DataFrame, held: "pd.Series[bool]", name: str = "captures"
-) -> Iterator[Check]:
-    """A check that each of `rows` should pass."""
-    if rows.empty:
-        return
-    passed = Value(int(held.sum()), "count", (rows_of(name, rows),), "rows that pass")
-    every = Value(len(rows), "count", (rows_of(name, rows),), "rows")
-    yield Check(what, Joined((passed, every), by=" of "), ALL, bool(held.all()))
+def accounted(run: Run) -> Iterator[Check]:
+    """Whether all device time is accounted for."""
+    rows, answers = run["captures"], "(b) to (e)"
+    whole = rows["attributed_ns"] + rows["outside_ns"] == rows["total_ns"]
+    yield in_all("device time in ranges + outside = total, in ns; captures", rows, whole, answers)
+    outside = most(rows["outside_share"])
+    yield at_most("device time outside all ranges, at most", outside, OUTSIDE_LIMIT, answers)
+    counted = rows[rows["stats_total_ns"].notna()]
+    kernels = run["kernels"]
+    ours = kernels[kernels["kind"] == "kernel"].groupby("case")["busy_ns"].sum()
+    same = counted["case"].map(ours).fillna(0) == counted["stats_total_ns"]
+    yield in_all("nsys stats counts the same kernel time; captures", counted, same, answers)
+    yield known("device time whose kernel's family is known", rows["family_coverage"], answers)
+    told = rows if run.has("captures", "doubts") else rows[:0]
+    sure = told["doubts"] == ""
+    yield in_all("nothing lost or told twice in recording; captures", told, sure, answers)
 
 
-def _at_most(
-    what: str, rows: pd.DataFrame, name: str, column: str, limit: float | None = None
-) -> Iterator[Check]:
-    """The largest of a column of shares."""
-    found = _extreme(rows, name, column, largest=True)
-    if found is not None:
-        said = DASH if limit is None else f"{100 * limit:g} %"
-        yield Check(f"{what}, at most", found, said, limit is None or found.number <= limit)
+def operators(run: Run) -> Iterator[Check]:
+    """How much is known of what launched the device's work, and whether it agrees."""
+    rows = run["alignment"]
+    rows = rows[rows["status"] == "ok"]
+    yield known("device time with operator and shapes", rows["aligned_share"], OPERATORS)
+    shapes = rows["gemm_share_with_shape"]
+    yield known("time of matrix products with M, N and K", shapes, OPERATORS, "share")
+    for whose, column in (("the formulas", "flops_expected"), ("torch's counter", "flops_counted")):
+        told = rows[rows[column].notna()]
+        same = told["flops"] == told[column]
+        yield in_all(f"FLOPs of products are those of {whose}; phases", told, same, OPERATORS)
+    other = most(rows["family_disagreement_share"])
+    what = "device time of another family by the kernel's name than by its operator, at most"
+    yield Check(what, other, "", True, OPERATORS)
 
 
-def _at_least(what: str, rows: pd.DataFrame, name: str, column: str) -> Iterator[Check]:
-    """The smallest of a column of shares."""
-    found = _extreme(rows, name, column, largest=False)
-    if found is not None:
-        yield Check(f"{what}, at least", found, DASH)
+def precision(run: Run) -> Iterator[Check]:
+    """Whether matrix products ran in the precision asked for, as far as names tell."""
+    rows = run["kernels"]
+    rows = rows[(rows["family"] == "gemm") & (rows["precision_ran"] != "")]
+    agree = (rows["precision_ran"] == rows["precision"]).groupby(rows["case"]).all()
+    cases = rows.drop_duplicates("case")
+    held = cases["case"].map(agree).astype(bool)
+    yield in_all("products ran in the precision asked for; cases", cases, held, ANSWERS)
 
 
-def _extreme(
-    rows: pd.DataFrame, name: str, column: str, largest: bool, unit: str = "share"
-) -> Value | None:
-    numbers = pd.to_numeric(rows[column], errors="coerce").dropna()
-    if numbers.empty:
-        return None
-    at = int(str(numbers.idxmax() if largest else numbers.idxmin()))
-    return value(numbers.loc[at], unit, Rows(name, (at,)), formula=column)
+def repeats(run: Run) -> Iterator[Check]:
+    """How far the processes of a case differ, and in how many there is one alone."""
+    rows = run["timings"]
+    rows = rows[rows["status"] == "ok"]
+    several = rows[rows["processes"] > 1]
+    ratio = (lift(several["slowest_ms"]) / lift(several["fastest_ms"])).astype(object)
+    what = "slowest process of a phase over its fastest, at most"
+    yield at_most(what, of(ratio, "max"), 1 + MATCH_WITHIN, UNPROFILED)
+    alone = rows[rows["processes"].groupby(rows["case"]).transform("max") == 1]
+    alone = alone.drop_duplicates("case")
+    count = doubts.counted(alone, "cases of one process")
+    yield Check("cases of one process, which tells no spread", count, "", True, UNPROFILED)
+    yield known("unprofiled steps of a phase", rows["samples"], UNPROFILED)
 
 
-def _range(rows: pd.DataFrame, name: str, column: str, unit: str) -> Cell:
-    low, high = (_extreme(rows, name, column, largest, unit) for largest in (False, True))
-    same = low is not None and high is not None and low.number == high.number
-    return low if same else Joined((low, high), by=" to ")
+def hosts(run: Run) -> Iterator[Check]:
+    """Whether hosts differ, and whether they changed while measuring."""
+    rows = doubts.conditions(run)
+    what = "host's speed after a case against before, at most"
+    yield at_most(what, of(rows["changed"], "max"), HOST_CHANGED, UNPROFILED)
+    for column, what in (("launch_us", "a launch"), ("operation_us", "an eager operation")):
+        times = rows[column].dropna()
+        slower = of(times, "max") / of(times, "min") if len(times) > 1 else NAN
+        said = f"{what} on the host before a case, slowest over fastest"
+        yield at_most(said, slower, SLOWER_HOST, UNPROFILED)
+
+
+def disturbances(run: Run) -> Iterator[Check]:
+    """In how many cases something else disturbed the measurement."""
+    rows = doubts.conditions(run)
+    for warning, told in doubts.warned(run, rows).items():
+        if warning == doubts.CHANGED:
+            continue  # The host's speeds are a check of their own.
+        there = rows[told.notna()]
+        found = there[told.dropna().astype(bool)]
+        name = str(warning)
+        count: Any = doubts.counted(found, name, there)
+        few = ", ".join(found["case"]) if 0 < len(found) <= FEW else ""
+        result = (count, ": ", few) if few else count
+        yield Check(f"{name}; cases", result, "none", found.empty, TOUCHED.get(name, ANSWERS))
+
+
+def studies(run: Run) -> Iterator[Check]:
+    """Which studies were measured on hosts on which no case was."""
+    cases = {*run["environments"]["host_id"]} - {""}
+    there = [name for name in run.files if name.startswith("studies/")]
+    hosts = {name.partition("/")[2]: {*run[name]["host_id"]} - {""} for name in there}
+    known = {name: mine for name, mine in hosts.items() if mine and cases}
+    other = [name for name, mine in known.items() if mine.isdisjoint(cases)]
+    found = ", ".join(other) if other else "none" if known else NAN
+    yield Check("studies measured on other hosts", found, "none", not other, "those beside cases")
+
+
+FEW = 3
+"""So many cases with a warning are named."""
+
+CHECKS = (accounted, operators, precision, repeats, hosts, disturbances, studies)
+
+
+def in_all(what: str, rows: pd.DataFrame, held: pd.Series, touches: str) -> Check:
+    """A check that each of some rows should pass."""
+    passed = Number(float(held.sum()), f"of {len(rows)}", frozenset(rows.index), "rows that pass")
+    return Check(what, passed if len(rows) else NAN, "all", bool(held.all()), touches)
+
+
+def at_most(what: str, number: Any, limit: float, touches: str) -> Check:
+    """A check of a number that should be no larger than a limit."""
+    said = f"{100 * limit:g} %" if getattr(number, "unit", "") == "share" else f"{limit:g} ×"
+    return Check(what, number, said, not number > limit, touches)
+
+
+def known(what: str, column: pd.Series, touches: str, unit: str = "") -> Check:
+    """How much is known, at least."""
+    least = of(lift(column).dropna(), "min")
+    least = least.to(unit) if unit and least == least else least
+    return Check(f"{what}, at least", least, "", True, touches)
+
+
+def most(column: pd.Series) -> Any:
+    """The largest of a column."""
+    return of(lift(column).dropna(), "max")
+
+
+if __name__ == "__main__":
+    main("trust", facts, ["report/trust.j2"], tables=tables_of(FRONT["trust"]))

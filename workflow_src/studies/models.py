@@ -2,38 +2,8 @@
 
 from collections.abc import Iterable
 
-from workflow_src.common.case import Case, heads_problem
-from workflow_src.common.errors import StageError
-from workflow_src.common.plan_row import SIZE
-from workflow_src.common.schema import POSITIVE, mapping
+from workflow_src.common.case import Case
 from workflow_src.studies.study import Point, Row, Settings
-
-MODELS = {
-    "sizes": {"type": "object", "additionalProperties": mapping(SIZE)},
-    "vocabulary": POSITIVE,
-    "context": POSITIVE,
-    "batch": POSITIVE,
-}
-"""The schemas of the keys that `case_of` needs."""
-
-
-def with_known_sizes(point: Point) -> Point:
-    """`point`. Raises StageError if it measures a size that isn't in its `sizes`.
-
-    Also for a size whose heads don't divide its width into even parts.
-    """
-    sizes = point["sizes"]
-    for name, size in sizes.items():
-        problem = heads_problem(size["d_model"], size["heads"])
-        if problem:
-            raise StageError(f"sizes.{name}.heads: {problem}")
-    chosen = [("measured", name) for name in point.get("measured", [])]
-    chosen += [("size", point["size"])] if "size" in point else []
-    for key, name in chosen:
-        if name not in sizes:
-            known = ", ".join(sizes) or "none"
-            raise StageError(f"{key}: {name!r} is not one of the point's sizes, which are: {known}")
-    return point
 
 
 def models(settings: Settings, names: Iterable[str]) -> Row:

@@ -1,34 +1,18 @@
 """Measure one point of a study, with exclusive use of its device."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from workflow_src.common.arguments import Parser, json_of, new_file
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
-from workflow_src.common.plan_row import COLUMNS
-from workflow_src.common.schema import TEXT, Schema, choice, mapping
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.processes import in_fresh_processes, merged_point
 from workflow_src.studies.study import Point, Row
-
-ANY_POINT = mapping(
-    {"point": TEXT, "device": choice(("cpu", "cuda"))},
-    {name: COLUMNS[name] for name in ("cpu_threads", "memory_limit_gib")},
-)
-"""The schema of what all points have in common."""
-
-
-Check = Callable[[Point], Point]
-
-
-def point_of(schema: Schema, check: Check | None = None) -> Callable[[str], Point]:
-    """The argument type of a study's point as JSON; see common.arguments.json_of."""
-    return json_of({"allOf": [ANY_POINT, schema]}, check)
-
 
 InProcesses = Callable[[Point], list[dict[str, Any]]]
 """The results of all processes that a point is measured in."""
@@ -40,8 +24,6 @@ IDENTITY = ("measurement", "phase", "name")
 @one_sentence()
 def main(
     measure: Callable[..., list[Row]],
-    schema: Schema | None = None,
-    check: Check | None = None,
     module: str = "",
     in_processes: InProcesses | None = None,
     beside: bool = False,
@@ -50,14 +32,12 @@ def main(
 
     `measure` takes the point and, if it writes files beside it, the path of its result, too.
 
-    `schema` and `check` are what the study asks of its points, beyond an id and a device. A point
-    whose `processes` is above 1 runs `module`, the study's own, in that many fresh processes, one
+    A point whose `processes` is above 1 runs `module`, the study's own, in that many processes, one
     after another; each has its number in the point, under "process". `in_processes` runs them
     instead, if it is given.
     """
     parser = Parser(description=__doc__)
-    point_type = point_of(schema or {}, check)
-    parser.add_argument("--point", type=point_type, required=True, help="the point as JSON")
+    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     point = given.point

@@ -79,6 +79,9 @@ def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
         if not isinstance(value, list)
     }
     when = {key: result[key] for key in ("started_at", "ended_at")}
+    when["processes_at"] = "; ".join(
+        f"{part['started_at']} {part['ended_at']}" for part in result.get("processes", ())
+    )
     about = {"profiler_version": profiler_version}
     about["gpu_id"] = gpu_id(result["environment"].get("device_name", ""))
     row = result["environment"] | about | readings | when

@@ -4,7 +4,8 @@ import pytest
 
 from tests.studies.levers.points import SETTINGS, SIZES
 from tests.workflow import ROOT
-from workflow_src.plan.config import ConfigError, check, load
+from workflow_src.common.errors import ConfigError
+from workflow_src.plan.config import check, load
 from workflow_src.studies.levers.points import (
     PLAIN,
     REMEDIES,

@@ -6,9 +6,8 @@ from workflow_src.answers.cards.chapter import TEMPLATE, facts
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.errors import StageError, one_of, one_sentence, remake
 from workflow_src.common.read_table import read_table
-from workflow_src.common.schema import one_of
 from workflow_src.paper.form import Form
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import render

@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 import torch
 
 from workflow_src.measure.oom import Row
-from workflow_src.studies.models import with_known_sizes
 from workflow_src.studies.programs import written_by
 from workflow_src.studies.ranks.launch import run_ranks
-from workflow_src.studies.ranks.points import ALL_REDUCE, POINT
+from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point
 
@@ -37,10 +36,6 @@ def measure(point: Point) -> list[Row]:
             for number in range(point["ranks"])
         ]
         return with_traces([of_all(rows) for rows in zip(*found, strict=True)], folder)
-
-
-def _checked(point: Point) -> Point:
-    return with_known_sizes(point) if "sizes" in point else point
 
 
 def _planned(point: Point) -> list[Row]:
@@ -77,4 +72,4 @@ def with_traces(rows: list[Row], folder: Path) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure, POINT, _checked)
+    main(measure)

@@ -1,8 +1,6 @@
 """What the study ranks measures: all-reduce alone by size, and a model trained in several ways."""
 
-from workflow_src.common.precisions import PRECISIONS
-from workflow_src.common.schema import NOT_NEGATIVE, POSITIVE, choice, listed, mapping, mapping_by
-from workflow_src.studies.models import MODELS, models
+from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
 
 WAYS = ("alone", "naive", "flat", "overlapped", "bucketed", "sharded_optimizer", "fsdp")
@@ -39,28 +37,6 @@ PROFILED_STEPS = 2
 
 LIMIT_S = {"small": 120, "full": 240}
 """After so long the ranks of a point are ended: one of them hangs."""
-
-COMMON = {"gpus": POSITIVE, "ranks": POSITIVE | {"minimum": 2}, "limit_s": POSITIVE}
-
-POINT = mapping_by(
-    "measurement",
-    {
-        ALL_REDUCE: mapping(COMMON | {"sizes_bytes": listed(POSITIVE), "samples": POSITIVE}),
-        "training": mapping(
-            COMMON
-            | MODELS
-            | {
-                "size": {"type": "string"},
-                "precision": choice(PRECISIONS),
-                "ways": listed(choice(WAYS)),
-                "warmup_steps": NOT_NEGATIVE,
-                "steps": POSITIVE,
-                "profiled_steps": POSITIVE,
-            }
-        ),
-    },
-)
-"""The schema of a point. `gpus`: how many devices it locks."""
 
 
 def points(device: str, scale: str, settings: Settings) -> list[Row]:

@@ -19,7 +19,6 @@ from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
 from workflow_src.studies.programs import written_by
-from workflow_src.studies.run_point import point_of
 from workflow_src.studies.study import Point, Row
 
 PHASES = ("forward", "forward_backward")
@@ -77,7 +76,7 @@ def run(point: Point) -> dict[str, Any]:
 def main() -> None:
     """Run the first steps of this process, and write how long each took."""
     parser = Parser(description=__doc__)
-    parser.add_argument("--point", type=point_of({}), required=True, help="the point as JSON")
+    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
     parser.add_argument("--output", type=new_file, required=True, help="times as JSON")
     given = parser.parse_args()
     use_threads(given.point)

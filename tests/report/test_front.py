@@ -1,0 +1,196 @@
+"""The chapters beside the answers: checks, what was run, what may have disturbed it, all cases."""
+
+import pandas as pd
+import pytest
+
+from tests.report.runs import chapter, read_run, run_of
+from tests.synthetic_tables import Sample
+from workflow_src.paper.run import Run
+from workflow_src.report import conditions as doubts
+from workflow_src.report import trust
+from workflow_src.report.conditions import conditions, warned
+from workflow_src.report.ran import NO_RESULT, missing, settings, sizes, values
+
+PLANNED = {"layers": 12, "heads": 12, "vocabulary": 10000, "d_model": 768, "d_ff": 3072}
+QUIET = {"other_processes_before": 0, "host_launch_us_before": 4, "host_launch_us_after": 4.6}
+
+
+def changed(folder, table: str, **columns: object) -> Run:
+    """The run in a folder with columns of a table replaced."""
+    path = folder / f"{table}.csv"
+    pd.read_csv(path).assign(**columns).to_csv(path, index=False)
+    return read_run(folder)
+
+
+def results(run: Run) -> dict[str, tuple[str, bool]]:
+    """What each check found, and whether it held."""
+    every = trust.facts(run)["every"]
+    texts = ["".join(map(str, r)) if isinstance(r, tuple) else str(r) for r in every["result"]]
+    return dict(zip(every["what"], zip(texts, every["held"], strict=True), strict=True))
+
+
+def test_a_run_that_passes_every_check_says_so(tmp_path):
+    made = chapter("trust", run_of(tmp_path, Sample(), Sample(context=256)))
+    assert made.markdown["headline"].startswith("All ") and "|" not in made.markdown["section"]
+    found = results(read_run(tmp_path))
+    assert found["device time in ranges + outside = total, in ns; captures"] == ("2 of 2", True)
+    assert found["products ran in the precision asked for; cases"] == ("2 of 2", True)
+
+
+def test_failed_checks_stand_by_name_and_others_are_counted(tmp_path):
+    """0.2 of 100.2 ms of one capture are outside of ranges, and one was asked for in fp32."""
+    run = run_of(tmp_path, Sample(), Sample(context=256, outside_ns=200_000, precision_ran="tf32"))
+    made = chapter("trust", run)
+    assert made.markdown["headline"].startswith("2 checks of these numbers failed; ")
+    assert "| device time outside all ranges, at most | 0.2 % | 0.1 % |" in made.markdown["section"]
+    assert results(run)["products ran in the precision asked for; cases"] == ("1 of 2", False)
+
+
+def test_a_sum_that_does_not_come_out_fails(tmp_path):
+    run_of(tmp_path, Sample(), Sample(context=256))
+    captures = pd.read_csv(tmp_path / "tables" / "captures.csv")
+    totals = {n: captures[n] + [1, 0] for n in ("total_ns", "stats_total_ns")}
+    found = results(changed(tmp_path, "tables/captures", **totals))
+    failed = [what for what, (_, held) in found.items() if not held]
+    assert [what.split()[0] for what in failed] == ["device", "nsys"]
+
+
+def test_conditions_are_counted_and_hosts_compared(tmp_path):
+    speed = {"host_launch_us_before": 4.0, "host_launch_us_after": 4.4, "throttled": ""}
+    slow = {"host_launch_us_before": 9.0, "host_launch_us_after": 6.0, "throttled": "power cap"}
+    found = results(
+        run_of(tmp_path, Sample(environment=speed), Sample(context=256, environment=slow))
+    )
+    assert found["device throttled; cases"] == ("1 of 2: small-ctx256-fp32", False)
+    assert found["host's speed after a case against before, at most"] == ("1.5 ×", False)
+    assert found["a launch on the host before a case, slowest over fastest"] == ("2.2 ×", False)
+
+
+def test_nothing_is_said_of_what_was_not_recorded(tmp_path):
+    found = results(run_of(tmp_path, Sample(captured=False)))
+    assert not any(check.startswith(("device time", "nsys", "products")) for check in found)
+    assert "device shared; cases" not in found and "machine busy; cases" not in found
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ({}, []),
+        ({"throttled": "power cap"}, [doubts.THROTTLED]),
+        ({"other_processes_most": 2}, [doubts.SHARED]),
+        ({"other_processes_after": 1}, [doubts.SHARED]),
+        ({"load_average_before": 9.0, "cpu_cores": 2}, [doubts.BUSY]),
+        ({"load_average_before": 9.0, "cpu_cores": 8}, []),
+        ({"host_launch_us_after": 3.0}, [doubts.CHANGED]),
+        ({"host_change_most": 1.3}, [doubts.CHANGED]),
+        ({"host_change_most": 1.1, "host_launch_us_after": 9}, []),
+        ({"locks_are_shared": "False"}, [doubts.NOT_LOCKED]),
+    ],
+)
+def test_warnings_follow_from_what_a_machine_recorded(tmp_path, cells, expected):
+    run = run_of(tmp_path, Sample(environment=QUIET | cells))
+    (found,) = warned(run, conditions(run)).eq(True).to_dict("records")
+    assert [name for name, there in found.items() if there] == expected
+
+
+@pytest.mark.parametrize(
+    ("recorded", "during", "throttled"),
+    [
+        ("", (0.58, 0, 0), True),
+        ("power cap", (0, 0, 0), False),
+        ("heat", (0, 0, 0), True),
+        ("power cap", (None, None, None), True),
+    ],
+)
+def test_power_throttles_a_case_if_it_limits_the_clock_during_steps(
+    tmp_path, recorded, during, throttled
+):
+    """A reading before or after a case counts only where none was taken during its steps."""
+    run_of(tmp_path, Sample(environment={"throttled": recorded}))
+    run = changed(tmp_path, "tables/timings", power_capped_share=[*during])
+    assert [*(conditions(run)["why_throttled"] != "")] == [throttled]
+
+
+def test_cases_measured_at_once_on_one_host_are_a_warning_and_on_others_not(tmp_path):
+    spans = [("h", 1, 3), ("h", 2, 4), ("h", 4, 5), ("i", 1, 9), ("", 1, 9)]
+    names = ("host_id", "started_at", "ended_at")
+    samples = [
+        Sample(context=n, environment=dict(zip(names, span, strict=True)))
+        for n, span in enumerate(spans, 1)
+    ]
+    found = conditions(run_of(tmp_path, *samples))["meanwhile"]
+    assert [*found] == ["small-ctx2-fp32", "small-ctx1-fp32", "", "", ""]
+
+
+def test_operators_that_took_longer_than_the_unprofiled_step_are_a_warning(tmp_path):
+    """They take 10 ms, which is over 10 % more than 9 ms; on a GPU that says nothing."""
+    plain = Sample().median_ms
+    samples = [
+        Sample(context=n, device=device, median_ms={**plain, "forward": ms})
+        for n, device, ms in ((128, "cpu", 9.2), (256, "cpu", 9.0), (512, "cuda", 9.0))
+    ]
+    run = run_of(tmp_path, *samples)
+    assert [*warned(run, conditions(run))[doubts.DISTURBED].eq(True)] == [False, True, False]
+
+
+def test_studies_of_hosts_on_which_no_case_ran_are_named(tmp_path):
+    run_of(tmp_path, Sample(environment={"host_id": "1e5"}))
+    studies = {"mlp": "host_id,status\n1e5,ok\n,ok\n", "levers": "host_id,status\n100000,ok\n"}
+    (tmp_path / "tables" / "studies").mkdir()
+    for name, text in studies.items():
+        (tmp_path / "tables" / "studies" / f"{name}.csv").write_text(text)
+    assert results(read_run(tmp_path))["studies measured on other hosts"] == ("levers", False)
+
+
+def test_parameters_are_counted_from_the_plan(tmp_path):
+    """768 x (4 x 768 + 3 x 3072 + 2) x 12 in the blocks, twice 10000 x 768, and a last norm."""
+    run_of(tmp_path, Sample())
+    (row,) = sizes(changed(tmp_path, "plan", **PLANNED)).to_numpy()
+    assert [*map(str, row)] == ["small", "768", "3072", "12", "12", "64", "0.129"]
+
+
+def test_settings_are_shown_as_they_were_recorded(tmp_path):
+    assert values(pd.Series([10.0, 20.0, float("nan")])) == "10, 20"
+    assert values(pd.Series(["13.0", "13.0", ""])) == "13.0"
+    assert values(pd.Series([9.0, 10, 8, 7, 11])) == "7 to 11"
+    found = dict(settings(run_of(tmp_path, Sample())).to_numpy().tolist())
+    assert found["profiler"] == "Nsight Systems 2025.1"
+    assert "secret" not in str(found)
+
+
+@pytest.mark.parametrize(("column", "row"), [("host_id", "hosts"), ("gpu_id", "GPUs")])
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [(("1e5", "1e5"), 1), (("1e5", "100000"), 2), (("1e5", ""), None), ((None, None), None)],
+)
+def test_hosts_and_gpus_are_counted_where_each_case_tells_its_own(tmp_path, column, row, ids, said):
+    """By ids as texts: some look like numbers, such as 1e5 and 100000."""
+    known = [{} if name is None else {column: name} for name in ids]
+    samples = [
+        Sample(context=n, environment=each) for n, each in zip((128, 256), known, strict=True)
+    ]
+    found = dict(settings(run_of(tmp_path, *samples)).to_numpy().tolist()).get(row)
+    assert (found and found.value) == said
+
+
+def test_what_is_missing_has_its_state_and_reason(tmp_path):
+    oom = {"train_step": ("oom", "CUDA out of memory")}
+    (row,) = missing(run_of(tmp_path, Sample(status=oom))).to_numpy().tolist()
+    assert row == ["small-ctx128-fp32", "OOM", "OOM", "CUDA out of memory", "training step"]
+    lost = {"train_step": ("not_measured", "")}
+    (row,) = missing(run_of(tmp_path / "lost", Sample(status=lost))).to_numpy().tolist()
+    assert row[1:4] == ["not measured", "not measured", NO_RESULT]
+
+
+def test_the_table_of_cases_has_one_value_a_cell_and_rows_to_filter(tmp_path):
+    waits = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
+    oom = {"train_step": ("oom", "CUDA out of memory")}
+    run = run_of(tmp_path, Sample(median_ms=waits), Sample(context=256, status=oom))
+    made = chapter("cases", run)
+    text, page = made.markdown["section"], made.html["section"]
+    assert "| small-ctx128-fp32 | small | 128 | fp32 | 30† | 60† | 70† | 20.0 | 50 % |" in text
+    assert "| OOM | OOM |" in text and "† Launch-bound" in text
+    about = (
+        'data-case="small-ctx256-fp32" data-size="small" data-context="256" data-precision="fp32"'
+    )
+    assert f"<tr {about}>" in page and '<a href="#case-small-ctx256-fp32">' in page

@@ -1,0 +1,168 @@
+"""The opening: its verdicts, its lessons, the table of medians, and how long it is."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.report.runs import chapter, read_run, run_of
+from tests.synthetic_tables import FORWARD, TRAIN, Sample
+from tests.workflow import ROOT
+from workflow_src.paper.run import Run
+from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
+from workflow_src.report.steps import PARTS, parts
+
+WAITS = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
+WORKS = {"forward": 10.2, "forward_backward": 20.4, "train_step": 20.4}
+"""A forward pass has 10 ms of work, a training step 20."""
+
+FASTER = [
+    (path, name, family, calls, ns // 4 if family == "gemm" else ns)
+    for path, name, family, calls, ns in FORWARD
+]
+MOST_WORDS = 150
+
+
+def bf16(**about: object) -> Sample:
+    """Products of a quarter of the time, all else as in fp32: 1.5 of 5.5 ms are products."""
+    kernels = {"forward": FASTER, "forward_backward": FASTER, "train_step": TRAIN}
+    return Sample(precision="bf16", kernels=kernels, **about)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("samples", "verdict", "said"),
+    [
+        ([Sample(median_ms=WAITS)], "always", "In every forward pass the GPU waits for Python"),
+        ([Sample(median_ms=WORKS)], "never", "works all the time, most of it on matrix products."),
+        (
+            [Sample(median_ms=WAITS), Sample(context=256, median_ms=WORKS)],
+            "short",
+            "At short contexts the GPU waits for Python; at long ones it works all the time",
+        ),
+        (
+            [Sample(median_ms=WORKS), Sample(context=256, median_ms=WAITS)],
+            "some",
+            "waits for Python in 1 of 2 forward passes; in the others it works all the time",
+        ),
+        (
+            [Sample(median_ms=WORKS), bf16(median_ms=WORKS | {"forward": 5.6})],
+            "never",
+            "all the time, in fp32 on matrix products, in bf16 on everything else.",
+        ),
+        ([Sample(device="cpu")], "cpu", "A CPU works all the time, most of it on matrix products."),
+        ([Sample(captured=False)], "can't tell", "can't be told"),
+        ([], "can't tell", "can't be told"),
+    ],
+)
+def test_one_sentence_says_who_sets_the_pace_and_what_takes_the_time(
+    tmp_path, samples, verdict, said
+):
+    made = chapter("opening", run_of(tmp_path, *samples))
+    assert made.verdict == verdict and said in made.markdown["headline"]
+
+
+def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
+    """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
+    found = precision(run_of(tmp_path, Sample(), bf16(), bf16(context=256)))
+    assert (found["high"], found["low"], found["casts"]) == ("fp32", "bf16", True)
+    assert (str(found["products"]), str(found["rest"])) == ("25 %", "100 %")
+    assert (found["pair"]["label"], str(found["pair"]["plain"])) == ("small at 128", "12.0")
+    other = precision(run_of(tmp_path / "other", Sample(), bf16(context=256)))
+    assert other["products"] != other["products"]
+
+
+def test_what_waits_has_an_example_to_check(tmp_path):
+    found = pace(run_of(tmp_path, Sample(median_ms=WAITS), Sample(context=256, median_ms=WORKS)))
+    assert str(found["waiting"]) == "1 of 2"
+    one = found["of_pass"]
+    assert (one["label"], str(one["busy"]), str(one["told"])) == (
+        "small at 128 in fp32",
+        "10.0",
+        "30",
+    )
+
+
+def test_a_bar_of_a_step_is_its_unprofiled_time(tmp_path):
+    """Of 50 ms, 10 are products, 9 the optimizer and 1 neither; backward has no operators."""
+    (row,) = parts(run_of(tmp_path, Sample()))[list(PARTS)].to_numpy()
+    assert [*map(float, row)] == pytest.approx([10, 0, 0, 1, 9, 30])
+
+
+def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path):
+    cells = {"fp32": {"text": "12 of 20", "page": '<button class="n">12 of 20</button>'}}
+    said = {"name": "a", "opening": [{"label": "(a) agree", "cells": cells}]}
+    run_of(tmp_path, Sample(), bf16())
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "a.json").write_text(json.dumps(said))
+    made = chapter("opening", read_run(tmp_path))
+    assert "| (a) agree | 12 of 20 |" in made.markdown["section"]
+    assert '<a href="#a">(a) agree</a>' in made.html["section"]
+    assert '<td><button class="n">12 of 20</button></td>' in made.html["section"]
+
+
+def test_a_chapter_that_failed_is_missing_in_the_opening(tmp_path):
+    run_of(tmp_path, Sample())
+    (tmp_path / "answers").mkdir()
+    said = {"name": "c", "verdict": "failed", "log": "logs/c.log", "opening": []}
+    (tmp_path / "answers" / "c.json").write_text(json.dumps(said))
+    assert "see `logs/c.log`" in chapter("opening", read_run(tmp_path)).markdown["section"]
+
+
+def test_doubts_stand_in_one_line(tmp_path):
+    here, there = {"host_id": "0a1b2c3d"}, {"host_id": "4e5f6a7b", "gpu": "Other"}
+    oom = {"train_step": ("oom", "CUDA out of memory")}
+    hot = Sample(context=256, environment=there | {"throttled": "heat"}, status=oom)
+    section = chapter("opening", run_of(tmp_path, Sample(environment=here), hot)).markdown[
+        "section"
+    ]
+    assert "1 of 2 cases lack a time or a capture, 1 of 2 carry a warning." in section
+    assert "They ran on 2 hosts, whose unprofiled times may not compare." in section
+    assert "**Cases differ in gpu, so that their times don't compare.**" in section
+    alone = chapter("opening", run_of(tmp_path / "alone", Sample(environment=here)))
+    assert not re.search("hosts|warning|lack|differ", alone.markdown["section"])
+
+
+def test_a_disturbed_capture_leaves_its_numbers(tmp_path):
+    """Operators took 10 ms, and the step that wasn't captured 5."""
+    plain = Sample().median_ms
+    busy = Sample(device="cpu", median_ms={**plain, "forward": 5.0})
+    made = chapter("opening", run_of(tmp_path, busy))
+    assert "Other work disturbed 1 cases" in made.markdown["section"]
+    assert "A CPU works all the time, most of it on matrix products." in made.markdown["headline"]
+
+
+PUBLISHED = ["h200", "h100", "own_model/gpt2", "own_model/llama", "own_model/compiled"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_first_screen_is_short(name, tmp_path):
+    """With an answer to (f) of 25 words, as many as a headline may have."""
+    headline = " ".join(["word"] * 25)
+    said = {"verdict": "mostly", "headline": headline, "html": {"headline": headline}}
+    cells = {"label": "(f)", "cells": {"fp32": {"text": "1", "page": "1"}}}
+    (tmp_path / "f.json").write_text(json.dumps(said | {"opening": [cells]}))
+    made = chapter("opening", published(name, tmp_path / "f.json"))
+    blocks = made.markdown
+    below = f"{blocks['question']} {blocks['headline']} {blocks['section']}".partition("\n|")[0]
+    assert made.verdict not in ("failed", "can't tell")
+    assert len([word for word in below.split() if re.search(r"\w", word)]) <= MOST_WORDS
+    assert 2 <= below.count("- **") <= 4
+    numbers = re.sub(r"\b(fp|bf|tf)\d+", "", blocks["headline"])
+    assert len(re.findall(r"\d+", numbers)) <= 1 and "(" not in numbers
+
+
+def published(name: str, *more: Path) -> Run:
+    """A published run, with other files."""
+    folder = ROOT / "examples" / name
+    return Run([*sorted((folder / "tables").glob("*.csv")), folder / "plan.csv", *more])
+
+
+def test_the_lessons_of_a_published_run():
+    run = published("h100")
+    assert (pace(run)["verdict"], leads(run)) == ("short", "by precision")
+    assert str(pace(run)["waiting"]) == "17 of 40"
+    found = precision(run)
+    assert (str(found["products"]), str(found["rest"])) == ("8.1 %", "126 %")
+    bound = bound_by_memory(run)
+    assert bound["softmax"] == bound["softmax"] and bound["optimizer"] == bound["optimizer"]

@@ -1,1 +1,0 @@
-"""What the plain time of each case's training step goes to: the picture of the report's opening."""

@@ -1,0 +1,280 @@
+"""The settings of config.yaml: type, limits, default and meaning of each."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
+
+from workflow_src.common.arguments import pattern_problem
+from workflow_src.common.case import EXECUTIONS, OPTIMIZERS
+from workflow_src.common.errors import not_among
+from workflow_src.common.precisions import PRECISIONS
+
+NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?")
+T = TypeVar("T")
+
+
+def made_of(pattern: str, words: str) -> AfterValidator:
+    """Text of these characters alone."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} must be made of {words}")
+        return text
+
+    return AfterValidator(check)
+
+
+def among(names: Iterable[str]) -> AfterValidator:
+    """One of some names."""
+
+    def check(text: str) -> str:
+        if text not in names:
+            raise ValueError(not_among(text, names))
+        return text
+
+    return AfterValidator(check)
+
+
+def _pattern(text: str) -> str:
+    if problem := pattern_problem(text):
+        raise ValueError(f"{text!r} {problem}")
+    return text
+
+
+def _distinct(values: list[T]) -> list[T]:
+    # 1, 1.0 and True are three values.
+    if len({(type(each), str(each)) for each in values}) < len(values):
+        raise ValueError(f"{values!r} must not repeat a value")
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, int | float | str | None):
+        raise ValueError(f"{value!r} must be a number, true or false, text or left out")
+    return value
+
+
+def _of_step(value: Any) -> Any:
+    times = value.values() if isinstance(value, Mapping) else [value]
+    if not all(type(ms) in (int, float) and 0 < ms <= 1e9 for ms in times):
+        said = "must be a number of ms, more than 0, or such numbers by the captures' names"
+        raise ValueError(f"{value!r} {said}")
+    return value
+
+
+def as_typed(value: Any) -> Any:
+    """A value as it was typed: Snakemake's --config makes text of null, true and numbers in it."""
+    if isinstance(value, Mapping):
+        return {key: as_typed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [as_typed(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    if number := NUMBER.fullmatch(value):
+        whole = not (number[1] or number[2])
+        return int(value) if whole else float(value) if math.isfinite(float(value)) else value
+    return {"true": True, "false": False, "null": None}.get(value, value)
+
+
+NAME = made_of(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*",
+    "letters, digits, dots, dashes and underscores, a letter or digit first",
+)
+Name = Annotated[str, NAME]
+SIZE = r"[A-Za-z0-9][A-Za-z0-9.]*(-[A-Za-z0-9.]+)*"
+SizeName = Annotated[
+    str,
+    made_of(SIZE, "letters, digits and dots, a letter or digit first, and dashes between them"),
+]
+AxisName = Annotated[
+    str, made_of(r"[A-Za-z][A-Za-z0-9_]*", "letters, digits and underscores, a letter first")
+]
+LeversCase = Annotated[
+    str,
+    made_of(
+        rf"{SIZE}-ctx[1-9][0-9]{{0,6}}-(fp32|bf16)",
+        "a size, a context and fp32 or bf16, such as medium-ctx256-bf16",
+    ),
+]
+Text = Annotated[str, Field(min_length=1)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+Length = Annotated[int, Field(ge=1, le=2**24)]
+Steps = Annotated[int, Field(ge=1, le=1_000_000)]
+Processes = Annotated[int, Field(ge=1, le=1000)]
+Gib = Annotated[float, Field(gt=0, le=1e6)]
+Listed = Annotated[list[T], AfterValidator(_distinct)]
+Many = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]
+Scalar = Annotated[Any, AfterValidator(_scalar), BeforeValidator(as_typed)]
+Axes = dict[AxisName, Many[Scalar]]
+
+
+class Checked(BaseModel):
+    """Settings of which nothing is converted but what the command line makes text, or a number, of.
+
+    There, a tag of digits is a number, and a number inside a mapping is text.
+    """
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def typed(cls, value: Any, check: Any) -> Any:
+        """A setting, as it is, or else as it was typed."""
+        try:
+            return check(value)
+        except ValidationError:
+            other = str(value) if type(value) is int else as_typed(value)
+            if other == value:
+                raise
+            try:
+                return check(other)
+            except ValidationError as second:
+                if type(value) is not int:
+                    raise second from None
+            raise
+
+
+class Size(Checked):
+    """A model."""
+
+    d_model: Annotated[int, Field(ge=1, le=2**20)]
+    """Width of the residual stream."""
+    d_ff: Annotated[int, Field(ge=1, le=2**20)]
+    """Inner width of the feed-forward layer."""
+    layers: Annotated[int, Field(ge=1, le=10_000)]
+    """Number of blocks."""
+    heads: Annotated[int, Field(ge=1, le=2**16)]
+    """Attention heads; they split d_model evenly into heads of even width."""
+
+
+class Suite(Checked):
+    """Every combination of its axes."""
+
+    axes: Axes | None = None
+    """What a workload's function is called with, lists of values by name; such a suite needs the
+    key workload, and takes no other axes."""
+    sizes: Many[str] | None = None
+    """Names from `sizes`."""
+    contexts: Many[Length] | None = None
+    """Context lengths in tokens."""
+    batches: Many[Length] = [4]
+    """Sequences per step."""
+    precisions: Many[Annotated[str, among(PRECISIONS)]] = ["fp32"]
+    """fp32 (TF32 off), tf32, bf16 and fp16 (autocast)."""
+    attentions: Many[str] = ["naive"]
+    """naive (softmax written out), fused_softmax (torch's), triton_softmax (this project's, on a
+    CUDA device only), sdpa (torch's fused attention), or one of your own as file.py:function
+    (docs/own_model.md)."""
+    optimizers: Many[Annotated[str, among(OPTIMIZERS)]] = ["adamw"]
+    """This project's own AdamW, or torch's foreach or fused AdamW."""
+    executions: Many[Annotated[str, among(EXECUTIONS)]] = ["eager"]
+    """eager, the model as it is written, or compiled, the whole of it under torch.compile."""
+    processes: Processes | None = None
+    """Fresh processes in which each benchmark of this suite runs: 3 or more for launch-bound cases,
+    whose times differ from process to process. Left out, 1."""
+
+
+class Config(Checked):
+    """What to measure. Keys with a default may be left out of config.yaml."""
+
+    suite: str = "quickstart"
+    """The suite to run, one of the names under `suites`."""
+    tag: Annotated[str, Field(max_length=100), NAME] | None = None
+    """Results are stored under results/{tag}/. Left out, the suite's name."""
+    workload: Text | None = None
+    """A function that makes the model to measure in place of this project's own, as
+    file.py:function (docs/own_model.md). Of a suite with sizes, nothing is taken then."""
+    axes: Axes | None = None
+    """What the workload's function is called with, lists of values by name; in place of the
+    suite's."""
+    module_depth: Annotated[int, Field(ge=0, le=1000)] = 4
+    """How deep in a workload's model modules have ranges of their own in captures; 0 for none."""
+    module_fold: Pattern = r"\.\d+"
+    """A regular expression of what is left out of the names of modules, so that those of all layers
+    are one: h.3 becomes h. Empty to leave names as they are."""
+    device: Annotated[str, among(("auto", "cpu", "cuda"))] = "auto"
+    """Where the model runs. auto selects cuda if there is a CUDA device."""
+    cluster: bool = False
+    """Measurements run on other machines than snakemake itself. Device and profiler must then be
+    named; this machine is not searched for them."""
+    profiler: Annotated[str, among(("auto", "nsys", "torch"))] = "auto"
+    """nsys (Nsight Systems) or torch (torch.profiler). auto selects nsys if the device is cuda and
+    nsys is installed, else torch."""
+    cpu_threads: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Threads that torch computes with where the device is cpu, whatever --cores is. Left out, all
+    cores that this machine offers; chosen once per tag and recorded in plan.csv."""
+    warmup_steps: Annotated[int, Field(ge=0, le=1_000_000)] = 5
+    """Steps of each phase before anything is measured or captured."""
+    steps: Steps = 10
+    """Measured steps of each phase in the benchmark."""
+    processes: Processes | None = None
+    """Fresh processes in which each benchmark runs, one after another. Left out, the suite's own
+    number, or 1."""
+    capture_steps: Steps = 3
+    """Steps of each phase inside the profiler's capture window; fewer for models of more than 42
+    layers, to keep a capture within 5 MB."""
+    memory_limit_gib: Annotated[float, Field(gt=0)] | None = None
+    """Limit on the memory that a measurement may use, to find out what fits on a smaller machine.
+    On a GPU, of the device's memory. On a CPU, of what the process allocates beyond its size at the
+    start and 128 MiB for torch's libraries; left out, 95 % of what is available when the
+    measurement begins. More than there is, is refused."""
+    os_tracing: bool = False
+    """Also trace operating-system calls (nsys only; larger captures, adds osrt_sum)."""
+    mixed_environments: bool = False
+    """Allow one table to mix rows from different GPUs, drivers or library versions."""
+    allow_missing: bool = False
+    """Make the report from the cases measured so far, and say which are missing."""
+    studies: Listed[str] = []
+    """Companion studies to run, each a section of the report (workflow_src/studies/study.py)."""
+    captures: Listed[Text] = []
+    """Captures of other programs, which are reported instead of a suite: files or patterns, of nsys
+    (.nsys-rep, .sqlite) or torch.profiler (.json), compressed or not, or folders that nsys exported
+    (--type arrowdir or parquetdir). Traces of several ranks of one job are one capture."""
+    capture_fold: Pattern | None = r"\.\d+"
+    """A regular expression of what is left out of the names of a capture's ranges, so that those of
+    all layers are one: layers.3.mlp becomes layers.mlp. Ranges of more than 32 names in one path
+    that differ by numbers alone are one, too. Empty to leave all names as they are."""
+    capture_domains: Listed[Annotated[str, made_of("[^,]+", "anything but commas")]] = []
+    """The NVTX domains whose ranges count in a capture, all of them; `default` is the one without a
+    name. Empty for all but libraries' own."""
+    capture_step: str | None = None
+    """The name of the ranges that are steps in a capture, after capture_fold; a * in it stands for
+    a number. Empty for the outermost ranges that repeat and hold nearly all of the main thread's
+    device work, else ProfilerStep#N, else such ranges that differ by a number alone, if any do."""
+    capture_step_ms: Annotated[Any, AfterValidator(_of_step)] | None = None
+    """How long a step takes without a profiler (ms), as a trainer logs it: of all captures, or by
+    the capture's name. Then savings are those of the plain step, else of the profiled one."""
+    capture_unpacked_gib: Gib = 16
+    """The most that one compressed capture may unpack to (GiB). Of SQLite, which is unpacked into
+    the folder of temporary files (TMPDIR), at most half of what is free there, too."""
+    capture_memory_gib: Gib | None = None
+    """The most memory that reading one capture may take (GiB). Left out, half of what is available
+    when its reading begins."""
+    study_scale: Annotated[str, among(("auto", "small", "full"))] = "auto"
+    """How large the studies are: small takes minutes on two CPU cores, full is for a GPU. auto is
+    full on cuda, else small."""
+    levers_cases: Listed[LeversCase] = []
+    """The cases in which the study levers tries remedies, each a size, a context and a precision.
+    Left out, tiny-ctx32-fp32 at scale small, and at scale full small, medium and 2.7B at contexts
+    256 and 1024 in fp32 and bf16."""
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    """Random seed of the weights and the tokens."""
+    vocabulary: Annotated[int, Field(ge=2, le=2**24)] = 10000
+    """Number of token ids in the vocabulary."""
+    sizes: Annotated[dict[SizeName, Size], Field(min_length=1)]
+    """Model sizes by name."""
+    suites: Annotated[dict[Name, Suite], Field(min_length=1)]
+    """Suites by name."""

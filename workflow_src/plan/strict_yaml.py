@@ -1,0 +1,91 @@
+"""YAML in which nothing is read otherwise than it looks."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from workflow_src.common.errors import ConfigError
+
+PLAIN = re.compile(r"[+-]?(?:0|[1-9][0-9]*)|[^:_]*[.a-zA-Z][^:_]*")
+"""Numbers as everybody reads them. To YAML 1.1, 010 is 8, 1:30 is 90 and 1_0 is 10."""
+
+
+MOST_VALUES = 100_000
+"""A configuration has some hundred."""
+
+
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """The values in a node; `known` has those of others, by id, and 0 for one that holds itself."""
+    if id(node) not in known:
+        known[id(node)] = 0
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        inner = node.value if isinstance(node, yaml.SequenceNode) else [n for p in pairs for n in p]
+        known[id(node)] = 1 + sum(_values(each, known) for each in inner)
+    return known[id(node)]
+
+
+class _Strict(yaml.SafeLoader):
+    """YAML in which a key that is there twice is an error, or a value not read as it looks.
+
+    So is what has too many values once each alias (*) is replaced by what it stands for.
+    """
+
+    def get_single_node(self) -> yaml.Node | None:
+        """The document. Raises yaml.YAMLError for one of more than MOST_VALUES."""
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None and _values(node, {}) > MOST_VALUES:
+            raise yaml.YAMLError(f"its aliases stand for more than {MOST_VALUES:,} values")
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping. Raises yaml.YAMLError for a key that it names twice."""
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None and twice != "<<":
+            raise yaml.YAMLError(f"the key {twice!r} is there twice")
+        for key, value in node.value:
+            for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                self._require_plain(key.value, each)
+        return super().construct_mapping(node, deep)
+
+    def _require_plain(self, key: str, node: yaml.Node) -> None:
+        kind = node.tag.rpartition(":")[2]
+        if kind in ("int", "float") and not PLAIN.fullmatch(node.value):
+            raise ConfigError(
+                f"{key}: YAML reads {node.value} as {self.construct_object(node)}; allowed: a "
+                "number in digits without a 0 in front, a colon or an underscore, or text in quotes"
+            )
+        if kind == "bool" and node.value.lower() not in ("true", "false"):
+            raise ConfigError(
+                f"{key}: YAML reads {node.value} as {str(self.construct_object(node)).lower()}; "
+                "allowed: true, false, or text in quotes"
+            )
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file.
+
+    Raises ConfigError if it is missing, isn't YAML, names a key twice, or has a number that isn't
+    read as it looks.
+    """
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Strict)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
+        raise ConfigError(f"{path}: not readable as YAML ({error})") from error
+
+
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The content of a configuration file. Raises ConfigError, also if it isn't a mapping."""
+    raw = read_yaml(path)
+    if not isinstance(raw, Mapping):
+        content = "empty" if raw is None else repr(raw)
+        raise ConfigError(f"{path}: must be a mapping of keys to values, and is {content}")
+    return raw

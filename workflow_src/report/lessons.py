@@ -1,0 +1,107 @@
+"""The lessons of a run: who sets the pace, what a lower precision changes, what memory bounds."""
+
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.answers.facts import example, kernels, memory, memory_bound
+from workflow_src.answers.forward_time.chapter import times
+from workflow_src.answers.gemm_share.chapter import PRODUCTS, changes, product_share
+from workflow_src.answers.softmax.chapter import attention
+from workflow_src.common.precisions import NARROW, PRECISIONS
+from workflow_src.common.thresholds import MOSTLY
+from workflow_src.paper.number import NAN, holds, of, over, to
+from workflow_src.paper.run import Run, first, wide
+from workflow_src.paper.written import Facts
+
+
+def pace(run: Run) -> Facts:
+    """Who sets the pace of forward passes, in how many, one of them, and what profiling adds.
+
+    `verdict`: "cpu"; "short", where passes wait at the shortest context and don't at the longest;
+    "always", "never", "some"; or "can't tell".
+    """
+    cases = times(run)
+    known = cases[cases["works"].notna()]
+    gpu = known[known["device"] != "cpu"]
+    waits = holds(gpu["works"], gpu["waits"], "device time / unprofiled < 90 %")
+    waiting = known.index[known["waits"]]
+    return {
+        "verdict": "cpu" if len(known) and gpu.empty else waiting_where(gpu),
+        "waiting": of(waits, "count"),
+        "longer_waiting": of(to(known["longer"][known["waits"]], "share"), "median"),
+        "longer": of(to(known["longer"][~known["waits"]], "share"), "median"),
+        "works": of(known["works"], "median"),
+        "of_pass": first(known[known.index == example(run, waiting)]),
+    }
+
+
+def waiting_where(cases: pd.DataFrame) -> str:
+    """Where forward passes wait for their launches."""
+    if cases.empty:
+        return "can't tell"
+    waits = cases["waits"].astype(float)
+    if waits.mean() in (0.0, 1.0):
+        return "always" if waits.mean() else "never"
+    context = pd.to_numeric(cases["context"], errors="coerce")
+    share = waits.groupby(context).mean()
+    if len(share) > 1 and share.iloc[0] >= MOSTLY and share.iloc[-1] <= 1 - MOSTLY:
+        return "short"
+    return "some"
+
+
+def leads(run: Run) -> str:
+    """Whether products take most of the forward pass's device time, by the median of the cases of
+    the plainest precision and of the best: "products", "rest", "by precision" or ""."""
+    found = product_share(kernels(run, "forward"))
+    precision = run.cases["precision"].reindex(found.index)
+    there = in_order(run)
+    middle = [of(found[precision == name], "median") for name in (there[0], there[-1])]
+    known = [share > 0.5 for share in middle if share == share]
+    if not known:
+        return ""
+    return "products" if all(known) else "by precision" if known[0] else "rest"
+
+
+def in_order(run: Run) -> list[str]:
+    """The precisions of a run's cases, from plain to better; [""] of no case."""
+    return sorted(run.precisions, key=PRECISIONS.index) or [""]
+
+
+def precision(run: Run) -> Facts:
+    """How many times as long products and all else take in the best precision as in the plainest,
+    medians over pairs of cases that differ in it alone, and the pair of the longest pass."""
+    there = in_order(run)
+    high, low = there[0], there[-1]
+    rows = kernels(run, "forward")
+    kind = rows["family"].isin(PRODUCTS).map({True: "products", False: "rest"})
+    ms = wide(over(rows.assign(kind=kind), ["case", "kind"], "ms", unit="ms"))
+    cells = ms.reindex(index=run.cases.index, columns=["products", "rest"]).astype(object)
+    cells["plain"] = times(run)["unprofiled"]
+    alike = run.cases.drop(columns=["precision", "label"]).apply(tuple, axis=1)
+    label = run.cases["label"].str.removesuffix(f" in {high}").str.replace(f"-{high}", "")
+    cells["label"] = label.astype(object)
+    of_high, of_low = (run.cases["precision"] == name for name in (high, low))
+    of_low &= high != low
+    plainest, best = (cells[mine].set_axis(alike[mine]) for mine in (of_high, of_low))
+    pairs = plainest.join(best.add_suffix("_best"), how="inner")
+    longest = pairs.dropna().sort_values("plain", key=lambda times: times.astype(float))
+    return {
+        "high": high,
+        "low": low,
+        "casts": low in NARROW,
+        "products": of(to(pairs["products_best"] / pairs["products"], "share"), "median"),
+        "rest": of(to(pairs["rest_best"] / pairs["rest"], "share"), "median"),
+        "pair": first(longest[::-1]),
+    }
+
+
+def bound_by_memory(run: Run) -> Facts:
+    """Of softmax and the optimizer the rate at which they move memory, where at least half of the
+    cases are memory-bound by facts.memory_bound; else NaN."""
+    made: dict[str, Any] = {"memory": memory(run)}
+    for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
+        bound = of(memory_bound(run, cases["rate"], cases["computes"]), "count")
+        most = bound == bound and 2 * bound.value >= int(bound.unit.removeprefix("of "))
+        made[name] = of(cases["rate"], "median") if most else NAN
+    return made

@@ -1,0 +1,185 @@
+"""What was run: models, settings, versions and hosts; the ceilings; what is missing."""
+
+import pandas as pd
+
+from workflow_src.answers.facts import captured, states, tables_of
+from workflow_src.answers.questions import FRONT
+from workflow_src.common import words
+from workflow_src.common.case import PHASES, Case
+from workflow_src.common.ceilings import RATES
+from workflow_src.common.datasheets import peak_tflop_per_s
+from workflow_src.model.flops import parameter_count
+from workflow_src.paper.form import is_missing
+from workflow_src.paper.number import Number, Numbers, of, to
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Facts, main
+from workflow_src.report.conditions import conditions, counted, hosts, of_cases
+
+SIZE = ("d_model", "d_ff", "layers", "heads")
+
+RECORDED = {
+    "gpu": "GPU",
+    "cpu": "CPU",
+    "cpu_cores": "CPU cores",
+    "cpu_threads": "CPU threads of torch",
+    "torch": "torch",
+    "cuda": "CUDA",
+    "driver": "driver",
+    "python": "Python",
+}
+PLANNED = {
+    "workload": "workload",
+    "warmup_steps": "steps of warm-up",
+    "steps": "steps timed per process",
+    "processes": "processes",
+    "capture_steps": "steps captured",
+    "memory_limit_gib": "memory limit, GiB",
+    "vocabulary": "vocabulary",
+    "seed": "seed",
+}
+"""The columns of environments.csv and of the plan that are shown, with what they are called."""
+
+PROFILERS = {"nsys": "Nsight Systems", "torch": "torch.profiler"}
+
+NO_RESULT = "the run has no result of it, and allow_missing lets it be left out"
+"""Why a phase has no time or capture, where nothing that was recorded says so."""
+
+KINDS = {"bandwidth": "memory", "compute": "matrix product", "exponential": "exponentials"}
+"""What each kind of ceiling is of; rows of other kinds are none."""
+
+UNITS = {"gb_per_s": "GB/s", "tflop_per_s": "TFLOP/s", "giga_exp_per_s": "10^9 exp/s"}
+
+SHOWN = 4
+"""A setting with more values is shown by its smallest and largest."""
+
+
+def facts(run: Run) -> Facts:
+    """What the template says of what was run."""
+    gone = missing(run)
+    whole = run.cases.index[~run.cases.index.isin(gone["case"])]
+    return {
+        "verdict": "all" if gone.empty else "some",
+        "cases": of_cases(run, run.cases.index, "cases"),
+        "whole": of_cases(run, whole, "cases with all times and captures"),
+        "sizes": sizes(run),
+        "settings": settings(run),
+        "missing": gone,
+        "states": {*gone["unprofiled"], *gone["profiled"]},
+        "ceilings": ceilings(run),
+    }
+
+
+def parameters(run: Run) -> Numbers:
+    """By size the parameters of this project's own model, in billions, by formula."""
+    plan = run["plan"].drop_duplicates("size")
+    plan = plan[plan["d_model"].notna()]
+    names = [str(name) for name in plan]
+    rows = (dict(zip(names, row, strict=True)) for row in plan.itertuples(False, None))
+    counts = [parameter_count(Case.from_dict(row)) for row in rows]
+    made = [
+        Number(count / 1e9, "", frozenset([at]), "parameters / 10^9")
+        for at, count in zip(plan.index, counts, strict=True)
+    ]
+    return pd.Series(made, plan["size"], dtype=object)
+
+
+def sizes(run: Run) -> pd.DataFrame:
+    """A row per size of this project's own model."""
+    plan = run["plan"].drop_duplicates("size")
+    rows = run.numbers("plan").loc[plan.index]
+    rows = rows[plan["d_model"].notna()]
+    head = to(rows["d_model"] / rows["heads"], "whole")
+    billions = parameters(run).set_axis(rows.index)
+    return rows[["size", *SIZE]].assign(head=head, billions=billions)
+
+
+def settings(run: Run) -> pd.DataFrame:
+    """Settings, versions and hosts, a row each; without what wasn't recorded."""
+    machines, plan, there = run["environments"], run["plan"], conditions(run)
+    compiled = machines[machines["compiled"]]
+    names = run["captures"]["profiler"].replace(PROFILERS)
+    days = sorted(machines["started_at"].str[:10].unique())
+    rows = {
+        **{said: values(machines[name]) for name, said in RECORDED.items()},
+        **{said: values(plan[name]) for name, said in PLANNED.items()},
+        "profiler": f"{values(names)} {values(machines['profiler_version'])}".strip(),
+        "dense peak by datasheet, TFLOP/s": peaks(run),
+        "cases measured on": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        "hosts": hosts(run),
+        "GPUs": hosts(run, "gpu_id"),
+        "cases under torch.compile, so without ranges of modules": counted(
+            compiled, "compiled", machines
+        )
+        if len(compiled)
+        else "",
+        "a launch on the host, median, us": of(there["launch_us"], "median"),
+        "an eager operation, median, us": of(there["operation_us"], "median"),
+    }
+    lines = [[name, cell] for name, cell in rows.items() if not is_missing(cell)]
+    return pd.DataFrame(lines, columns=["what", "value"], dtype=object)
+
+
+def peaks(run: Run) -> str:
+    """What MFU is a share of, by precision; "" of GPUs without a datasheet here."""
+    gpus = run["environments"]["gpu"].unique()
+    found = {p: peak_tflop_per_s(gpu, p) for p in run.precisions for gpu in gpus}
+    return ", ".join(f"{name} {peak}" for name, peak in found.items() if peak)
+
+
+def values(cells: pd.Series) -> str:
+    """The values of a column as they were recorded, or the least and the most of many."""
+    found = [f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells.dropna()]
+    told = [text for text in dict.fromkeys(found) if text]
+    if len(told) <= SHOWN:
+        return ", ".join(told)
+    ordered = sorted(told, key=float if cells.dtype == float else str)
+    return f"{ordered[0]} to {ordered[-1]}"
+
+
+def missing(run: Run) -> pd.DataFrame:
+    """The phases of cases without a time or a capture, and why."""
+    why = run["timings"].drop_duplicates(["case", "phase"]).set_index(["case", "phase"])["reason"]
+    found = []
+    for phase in PHASES:
+        plain, profiled = states(run, phase), captured(run, phase)
+        rows = pd.DataFrame({"unprofiled": plain, "profiled": profiled, "phase": phase})
+        found.append(rows[(plain != "ok") | (profiled != "ok")])
+    rows = pd.concat(found).rename_axis("case").reset_index()
+    told = why.reindex(pd.MultiIndex.from_frame(rows[["case", "phase"]])).fillna("")
+    unknown = (rows[["unprofiled", "profiled"]] == "not_measured").any(axis=1)
+    reason = told.set_axis(rows.index).astype(object)
+    reason = reason.mask((reason == "") & unknown, NO_RESULT)
+    said = {name: rows[name].map(lambda each: words.STATES.get(each, each)) for name in
+            ("unprofiled", "profiled")}  # fmt: skip
+    order = {case: place for place, case in enumerate(run.cases.index)}
+    rows = rows.assign(**said, phase=rows["phase"].map(words.PHASES), reason=reason)
+    by = ["case", "unprofiled", "profiled", "reason"]
+    together = rows.groupby(by, sort=False)["phase"].agg(", ".join).reset_index()
+    return together.sort_values("case", key=lambda names: names.map(order), kind="stable")
+
+
+def ceilings(run: Run) -> pd.DataFrame:
+    """A row per ceiling. What reads and writes is bound by another rate than what only writes."""
+    texts, rows = run["ceilings"], run.numbers("ceilings")
+    chosen = texts["kind"].isin(KINDS) & ((texts["kind"] == "bandwidth") | texts["is_ceiling"])
+    texts, rows = texts[chosen], rows[chosen]
+    unit = texts["kind"].map(lambda kind: RATES[kind][1])
+    picked = {
+        end: pd.Series(
+            [rows.at[at, f"{end}_{name}"] for at, name in unit.items()], rows.index, dtype=object
+        )
+        for end in ("best", "median")
+    }
+    by = (texts["name"] + " " + texts["shape"] + " " + texts["layout"]).str.strip()
+    precision = texts["precision"].where(texts["kind"] == "compute", "")
+    return pd.DataFrame(picked).assign(
+        of=texts["kind"].map(KINDS),
+        precision=precision,
+        by=by,
+        unit=unit.map(UNITS),
+        clock=rows["sm_clock_mhz"],
+    )
+
+
+if __name__ == "__main__":
+    main("ran", facts, ["report/ran.j2"], tables=tables_of(FRONT["ran"]))

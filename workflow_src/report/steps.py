@@ -1,0 +1,86 @@
+"""What a training step's unprofiled time goes to: the device's work by what it is, and idling."""
+
+import pandas as pd
+
+from workflow_src.answers.components import components
+from workflow_src.answers.facts import kernels, phase
+from workflow_src.common.components import COMPONENTS
+from workflow_src.common.precisions import NARROW
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.number import NAN, each
+from workflow_src.paper.run import Run, facets
+from workflow_src.placing.kernel_words import changes_type
+
+STEP = "train_step"
+PARTS = ("matrix products", "softmax", "casts", "everything else", "optimizer", "device idle")
+"""In the order in which they stand in a bar."""
+
+
+def parts(run: Run) -> pd.DataFrame:
+    """By case the ms of each of PARTS in a training step, those of `unprofiled`, and `state`.
+
+    An unprofiled time has two digits where the device waits, as other processes take another.
+
+    Idle is what the unprofiled time exceeds the device's by; where it doesn't, as under a profiler
+    that slows operators, there is none. Whose gradient a kernel of backward computes is in
+    operators alone, so that softmax is a part of everything else where there are none.
+    """
+    steps = phase(run, STEP)
+    known = steps.index[steps["works"].notna()]
+    rows = work(run)
+    rows = rows[rows["case"].isin(known)]
+    found = rows.groupby(["case", part(run, rows)])["ms"].sum().unstack()
+    found = found.reindex(index=steps.index, columns=list(PARTS)).fillna(0.0)
+    busy, whole = (steps[name].astype(float) for name in ("busy", "unprofiled"))
+    found["everything else"] += (busy - found.sum(axis=1)).clip(lower=0)
+    found["device idle"] = (whole - busy).clip(lower=0)
+    found = found.where(steps["works"].notna(), NAN)
+    told = each(steps["unprofiled"], lambda number: number.within(NAN, NAN))
+    told = told.where(steps["waits"], steps["unprofiled"])
+    return found.assign(unprofiled=told, state=steps["state"])
+
+
+def work(run: Run) -> pd.DataFrame:
+    """The operators of training steps, or the kernels of cases without, with `ms` in a step."""
+    operators = run.of_phase("operators", STEP)
+    operators = operators.assign(ms=operators["busy_ms_per_step"])
+    others = kernels(run, STEP)
+    most = others["case"].map(others.groupby("case")["steps"].max())
+    others = others.assign(ms=others["busy_ns"] / most / NS_PER_MS, family_only=True)
+    return pd.concat([operators, others[~others["case"].isin(operators["case"])]])
+
+
+def part(run: Run, rows: pd.DataFrame) -> pd.Series:
+    """The part that each row belongs to; of several, the last of these."""
+    names = pd.Series("everything else", rows.index, dtype=object)
+    narrow = rows["precision"].isin(NARROW)
+    names[narrow & rows["short_name"].map(changes_type).astype(bool)] = "casts"
+    by_operator = rows["family_only"].isna()
+    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
+    softmax = rows["path"].map(lambda path: known[path].name) == COMPONENTS["softmax"].name
+    names[(softmax | (rows["family"] == "softmax")) & by_operator] = "softmax"
+    names[rows["family"].isin(["gemm", "attention"])] = "matrix products"
+    names[rows["path"].str.split("/").map(lambda path: "optimizer" in path)] = "optimizer"
+    return names.rename("part")
+
+
+def figure(run: Run) -> Plot:
+    """A bar of each training step, as long as its unprofiled time, or as its parts if these are
+    longer; a panel of each precision."""
+    found = parts(run)
+    cases = run.cases.assign(facet=facets(run.cases))
+    names = (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0")
+    told = found["unprofiled"].map(lambda number: f"{number} ms").astype(object)
+    cases["name"] = names + ": " + told.where(found[PARTS[0]].notna(), found["state"])
+    shares = 100 * found[list(PARTS)].div(found[list(PARTS)].sum(axis=1), axis=0).fillna(0.0)
+    rows = shares.rename_axis("case").reset_index().melt("case", None, "part", "share")
+    rows = rows.join(cases[["facet", "name"]], on="case")
+    panels = [
+        Panel(mine, x="share", y="name", by="part", mark="stack", title=str(title),
+              xlabel="share of the step's unprofiled time, %")
+        for title, mine in rows.groupby("facet", sort=False)
+    ]  # fmt: skip
+    tall = 1.1 + 0.17 * int(rows.groupby("facet")["name"].nunique().max() if len(rows) else 1)
+    none = "no training step was measured and captured"
+    return Plot(panels, none, size=(3.9, tall), wide=3, above=True)
