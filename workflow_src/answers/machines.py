@@ -113,7 +113,7 @@ def meanwhile(rows: pd.DataFrame) -> pd.Series:
     whole = rows["started_at"] + " " + rows["ended_at"]
     each = rows["processes_at"].where(rows["processes_at"] != "", whole).str.split("; ")
     spans = rows[["host_id", "case"]].assign(at=each).explode("at", ignore_index=True)
-    times = spans["at"].str.partition(" ")
+    times = spans["at"].str.partition(" ").reindex(columns=[0, 2])
     spans = spans.assign(started_at=times[0], ended_at=times[2]).drop(columns="at")
     spans = spans[(spans != "").all(axis=1)]
     pairs = spans.merge(spans, on="host_id", suffixes=("", "_other"))
