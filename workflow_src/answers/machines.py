@@ -112,8 +112,8 @@ def meanwhile(rows: pd.DataFrame) -> pd.Series:
     whole = rows["started_at"] + " " + rows["ended_at"]
     each = rows["processes_at"].where(rows["processes_at"] != "", whole).str.split("; ")
     spans = rows[["host_id", "case"]].assign(at=each).explode("at", ignore_index=True)
-    ends = spans["at"].astype(object).str.split(" ", n=1)
-    spans = spans.assign(started_at=ends.str[0], ended_at=ends.str[1]).drop(columns="at")
+    times = spans["at"].str.partition(" ").reindex(columns=[0, 2])
+    spans = spans.assign(started_at=times[0], ended_at=times[2]).drop(columns="at")
     spans = spans[(spans != "").all(axis=1)]
     pairs = spans.merge(spans, on="host_id", suffixes=("", "_other"))
     at_once = pairs["started_at"] < pairs["ended_at_other"]

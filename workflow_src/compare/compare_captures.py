@@ -162,9 +162,8 @@ def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:
 
 def _paths(of_: Captured, steps: int) -> pd.DataFrame:
     """Times and ms a step of each path, over all processes."""
-    rows = of_.tables["capture/paths"]
     names = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
-    return _a_step(rows, "path", names, steps)
+    return _a_step(of_.tables["capture/paths"], "path", names, steps)
 
 
 def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> pd.DataFrame:

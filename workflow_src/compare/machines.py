@@ -5,15 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 
+from workflow_src.answers.machines import BUSY, CHANGED, SHARED, THROTTLED, conditions, warned
 from workflow_src.common.case import VARIED
-from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, SAME_EVERYWHERE
-from workflow_src.common.thresholds import (
-    BUSY_LOAD,
-    HOST_CHANGED,
-    SHARED_BEYOND,
-    SLOWER_HOST,
-    THROTTLED_BEYOND,
-)
+from workflow_src.common.environment import HOST_SPEEDS, SAME_EVERYWHERE
+from workflow_src.common.thresholds import SLOWER_HOST
 from workflow_src.compare.runs import Measured
 from workflow_src.paper.run import Run
 
@@ -40,8 +35,9 @@ def doubts(a: Measured, b: Measured) -> pd.DataFrame:
     both = [each.reindex(cases, fill_value=False) for each in (ours, theirs)]
     made = both[0] | both[1]
     for name in HOST_SPEEDS:
-        speeds = [_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b)]
-        made["host"] |= _longer(*speeds) > SLOWER_HOST
+        us = [_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b)]
+        either = pd.concat(us, axis=1)
+        made["host"] |= either.max(axis=1) > SLOWER_HOST * either.min(axis=1)
     return made
 
 
@@ -50,27 +46,10 @@ def _by_case(run: Run) -> pd.DataFrame:
 
 
 def _disturbed(run: Run) -> pd.DataFrame:
-    """By case what its machine recorded: a device shared or throttled, a host loaded or changed."""
-    seen = _by_case(run)
-    limited = run["timings"].groupby("case")["power_capped_share"].max().reindex(seen.index)
-    reasons = seen["throttled"].map(lambda text: {*text.split("; ")} - {""}).astype(object)
-    # Power lowers the clock in pauses, too, so that readings during steps decide if there are any.
-    power = (limited > THROTTLED_BEYOND).where(limited.notna(), reasons.map({POWER_CAP}.issubset))
-    throttled = reasons.map(lambda each: bool(each - {POWER_CAP})) | power.astype(bool)
-    others = seen[[f"other_processes_{when}" for when in ("most", "before", "after")]].max(axis=1)
-    load = seen["load_average_before"] / seen["cpu_cores"]
-    during = [_longer(seen[f"{name}_before"], seen[f"{name}_after"]) for name in HOST_SPEEDS]
-    changed = seen["host_change_most"].fillna(pd.concat(during, axis=1).max(axis=1))
-    device = throttled | (others > SHARED_BEYOND)
-    host = (load > BUSY_LOAD) | (changed > HOST_CHANGED)
-    return pd.DataFrame({"device": device, "host": host}, dtype=bool)
-
-
-def _longer(one: pd.Series, other: pd.Series) -> pd.Series:
-    """The longer of two times over the shorter; NaN unless both are known."""
-    both = pd.concat([one, other], axis=1)
-    low, high = both.min(axis=1, skipna=False), both.max(axis=1, skipna=False)
-    return (high / low).where(low > 0)
+    rows = conditions(run)
+    told = warned(run, rows).set_axis(rows["case"]).eq(True)
+    device, host = told[[THROTTLED, SHARED]], told[[BUSY, CHANGED]]
+    return pd.DataFrame({"device": device.any(axis=1), "host": host.any(axis=1)})
 
 
 def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:

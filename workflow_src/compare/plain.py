@@ -60,7 +60,9 @@ def judged(pairs: pd.DataFrame, threshold: float) -> pd.DataFrame:
     slower, faster = shown & (ratio > 1 + threshold), shown & (ratio < 1 / (1 + threshold))
     widest = 1 + max(WIDEST, threshold)
     few = (known["smallest"] * tested.sum() >= ALPHA) | low.isna()
-    close = pairs["trusted"] & _all_close(pairs, widest)
+    # Few processes tell enough where the device decides and all of them lie close together.
+    least, most = pairs["b_least"] / pairs["a_most"], pairs["b_most"] / pairs["a_least"]
+    close = pairs["trusted"] & (least >= 1 / widest) & (most <= widest)
     reasons = {
         Why.ONE: known["p"].isna(),
         "": few & close,
@@ -89,15 +91,6 @@ def _evidence(case: str, row: Any) -> tuple[float, float, float, float]:
     ends = interval_of_extremes(ours, theirs, int(row.a_processes), int(row.b_processes))
     disjoint = row.b_least > row.a_most or row.a_least > row.b_most
     return *(ends or (math.nan, math.nan)), smallest if disjoint else 1.0, smallest
-
-
-def _all_close(pairs: pd.DataFrame, widest: float) -> pd.Series:
-    """Whether no process of one run differs by more than `widest` times from any of the other.
-
-    Few processes tell enough if so, where the device decides.
-    """
-    low, high = pairs["b_least"] / pairs["a_most"], pairs["b_most"] / pairs["a_least"]
-    return (low >= 1 / widest) & (high <= widest)
 
 
 def fewest_processes(tests: int) -> int:

@@ -176,7 +176,7 @@ def over(
         ends = None
         if how == "spread" and len(mine) > 1 and not is_read:
             ends = tuple(cells.iloc[mine[at(values[mine])]] for at in (np.argmin, np.argmax))
-        made.append(Number(value, said, of, formula, ends))
+        made.append(Number(value, said, of, formula, ends) if abs(value) < np.inf else NAN)
     return pd.Series(made, sizes.index, dtype=object)
 
 

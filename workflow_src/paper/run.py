@@ -124,6 +124,8 @@ def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         cells = frame[column] if column in frame else pd.Series(NAN, frame.index, dtype=object)
         try:
             made[column] = _typed(cells, kind).set_axis(index)
+            if column in about and column in frame and about[column].is_number:
+                _require_amounts(made[column], about[column].check)
         except ValueError as error:
             raise ValueError(f"column {column}: {error}") from None
     return pd.DataFrame(made, index)
@@ -143,6 +145,14 @@ def lifted(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of a table with their amounts as Numbers."""
     made = {str(c): lift(rows[c]) if rows[c].dtype == float else rows[c] for c in rows}
     return pd.DataFrame(made, rows.index)
+
+
+def _require_amounts(cells: pd.Series, check: str) -> None:
+    """Raise ValueError for an amount that can't be, where the schema has a check."""
+    if check and not cells.dropna().between(0, float("inf"), inclusive="left").all():
+        raise ValueError("it holds a negative or infinite number")
+    if check == "filled" and cells.isna().any():
+        raise ValueError("it is empty in some row")
 
 
 def first(rows: pd.DataFrame) -> pd.Series:
