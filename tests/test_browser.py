@@ -150,7 +150,7 @@ def test_a_row_opens_the_card_of_its_case_and_back_closes_it(open_page):
     page.wait_for_selector("#panel #case-small-ctx128-fp32")
     page.keyboard.press("Escape")
     assert not panel.is_visible()
-    assert page.locator("#cards > section").count() == 16, "in the page again"
+    assert page.locator("#cards-tables [id^=case-]").count() == 16, "in the page again"
 
 
 def test_a_number_tells_its_value_formula_and_rows(open_page):
