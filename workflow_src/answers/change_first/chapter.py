@@ -37,12 +37,11 @@ def facts(run: Run) -> Facts:
     longest, found = (rows[rows["phase"] == shown[-1]] for rows in (every, counted))
     cases = by_case(run, longest, shown[-1])
     known = cases[cases.index.isin(found["case"])]
-    ordered = known.sort_values(
-        "precision", key=lambda n: n.map(run.precisions.index), kind="stable"
-    )
-    told = leading(known, found, ["precision"])
+    by_precision = leading(known, found, ["precision"])
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
-    leaders = told[told["change"].notna()]
+    leaders = by_precision[by_precision["change"].notna()]
+    regimes = leading(known, found, ["precision", "gpu"]).fillna({"change": NOTHING})
+    sure = holds(known["unprofiled"], known["others"] == 0, "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest),
@@ -50,11 +49,9 @@ def facts(run: Run) -> Facts:
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
-        "regimes": leading(ordered, found, ["precision", "gpu"]).fillna({"change": NOTHING}),
+        "regimes": pd.concat([regimes[regimes["precision"] == n] for n in run.precisions]),
         "guessed": not longest["measured"].all(),
-        "sure": of(
-            holds(known["unprofiled"], known["others"] == 0, "no other may save more"), "count"
-        ),
+        "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
         "example": first(cases[cases.index == chosen]),
         "by_case": cases[cases["change"].notna()].reset_index(),
@@ -151,10 +148,10 @@ def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
         leads.index,
         key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2]), key[3]),
     )
-    made = with_ends(over(rows, by, "saved", "spread").reindex(order), "saved")
-    made["measured"] = rows["measured"].groupby([rows[name] for name in by]).all().reindex(order)
-    made = made.assign(leads=leads.reindex(order), saved=marked(made)).reset_index()
-    return worded(made).assign(trains=made["trains"].map({True: "", False: "no"}))
+    measured = rows["measured"].groupby([rows[name] for name in by]).all()
+    saved = over(rows, by, "saved", "spread").reindex(order)
+    made = told(saved, saved=saved, measured=measured.reindex(order), leads=leads)
+    return made.assign(saved=marked(made), trains=made["trains"].map({True: "", False: "no"}))
 
 
 def checked(found: pd.DataFrame) -> pd.DataFrame:
@@ -166,19 +163,14 @@ def checked(found: pd.DataFrame) -> pd.DataFrame:
     meet = (end(guess, 0) <= end(time, 1)) & (end(time, 0) <= end(guess, 1))
     rows = rows.assign(off=guess / time)
     rows = rows.assign(meet=holds(rows["off"], meet, "the ends meet"))
-    made = with_ends(over(rows, by, "off", "spread"), "off")
-    made["meet"] = over(rows, by, "meet", "count")
-    return worded(made.reset_index())
+    off = over(rows, by, "off", "spread")
+    return told(off, off=off, meet=over(rows, by, "meet", "count"))
 
 
-def with_ends(cells: Numbers, name: str) -> pd.DataFrame:
-    """Medians as the column `name`, and `least` and `most` beside them."""
-    made = {name: cells, "least": end(cells, 0), "most": end(cells, 1)}
-    return pd.DataFrame(made, dtype=object)
-
-
-def worded(rows: pd.DataFrame) -> pd.DataFrame:
-    """With the phase and the remedies, as `change`, in words."""
+def told(medians: Numbers, **columns: pd.Series) -> pd.DataFrame:
+    """Columns by phase and remedies with the `least` and the `most` of medians; both in words."""
+    ends = {"least": end(medians, 0), "most": end(medians, 1)}
+    rows = pd.DataFrame(columns | ends, medians.index, dtype=object).reset_index()
     return rows.assign(change=rows["remedies"].map(change), phase=rows["phase"].map(WORDS))
 
 

@@ -13,18 +13,14 @@ from workflow_src.answers.facts import captured
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PHASES
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.common.thresholds import (
-    BUSY_LOAD,
-    MATCH_WITHIN,
-    REPLAY_AT_LEAST,
-    SPREAD_BEYOND,
-)
+from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, REPLAY_AT_LEAST, SPREAD_BEYOND
 from workflow_src.paper.number import NAN, Numbers, each, named, of, over
 from workflow_src.paper.run import AXES, Run
 
 KEY = ["case", "phase"]
 PLAIN_TIME, TIME = ("plain", "plain_low", "plain_high"), ("time", "low", "high")
 REPLAYED = ("replayed", "replayed_low", "replayed_high")
+AS_TIME = dict(zip(REPLAYED, TIME, strict=True))
 BF16, COMPILE = "bf16", "compile"
 STUDY, THEIR_STUDY = "study", "study of another case"
 REPLAY, OTHER_CASE, PREDICTED = "replay", "another case", "predicted"
@@ -136,9 +132,7 @@ def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
 
 def in_replay(plain: pd.DataFrame) -> pd.DataFrame:
     """Phases as one CUDA graph."""
-    replayed = dict(zip(TIME, REPLAYED, strict=True))
-    found = plain[[*KEY, *PLAIN_TIME]].assign(**{name: plain[replayed[name]] for name in TIME})
-    return found.assign(remedies=GRAPH, how=REPLAY)
+    return plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
 
 
 def pairs(run: Run) -> pd.DataFrame:
@@ -210,12 +204,9 @@ def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.Da
     there = found["time"] + (found["us"] / found["its_us"] - 1) * found["beyond"]
     low = found["low"].mask((there < found["low"]).astype(bool), there)
     high = found["high"].mask((there > found["high"]).astype(bool), there)
-    replayed = found.assign(
-        **{name: found[replay] for name, replay in zip(TIME, REPLAYED, strict=True)},
-        remedies=found["remedies"] + "+" + GRAPH,
-    )
-    both = pd.concat([found.assign(low=low, high=high)[here], replayed])
-    return both[[*KEY, "remedies", *PLAIN_TIME, *TIME]].assign(how=OTHER_CASE)
+    replayed = found.drop(columns=[*TIME]).rename(columns=AS_TIME)
+    replayed = replayed.assign(remedies=found["remedies"] + "+" + GRAPH)
+    return pd.concat([found.assign(low=low, high=high)[here], replayed]).assign(how=OTHER_CASE)
 
 
 def study(run: Run) -> pd.DataFrame:
