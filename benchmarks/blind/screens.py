@@ -1,5 +1,6 @@
 """The first screen of each capture, as its report begins, under the capture's name alone."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from workflow_src.paper.run import Run
 from workflow_src.tables import capture_tables
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
+
+DOES = r"What takes the device's time|By what the work does"
+"""Begins the first table of what a step does, with steps and without."""
 
 
 def first_screen(capture: Path, name: str, *options: str) -> str:
@@ -23,5 +27,5 @@ def first_screen(capture: Path, name: str, *options: str) -> str:
         recorded = Capture(Run.of_capture(tables), name)
         texts = chapter(recorded, tables, tables, TEMPLATES, "its log").markdown
     # What is said, found and left of a step; then follow tables of what it does.
-    parts = [texts["section"], texts["tables"].partition("\n\nWhat takes the device's time")[0]]
+    parts = [texts["section"], re.split(DOES, texts["tables"])[0]]
     return "\n\n".join([f"## {name}", f"**{texts['headline']}**", *parts]).strip() + "\n"
