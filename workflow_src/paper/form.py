@@ -254,14 +254,22 @@ class Form:
     def matrix(
         self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
     ) -> Markup:
-        """Tables side by side, one of each name; shares have a bar, or all up to `most`."""
+        """Tables side by side, one of each name; shares have a bar, or all up to `most`.
+
+        In Markdown one table, whose first column has the names if there are several.
+        """
+        if not self.html and len(frames) > 1:
+            whole = pd.concat([frame.assign(_=name) for name, frame in frames.items()])
+            whole = whole[["_", *whole.columns.drop("_")]].rename(columns={"_": "", "size": " "})
+            return self.table(whole, caption)
         made = Markup("")
         for name, frame in frames.items():
             texts = [[self._under(c, most, family) for c in row] for row in frame.to_numpy(object)]
             heads = [self.escape(each) for each in ("" if self.html else name, *frame.columns[1:])]
-            above = f"{caption} in {name}" if self.html else "" if made else caption
             left = [place == 0 for place in range(len(heads))]
-            made += self._laid_out(heads, texts, left, above, "matrix")
+            made += self._laid_out(
+                heads, texts, left, f"{caption} in {name}" if self.html else caption, "matrix"
+            )
         return Markup(f'\n\n<div class="matrix">{made}</div>\n\n') if self.html and made else made
 
     def _under(self, cell: Any, most: float, family: str) -> Markup:

@@ -104,11 +104,13 @@ def precision(run: Run) -> Facts:
 
 
 def bound_by_memory(run: Run) -> Facts:
-    """Of softmax and the optimizer the rate at which they move memory, where at least half of the
-    cases are memory-bound by facts.memory_bound; else NaN."""
+    """Of softmax and the optimizer the `rate` at which they move memory, in how many cases that
+    `bounds` them by facts.memory_bound, and whether in `most`; and memory's best rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
-        bound = of(memory_bound(run, cases["rate"], cases["computes"]), "count")
-        most = bound == bound and 2 * bound.value >= int(bound.unit.removeprefix("of "))
-        made[name] = of(cases["rate"], "median") if most else NAN
+        bounds = of(memory_bound(run, cases["rate"], cases["computes"]), "count")
+        there = bounds == bounds and bounds.value
+        most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
+        rate = of(cases["rate"], "median") if there else NAN
+        made[name] = {"rate": rate, "bounds": bounds, "most": most}
     return made
