@@ -14,8 +14,8 @@ INTRODUCTION = """\
 # Settings
 
 Made by `python -m workflow_src.cli.describe_settings --output docs/settings.md` from \
-`workflow_src/plan/settings.py`. Settings stand in `config.yaml`, or on the command line: \
-`--config steps=20`.
+`workflow_src/plan/settings.py`. Settings stand in `config.yaml`, or on the command line behind \
+`--config`, as `steps=20`.
 """
 
 PLACES: dict[str, type[BaseModel]] = {"Settings of a run": Config, "A size": Size, "A suite": Suite}

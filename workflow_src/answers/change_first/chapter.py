@@ -49,7 +49,9 @@ def facts(run: Run) -> Facts:
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
-        "regimes": pd.concat([regimes[regimes["precision"] == n] for n in run.precisions]),
+        "regimes": regimes.sort_values(
+            "precision", key=lambda names: names.map(run.precisions.index), kind="stable"
+        ),
         "guessed": not longest["measured"].all(),
         "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
