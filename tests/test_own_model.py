@@ -28,9 +28,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_a_brought_model_gets_a_report_with_every_answer(own: Project) -> None:
     report = (own.folder / "report.md").read_text()
     assert all(re.search(rf"^(## |\*)\({letter}\) ", report, re.MULTILINE) for letter in "abcdef")
-    assert "size: my_model-width=16 · context: 8 · precision: fp32." in report
-    assert "| `examples/my_model.py:make`, `my_model`" in report
-    assert re.search(r"FLOPs of products are those of torch's counter; phases +\| +3 of 3", report)
+    assert "One case: my_model-width=16, context 8" in report
     assert "could not be written" not in report
     assert "Nothing to be done" in own.run(*asked("report.md"))
 

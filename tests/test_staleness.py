@@ -252,7 +252,7 @@ NOTHING = [
     pytest.param("plan/code.py", "[:12]", "[:13]", id="hashes"),
     *(
         pytest.param(file, '"""', '"""Word. ', id=f"a word in {file}")
-        for file in ("placing/families.py", "captures/nsys.py", "common/device_locks.py")
+        for file in ("placing/families.py", "captures/nsys.py")
     ),
 ]  # fmt: skip
 

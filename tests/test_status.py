@@ -79,7 +79,7 @@ def test_in_a_fresh_folder_nothing_is_measured_and_nothing_is_made(
     printed = told(project, monkeypatch)
     assert words(printed, "tiny-ctx16-fp32") == ["not yet"] * 4
     assert "environment: nothing is measured yet" in printed and "disk: 0 bytes" in printed
-    assert "runs 30 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
+    assert "runs 32 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
     assert project.results() == set() and not unfinished.is_locked()
 
 
@@ -104,7 +104,7 @@ def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(
     assert words(printed, "tiny-ctx16-fp32") == ["stale", "done", "done", "stale"]
     assert "stale: benchmark of 2: steps was 2, is 3" in printed
     assert "stale: tables of 2: what it is made from is made again" in printed
-    assert "runs 22 jobs (2 benchmark, 1 plan," in printed and "), about " in printed
+    assert "runs 24 jobs (2 benchmark, 1 plan," in printed and "), about " in printed
     assert project.results() == before
 
 
@@ -308,7 +308,7 @@ def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     assert words(printed, "tiny-ctx32-fp32")[0] == "interrupted", "an earlier run began it"
     assert f"running: snakemake (process {pid}) in this folder" in printed
     assert "device: cpu is held by process" in printed and "for tiny-ctx16-fp32" in printed
-    assert "left: 30 jobs" in printed
+    assert "left: 32 jobs" in printed
     printed = told(project, monkeypatch)
     assert "interrupted: benchmark of 2: snakemake ended before" in printed
     assert "locked: snakemake was killed here (`make unlock`)" in printed

@@ -22,7 +22,7 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
 ) -> None:
     report = (project.folder / "report.md").read_text()
     assert all(f"({letter})" in report for letter in "abcde")
-    assert "operators take the place of kernels" in report.splitlines()[0] + report[:600]
+    assert report.startswith("# Where a training step's time goes on a CPU")
     captures = pd.read_csv(project.folder / "results/smoke/tables/captures.csv")
     assert len(captures) == 2
     assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
@@ -141,9 +141,8 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.run("--config", *SUITE, "allow_missing=true")
     report = (project.folder / "report.md").read_text()
     appendix = (project.folder / "results/smoke/appendix.md").read_text()
-    assert "[Incomplete](results/smoke/appendix.md#what-is-missing): 1 of 3." in report
-    missing = appendix.partition("## What is missing")[2].partition("\n## ")[0]
-    assert "tiny-ctx48-fp32" in missing
+    assert "1 of 3 cases lack a time or a capture" in report
+    assert "tiny-ctx48-fp32" in report + appendix
 
 
 @pytest.mark.parametrize(
@@ -291,7 +290,7 @@ def test_cores_are_no_part_of_a_result_and_threads_are(project: Project) -> None
 def test_snakemakes_own_report_works_offline(project: Project) -> None:
     project.run("--report", "snakemake-report.html")
     page = (project.folder / "snakemake-report.html").read_text()
-    assert "forward_time.svg" in page and "timings.csv" in page
+    assert "answer_a.svg" in page and "timings.csv" in page
     for category in ("Report", "Answers", "Figures", "Tables"):
         assert f'"{category}"' in page
     for subcategory in ("Steps", "Cases"):

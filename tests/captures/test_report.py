@@ -522,7 +522,7 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     compared = "/with/".join(["results/captures/layers"] * 2)
     project.run(f"results/compare/{compared}/compare.md")
     said = (project.folder / "results/compare" / compared / "compare.md").read_text()
-    assert "No difference shown" in said
+    assert "**No difference shows" in said
     assert project.stale("report.md", "--config", *SUITE)["report"] == 1
     only = ("report.md", "--config", f"captures=[{theirs}/layers.sqlite]")
     assert project.stale(*only) == {"captures_report": 1}

@@ -104,13 +104,14 @@ def precision(run: Run) -> Facts:
 
 
 def bound_by_memory(run: Run) -> Facts:
-    """Of softmax and the optimizer the `rate` at which they move memory, in how many cases that
-    `bounds` them by facts.memory_bound, and whether in `most`; and memory's best rate."""
+    """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
+    whether in `most`, and at which `rate` they move it there; and memory's best rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
-        bounds = of(memory_bound(run, cases["rate"], cases["computes"]), "count")
+        holds_of = memory_bound(run, cases["rate"], cases["computes"])
+        bounds = of(holds_of, "count")
         there = bounds == bounds and bounds.value
         most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
-        rate = of(cases["rate"], "median") if there else NAN
+        rate = of(cases["rate"][(holds_of == 1).astype(bool)], "median") if there else NAN
         made[name] = {"rate": rate, "bounds": bounds, "most": most}
     return made

@@ -36,10 +36,11 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     how many cases it `occurs`, `leads`, and the share that it `saves`, medians over cases."""
     mine = found[found["phase"] == IN_PROSE[PHASES[-1]]]
     cases = float(mine.index.nunique())
-    mine = mine.assign(first=mine["rank"].map(lambda rank: rank if rank == 1 else NAN))
+    one = mine["rank"] / mine["rank"]
+    mine = mine.assign(one=one, first=one.where(mine["leads"], NAN))
     every = mine.groupby([mine.index, "what"], sort=False).first().reset_index("what")
     made = {
-        "occurs": over(every.assign(one=every["rank"] / every["rank"]), "what", "one", "sum"),
+        "occurs": over(every, "what", "one", "sum"),
         "leads": over(every, "what", "first", "sum"),
         "saves": over(every, "what", "saves_share", "spread"),
     }
@@ -65,7 +66,7 @@ def cards(run: Run) -> list[dict[str, Any]]:
         "components": by_component(run).reset_index("component"),
         "remedies": remedies(saved),
         "findings": found,
-        "wrong": found[found["rank"] == 1].iloc[::-1],
+        "wrong": found[found["leads"]].iloc[::-1],
         "change": phrased(saved[saved["first"].astype(bool)]).iloc[::-1],
         "doubts": doubts(run, times),
         "notes": notes(times),
@@ -93,15 +94,19 @@ def phrased(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(run: Run) -> pd.DataFrame:
-    """The findings of each case's capture, those of the last phase below the others."""
+    """The findings of each case's capture, those of the last phase below the others, and what
+    saves most first: it `leads`."""
     rows = run.numbers("findings")
     rows = rows[rows["case"].isin(run.cases.index)]
+    saves = rows["saves_ms"].astype(float)
+    rows = rows.loc[saves.sort_values(ascending=False, kind="stable").index]
     found = rows.assign(
         what=rows["name"],
         part=rows["phase"].map(IN_WORDS).astype(object),
+        leads=~rows.duplicated(["case", "phase"]),
         place=rows["path"].where(rows["also_in"] == "", rows["path"] + ", " + rows["also_in"]),
     )
-    return phrased(found.sort_values(["phase", "rank"], kind="stable"))
+    return phrased(found.sort_values("phase", kind="stable"))
 
 
 def remedies(saved: pd.DataFrame) -> pd.DataFrame:

@@ -265,7 +265,7 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
         mine,
         {
             "(e) softmax's time / (QKᵀ + AV)": (mine["time"], "median"),
-            "their FLOPs": (mine["flops"], "median"),
+            "(e) softmax's FLOPs / theirs": (mine["flops"], "median"),
         },
     )
 
