@@ -98,7 +98,7 @@ def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path
     made = chapter("opening", read_run(tmp_path))
     assert "| (a) agree | 12 of 20 |" in made.markdown["section"]
     assert '<a href="#a">(a) agree</a>' in made.html["section"]
-    assert '<td><button class="n">12 of 20</button></td>' in made.html["section"]
+    assert '<td class=l><button class="n">12 of 20</button></td>' in made.html["section"]
 
 
 def test_a_chapter_that_failed_is_missing_in_the_opening(tmp_path):

@@ -221,7 +221,12 @@ class Form:
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
         filtered = zip_longest(rows, about, fillvalue="")
-        body = "\n".join(_row("td", sides, row, data) for row, data in filtered)
+        # Of a row, the first cell is on the left and all others on the right unless they say so.
+        own = [
+            "" if each == (not at) else " class=l" if each else " class=r"
+            for at, each in enumerate(left)
+        ]
+        body = "\n".join(_row("td", own, row, data) for row, data in filtered)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
         head = f"<thead>{_row('th', sides, heads)}</thead>".replace("<th></th>", "<td></td>")

@@ -42,7 +42,7 @@ def page(
         return f"<data value={short.setdefault(name, f'{len(short):x}')}>{text}</data>"
 
     body = NUMBER.sub(renamed, "\n".join(blocks))
-    body = IMPLIED.sub("", body).replace('<td class="r">', "<td class=r>")
+    body = IMPLIED.sub("", body)
     numbers = packed({key: _told(evidence[name]) for name, key in short.items()})
     loader = jinja2.FileSystemLoader(templates)
     made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
