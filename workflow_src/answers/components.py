@@ -24,16 +24,6 @@ def _component(path: str, name: str) -> Component:
     return COMPONENTS.get(range_name, Component(name))
 
 
-def with_components(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a table with the `component` of the path of each, and its `place` in a sentence.
-
-    Modules are told from those of all cases, so that each has one name.
-    """
-    every = tables.cached("components", lambda: _every(tables["kernels"]["path"].unique()))
-    found = every.reindex(rows["path"])
-    if found.isna().to_numpy().any():
-        found = _every([*every.index, *rows["path"].unique()]).loc[rows["path"]]
-    return pd.concat([rows, found.set_axis(rows.index)], axis=1).copy()
 
 
 def _every(paths: Iterable[str]) -> pd.DataFrame:

@@ -70,15 +70,6 @@ class Tables:
             frames[name] = read_table(path, name, case) if path.is_file() else empty_table(name)
         return cls(frames)
 
-    def with_studies(self, folder: Path, studies: Iterable[str]) -> "Tables":
-        """These tables and those of some studies, as "studies/{name}"; empty where one never ran.
-
-        Empty cells are NaN. Raises TableError if one is damaged.
-        """
-        tables = {
-            f"studies/{name}": read_study(folder / "studies" / f"{name}.csv") for name in studies
-        }
-        return Tables({**self.frames, **tables})
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """The table `name`; empty if the run has none."""

@@ -85,18 +85,8 @@ def _below_a_folder(text: str) -> Path:
     return Path(text)
 
 
-def key_and_value(text: str) -> str:
-    """A setting as KEY=VALUE."""
-    if not text.partition("=")[0].isidentifier() or "=" not in text:
-        raise argparse.ArgumentTypeError(f"{text!r} must be KEY=VALUE, as in suite=assignment")
-    return text
 
 
-def positive_integer(text: str) -> int:
-    """An integer above zero."""
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) < 2**63):
-        raise argparse.ArgumentTypeError(f"must be an integer above 0, not {text!r}")
-    return int(text)
 
 
 def positive(text: str) -> float:

@@ -60,10 +60,6 @@ class CaseKey:
         """Whether operators take the place of kernels."""
         return self.device == "cpu"
 
-    @property
-    def at_any_precision(self) -> str:
-        """The id without its precision: "large-ctx256"."""
-        return self.case.replace(f"-{self.precision}", "", 1)
 
 
 CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))

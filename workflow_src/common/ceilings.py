@@ -67,9 +67,3 @@ def rate_of(row: Mapping[str, Any], ns: float) -> float:
     return float(row[work] / ns * scale)
 
 
-def over_ceiling(rate: float | None, ceiling: float | None) -> bool:
-    """Whether a rate exceeds 102 % of a ceiling in the same unit; not if either is unknown.
-
-    What does is read from a cache, or the ceiling is none: it must not stand without a remark.
-    """
-    return bool(rate and ceiling and rate > (1 + TOLERANCE) * ceiling)

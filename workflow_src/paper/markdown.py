@@ -44,12 +44,6 @@ def _exponent(value: float) -> int:
     return math.floor(math.log10(abs(value)))
 
 
-def precise(value: float) -> str:
-    """Four significant digits, for arithmetic that a reader does again: 1,235 12.35."""
-    if value == 0:
-        return "0"
-    text = f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:#.4g}"
-    return text.rstrip(".")
 
 
 def whole(value: float) -> str:
