@@ -17,14 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.answers import chapters
-from tests.answers.subsets import ROOT, subset, written
+from tests.answers.subsets import ROOT, Tables, subset, written
 from tests.answers.test_any_subset import check
 from tests.report import runs
 from tests.studies import chapters as studies
 from tests.studies import subsets as study_subsets
 from workflow_src.answers.cards.chapter import TEMPLATE, facts
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.answers.tables import Tables
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
 

@@ -25,8 +25,6 @@ from workflow_src.common import arguments
         (arguments.new_file, "file/new", "can't be written: 'file' is a file, not a folder"),
         (arguments.new_folder, "file", "'file' is not a folder; give one to write into"),
         (arguments.pattern, "(", "'(' is no regular expression: missing )"),
-        (arguments.key_and_value, "suite", "'suite' must be KEY=VALUE"),
-        (arguments.positive_integer, "0", "must be an integer above 0, not '0'"),
         (arguments.positive, "nan", "must be a finite number above 0, not 'nan'"),
         (arguments.share, "1.5", "must be above 0 and at most 1, not '1.5'"),
     ],

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.workflow import ROOT, served_stage
-from workflow_src.common.ceilings import FEWEST, over_ceiling, rate_of
+from workflow_src.common.ceilings import FEWEST, rate_of
 from workflow_src.dag.ceilings import measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
@@ -102,16 +102,6 @@ def test_one_level_is_not_taken_for_two(samples: list[int], why: str) -> None:
 def test_levels_without_readings_have_no_clock() -> None:
     (line,) = tabulated(row("compute", "matmul", SLOW_THEN_FAST, flops=1)).to_dict("records")
     assert line["remark"] == "two levels: 1 ms (67 % of samples) and 2 ms (33 % of samples)"
-
-
-@pytest.mark.parametrize(
-    ("rate", "ceiling", "over"),
-    [(102.0, 100.0, False), (102.1, 100.0, True), (5.0, None, False), (None, 1.0, False)],
-)
-def test_nothing_exceeds_102_percent_unremarked(
-    rate: float | None, ceiling: float | None, over: bool
-) -> None:
-    assert over_ceiling(rate, ceiling) is over
 
 
 def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:

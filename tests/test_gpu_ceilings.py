@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from workflow_src.common.ceilings import FEWEST, SIZES, over_ceiling, rate_of
+from workflow_src.common.ceilings import FEWEST, SIZES, rate_of
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.ceilings import bandwidths, exponentials
 from workflow_src.measure.cuda_graph import graphed
@@ -35,7 +35,7 @@ def best(rows: list[dict[str, Any]]) -> float:
 def test_bandwidth_is_near_the_datasheets_and_not_above_it() -> None:
     rows = bandwidths("cuda", SIZES["cuda"])
     if stated := DATASHEET_GB_PER_S.get(torch.cuda.get_device_name(0)):
-        assert 0.6 * stated <= best(rows) and not over_ceiling(best(rows), stated)
+        assert 0.6 * stated <= best(rows) <= 1.02 * stated
     assert all(row["bytes"] > 4 * l2_bytes("cuda") for row in rows)
     for row in rows:
         groups = -(-len(row["samples_ns"]) // row["samples_per_group"])

@@ -265,7 +265,7 @@ def test_what_decides_no_measurement_makes_none(
 
 
 def test_what_measures_reaches_all_modules_that_it_imports() -> None:
-    for name in sorted(MEASURING):
+    for name in ("benchmark in processes", "capture", "ceilings", "levers point"):
         module = f"workflow_src.{STAGES[name]}"
         run = f"import sys, {module}; print(*sys.modules)"
         said = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)

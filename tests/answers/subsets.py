@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.answers.tables import OF_THE_MACHINE, Tables, empty_table, read_table
 from workflow_src.common.case import CASE_COLUMNS, PHASES
-from workflow_src.common.read_table import read_study
+from workflow_src.common.read_table import read_study, read_table, with_texts
 from workflow_src.common.table_schema import columns
 
 ROOT = Path(__file__).parent.parent.parent
+Tables = Mapping[str, pd.DataFrame]
+OF_THE_MACHINE = {"ceilings"}
+"""Tables whose rows belong to no case."""
+
 H200 = ROOT / "examples" / "h200" / "tables"
 OPTIONAL = ("ledger", "environments", "operators", "products", "ceilings")
 OPTIONAL += ("alignment", "launch_delays")
@@ -37,7 +40,8 @@ FILLED = frozenset(each.column for each in DESCRIBED if each.check == "filled")
 def recorded(folder: Path = H200) -> Mapping[str, pd.DataFrame]:
     """The tables of a recorded run, and those of its studies as "studies/{name}"."""
     found = {name: folder / f"{name}.csv" for name in READ}
-    tables = {name: read_table(path, name) for name, path in found.items() if path.is_file()}
+    there = {name: path for name, path in found.items() if path.is_file()}
+    tables = {name: with_texts(read_table(path, name), name) for name, path in there.items()}
     studies = {f"studies/{path.stem}": read_study(path) for path in folder.glob("studies/*.csv")}
     return tables | studies
 
@@ -56,12 +60,12 @@ def subset(seed: int, folder: Path = H200) -> Tables:
     tables = _gone_wrong(draw, tables, chosen)
     tables = {name: _scaled(draw, table, chosen) for name, table in tables.items()}
     tables = {name: _emptied(draw, name, table) for name, table in tables.items()}
-    return Tables({name: table for name, table in tables.items() if _kept(draw, name)})
+    return {name: table for name, table in tables.items() if _kept(draw, name)}
 
 
 def written(tables: Tables, folder: Path) -> Path:
     """A folder with the tables as CSVs, as a run leaves them."""
-    for name, table in tables.frames.items():
+    for name, table in tables.items():
         path = folder / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         table.to_csv(path, index=False)
@@ -168,7 +172,7 @@ def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.Da
 
 def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table without some optional columns and single values."""
-    required = {*empty_table(name), *CASE_COLUMNS}
+    required = {*_empty(name), *CASE_COLUMNS}
     optional = [c for c in table.columns if c not in required]
     if name.startswith("studies/") or not optional:
         return table
@@ -191,4 +195,8 @@ def _kept(draw: random.Random, name: str) -> bool:
 
 def empty() -> Tables:
     """A run that measured nothing."""
-    return Tables({name: empty_table(name) for name in READ})
+    return {name: _empty(name) for name in READ}
+
+
+def _empty(name: str) -> pd.DataFrame:
+    return pd.DataFrame(columns=[c.column for c in columns(name).values() if c.is_required])

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 
-import pandas as pd
-
-from workflow_src.answers.tables import Tables
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS, Component, told_apart
 
@@ -22,14 +19,6 @@ def _component(path: str, name: str) -> Component:
     if range_name in ("", *PHASES):
         return COMPONENTS["forward"]
     return COMPONENTS.get(range_name, Component(name))
-
-
-
-
-def _every(paths: Iterable[str]) -> pd.DataFrame:
-    found = components(map(str, paths))
-    named = {path: (each.name, each.place) for path, each in found.items()}
-    return pd.DataFrame.from_dict(named, orient="index", columns=["component", "place"])
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:

@@ -85,10 +85,6 @@ def _below_a_folder(text: str) -> Path:
     return Path(text)
 
 
-
-
-
-
 def positive(text: str) -> float:
     """A finite number above zero."""
     return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")

@@ -61,7 +61,6 @@ class CaseKey:
         return self.device == "cpu"
 
 
-
 CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
 COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)
 """The case columns that are numbers."""

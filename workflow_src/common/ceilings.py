@@ -65,5 +65,3 @@ def rate_of(row: Mapping[str, Any], ns: float) -> float:
     """The rate of a ceiling's call that took `ns` nanoseconds, in the unit of its kind."""
     work, _, scale = RATES[row["kind"]]
     return float(row[work] / ns * scale)
-
-

@@ -44,8 +44,6 @@ def _exponent(value: float) -> int:
     return math.floor(math.log10(abs(value)))
 
 
-
-
 def whole(value: float) -> str:
     """A count rounded to an integer, with thousands separators: 1,234."""
     return f"{value:,.0f}"
