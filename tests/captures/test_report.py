@@ -101,7 +101,7 @@ BEHIND, DOUBTS = "Behind it: unaligned products", "means of few steps (3)"
         (DDP, "train", "not named", "All 100 ms", ["name train,", "58 %"]),
         (ASYNCIO, "", "no steps", "All", ["repeats 2 times"]),
         ("streams.sqlite.gz", "", "finding", "95 % lie in ranges", None),
-        (VIT, "", "no ranges", None, ["its 25.0 ms of device time are one row"]),
+        (VIT, "", "no ranges", None, ["by which work and kernels its 25.0 ms of device time pass"]),
         ("profiler_step_cpu.json.gz", "", "on a CPU", "All", ["all but 45 % of a step"]),
     ],
 )  # fmt: skip
