@@ -28,7 +28,7 @@ def story(stories: Stories) -> OldStory:
 
 
 def test_a_local_dry_run_plans_the_same_jobs(old: Old) -> None:
-    assert re.search(r"^total +30$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
+    assert re.search(r"^total +32$", old.run("--cores", "1", "-n", "report.md"), re.MULTILINE)
 
 
 @pytest.mark.usefixtures("old")
