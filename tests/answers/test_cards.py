@@ -155,7 +155,7 @@ def test_what_is_wrong_and_what_to_change_come_first(tmp_path: Path) -> None:
     card, other = made.markdown["appendix"].split(f"### {LONG.case}\n")
     assert card.startswith(
         f"### {SHORT.case}\n\n**What is wrong:** The host waits in `train_step/loss`. "
-        "Without it the training step saves 20.0 of 50.0 ms, 40 %. Fetch it later.\n\n"
+        "Without that, the training step takes 20.0 of 50.0 ms less, 40 %. Fetch it later.\n\n"
         "**Change first:** a CUDA graph saves 25 % of the forward and backward pass, "
     )
     assert "What is wrong" not in other
