@@ -13,7 +13,7 @@ from workflow_src.cli.describe_settings import description
 from workflow_src.cli.settings import configured
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import readable
-from workflow_src.plan.config import check, load, options
+from workflow_src.plan.config import check, load
 from workflow_src.plan.settings import Config, Size, Suite
 from workflow_src.plan.strict_yaml import read_yaml
 from workflow_src.plan.suites import make_plan
@@ -269,13 +269,9 @@ def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -
         assert "\n" not in str(error)
 
 
-def test_settings_that_differ_from_the_file_are_what_one_types(tmp_path):
+def test_settings_of_the_command_line_stand_above_the_files(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("suite: quickstart\nsteps: 10\ntag: x\n")
-    config = {"tag": "x", "steps": 20, "memory_limit_gib": 32, "suite": "memory", "cluster": True}
     typed = ["suite=memory", "cluster=true", "memory_limit_gib=32", "steps=20"]
-    assert options(config, file) == typed
-    assert configured(typed, file) == config | {"cluster": "true"}
-    studies = ["studies=[mlp, levers]"]
-    assert options(configured(studies, file), file) == studies
-    assert options(configured([], file), file) == []
+    given = {"tag": "x", "steps": 20, "memory_limit_gib": 32, "suite": "memory"}
+    assert configured(typed, file) == given | {"cluster": "true"}

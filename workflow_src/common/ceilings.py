@@ -57,9 +57,6 @@ is sustained is no ceiling, and shows what power does to a rate.
 FEWEST = 10
 """Fewer samples don't tell one level from two, so that many are taken at least."""
 
-TOLERANCE = 0.02
-"""A rate may exceed a ceiling by this share, as medians of two runs differ by that."""
-
 
 def rate_of(row: Mapping[str, Any], ns: float) -> float:
     """The rate of a ceiling's call that took `ns` nanoseconds, in the unit of its kind."""

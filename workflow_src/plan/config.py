@@ -1,18 +1,16 @@
 """Checks a configuration before anything is measured: one sentence for the first thing wrong."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from workflow_src.common.case import ATTENTIONS, heads_problem, names_code
 from workflow_src.common.errors import ConfigError, one_of
-from workflow_src.plan.settings import Config, Size, Suite, as_typed
-from workflow_src.plan.strict_yaml import read_config, read_yaml
+from workflow_src.plan.settings import Config, Size, Suite
+from workflow_src.plan.strict_yaml import read_config
 
 CONFIG = Path("config.yaml")
 
@@ -149,21 +147,3 @@ def _usable_tag(tag: str) -> str:
 def load(path: Path) -> dict[str, Any]:
     """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
     return check(read_config(path))
-
-
-def options(config: Mapping[str, Any], file: Path = CONFIG) -> list[str]:
-    """The settings in which a run's configuration differs from `file`, as --config takes them.
-
-    Raises ConfigError for a file that can't be read.
-    """
-    usual = read_yaml(file) or {}
-    changed = {key: as_typed(each) for key, each in config.items() if each != usual.get(key)}
-    first = sorted(changed, key=lambda key: (key != "suite", key))
-    return [f"{key}={_on_command_line(changed[key])}" for key in first]
-
-
-def _on_command_line(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    flow = yaml.safe_dump(value, default_flow_style=True, width=math.inf, sort_keys=False)
-    return str(flow).removesuffix("...\n").strip()
