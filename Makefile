@@ -4,7 +4,6 @@
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make compare A=results/x B=examples/h200    compare run B with run A, and say which is slower
 # make status   say what is measured, stale or failed, and what would run; CONFIG="suite=assignment"
-# make conformance    ask other profilers about traces with known truth: docs/conformance.md; needs nsys
 # make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
 # make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
 # make .venv7/installed    set up a separate environment with Snakemake 7.32.4, for its tests
@@ -18,7 +17,7 @@ RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report check-model status test check compare conformance lock format assemble rewrite unlock clean
+.PHONY: report check-model status test check compare lock format assemble rewrite unlock clean
 
 # What jobs print is in their logs; of a failed one it is printed, too.
 report: .venv/installed
@@ -68,12 +67,6 @@ compare: .venv/installed
 	@test -n "$(A)" -a -n "$(B)" || { echo "make compare A=results/x B=examples/h200"; exit 2; }
 	snakemake --cores $(CORES) $(COMPARED)/compare.md || exit 2
 	python -m workflow_src.compare.gate --comparison $(COMPARED)/compare.json
-
-# HolisticTraceAnalysis has requirements of its own, and fails with pandas 3: it gets a folder of its own.
-conformance: .venv/installed-dev
-	folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && \
-	pip install --quiet --no-warn-conflicts --target "$$folder" HolisticTraceAnalysis 'pandas<3' && \
-	python -m benchmarks.conformance --output docs/conformance.md --tools "$$folder"
 
 # After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.
 unlock: .venv/installed

@@ -20,7 +20,6 @@ HERE = (
     r"snakemake --cores 1 report\.md --config tag=after-upgrade",
     r"snakemake --cores 1 results/quickstart/timelines/mini-ctx128-fp32\.svg",
     r"python -m workflow_src\.cli\.status --config suite=assignment steps=20",
-    r"(OMP_NUM_THREADS=1 )?python -m benchmarks\.(silent_ranges|module_ranges)",
     r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
     r"python -m workflow_src\.cli\.describe_(tables|settings) --output docs/(tables|settings)\.md",
 )
@@ -40,11 +39,7 @@ SMALL = {
     ),
     "results/quickstart": "results/smoke",
     "mini-ctx128-fp32": "tiny-ctx16-fp32",
-    # Reads the processes, and draws no pairs of runs.
-    r"json$": "json --per-run",
     r"remedies_blind/\w+": "remedies_blind/device_bound",
-    r"OMP_NUM_THREADS=1 ": "",
-    r"module_ranges$": "module_ranges --pairs 1 --steps 1",
 }
 """What is replaced in them; the settings of the smoke suite stand in the project's config.yaml."""
 
@@ -62,8 +57,11 @@ BY_TESTS = {
         "::test_what_was_measured_with_another_torch_is_measured_again_in_one_command"
     ),
     r"make compare( A=results/before B=results/after| A=examples/h200 B=examples/h100)?": GATE,
-    r"python -m benchmarks\.blind\.cli screens FOLDER SCREENS": (
-        "test_blind.py::test_captures_and_screens_do_not_show_the_key"
+    r"python -m benchmarks\.blind screens FOLDER SCREENS": (
+        "test_blind.py::test_a_screen_has_what_is_found_under_the_captures_name_alone"
+    ),
+    r"python -m benchmarks\.blind score ANSWERS\.csv FOLDER/key\.csv\.gz": (
+        "test_blind.py::test_a_score_says_what_was_named_and_how_near_it_is"
     ),
     r"make compare A=results/captures/before-train B=results/captures/after-train": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
@@ -138,11 +136,12 @@ BY_CI = {
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
-    r"make conformance": "nsys, a network, and minutes",
     r"make clean": "environments that may be removed",
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
-    r"EXAMPLES=1000 python -m pytest tests/test_fuzz\.py": "many minutes",
+    r"EXAMPLES=1000 python -m pytest tests/(test_fuzz|\w+/test_(damaged|any_subset))\.py": (
+        "many minutes"
+    ),
     r"CAPTURE=traces python train\.py": (
         "a reader's script; examples/training_script/try.sh runs such scripts, in minutes"
     ),
@@ -165,22 +164,13 @@ LACKING = {
     r"python -m pytest -m gpu": "a GPU",
     r"python -m workflow_src\.studies\.ranks\.measure --point .*": "four GPUs",
     r"python -m benchmarks\.dry_run": "half a minute",
-    r"python -m benchmarks\.compare --measure 48 --benchmark aa\.json": "half an hour",
-    r"python -m benchmarks\.compare --benchmark aa\.json --per-run 10 20 60": (
-        "the file that --measure writes, and minutes"
-    ),
-    r"python -m benchmarks\.any_subset --runs 1000 --processes 7": "minutes",
-    r"python -m benchmarks\.captures": "minutes, and a gigabyte of disk",
+    r"python -m benchmarks\.mutants --seed .*": "hours",
+    r"python -m benchmarks\.(captures|ledger)": "minutes, and a gigabyte of disk",
     r"python -m benchmarks\.captures --(paths|ticks) .*": "minutes",
     r"python -m benchmarks\.replay --step step FILES": "captures of a reader's own",
-    r"python -m benchmarks\.blind\.cli record FOLDER --count 12": "a GPU",
-    r"python -m benchmarks\.blind\.cli score .*": "a reader's answers",
     r"python -m benchmarks\.remedies examples/.*": "minutes",
-    r"python -m benchmarks\.planted\.other_tools .*": "recordings from a GPU, and nsys-ai",
     r"--config suite=assignment 'studies=\[profiler, warmup\]'": "a GPU, and minutes",
     r"python -m benchmarks\.planted\.score .*": "recordings of planted faults, from a GPU",
-    r"python -m benchmarks\.module_ranges --workload .*:gpt2 .*": "a GPU, and transformers",
-    r"python -m benchmarks\.damaged_captures --examples 1000( --seed 10000)?": "minutes",
 }
 """Commands that nothing runs, and what that takes."""
 

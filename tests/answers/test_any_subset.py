@@ -1,6 +1,6 @@
 """Any run renders: random parts of recorded runs, see subsets.py.
 
-A thousand of them: python -m benchmarks.any_subset
+A thousand of them: EXAMPLES=1000 python -m pytest tests/answers/test_any_subset.py
 """
 
 import re
@@ -11,6 +11,7 @@ import pytest
 
 from tests.answers.chapters import chapter
 from tests.answers.subsets import empty, subset, written
+from tests.examples import seeds
 from tests.report.runs import MODULES as FRONT
 from tests.report.runs import chapter as front_chapter
 from tests.report.runs import read_run, write_plan
@@ -28,7 +29,7 @@ def check(text: str) -> None:
         assert not (found := pattern.search(text)), text[max(0, found.start() - 200) :][:400]
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, None])
+@pytest.mark.parametrize("seed", [*seeds(SEEDS), None])
 def test_any_subset_gives_chapters_whose_numbers_have_evidence(
     seed: int | None, tmp_path: Path
 ) -> None:

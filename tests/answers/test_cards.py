@@ -11,6 +11,7 @@ import pytest
 
 from tests.answers.subsets import ROOT, empty, subset, written
 from tests.answers.test_any_subset import check
+from tests.examples import seeds
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.cards import one
 from workflow_src.answers.cards.chapter import TEMPLATE, cards, facts
@@ -161,7 +162,7 @@ def test_what_is_wrong_and_what_to_change_come_first(tmp_path: Path) -> None:
     assert "What is wrong" not in other
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, None])
+@pytest.mark.parametrize("seed", [*seeds(range(3)), None])
 def test_any_subset_has_cards_whose_numbers_have_evidence(seed: int | None, tmp_path: Path) -> None:
     run = read(written(empty() if seed is None else subset(seed), tmp_path))
     made = chapter(run)

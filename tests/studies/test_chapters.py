@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.examples import seeds
 from tests.studies.chapters import TEMPLATES, WRITTEN, chapter, run_of
 from tests.studies.subsets import recorded, subset
 from workflow_src.paper.written import write
@@ -14,7 +15,7 @@ from workflow_src.paper.written import write
 
 @pytest.mark.parametrize("study", WRITTEN)
 def test_any_subset_of_a_table_gives_a_chapter_and_a_figure(study: str, tmp_path: Path) -> None:
-    for seed in range(3):
+    for seed in seeds(range(3)):
         ceilings = recorded("ceilings") if seed else None
         made = chapter(study, run_of(study, subset(seed, study), ceilings), tmp_path / "f.svg")
         assert made.verdict != "failed" and "<svg" in (tmp_path / "f.svg").read_text()

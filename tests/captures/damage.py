@@ -1,17 +1,14 @@
 """How the reader of other programs' captures takes damage: recorded captures, changed at random,
 end in tables that account for all device time and a report, or in one sentence."""
 
-import argparse
 import gzip
 import json
 import os
 import random
 import signal
 import sqlite3
-import sys
 import tempfile
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -31,7 +28,7 @@ from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.formats import chrome_trace
 from workflow_src.timeline.picture import draw
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RECORDED = sorted([*ROOT.glob("tests/data/captures/*.gz"), *ROOT.glob("tests/data/nsys/*.sqlite")])
 SECONDS, GB = 10, 1.0
 """What one capture may take."""
@@ -209,24 +206,3 @@ def _ending(path: Path, folder: Path) -> int:
         return 2
     finally:
         (folder / "said").write_text(said, errors="replace")
-
-
-def main() -> None:
-    """Try some examples and print how they ended; the exit status is 1 if any failed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first; each has the next one")
-    given = parser.parse_args()
-    ended: list[Ended] = []
-    for seed in range(given.seed, given.seed + given.examples):
-        ended.append(tried(seed))
-        if ended[-1].how == "failed":
-            print(f"seed {seed}: {ended[-1].said}\n", flush=True)
-    counts = Counter(each.how for each in ended)
-    slowest, largest = max(each.seconds for each in ended), max(each.gb for each in ended)
-    print(f"{dict(counts)}, at most {slowest:.1f} s of a CPU and {largest:.2f} GB each")
-    sys.exit(1 if counts["failed"] else 0)
-
-
-if __name__ == "__main__":
-    main()
