@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -441,8 +442,18 @@ PRIVATE_ROWS = ("EXPORT_HOST", "EXPORT_USER", "EXPORT_PARAM")
 PRIVATE_TABLES = ("TARGET_INFO_SYSTEM_ENV", "PROCESSES", "ThreadNames", "ANALYSIS_DETAILS")
 
 
+def content_of(file: Path) -> bytes:
+    """What a file holds, unpacked, but for the temporary file that torch writes a trace to."""
+    if file.name.endswith(".tar.gz"):
+        with tarfile.open(file) as archive:
+            parts = [(each.name, archive.extractfile(each)) for each in archive if each.isfile()]
+            return b"".join(name.encode() + data.read() for name, data in parts if data)
+    content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    return re.sub(rb'"traceName": "/tmp/tmp\w+\.json"', b"", content)
+
+
 def names_a_machine(file: Path) -> bool:
-    content = file.read_bytes()
+    content = content_of(file)
     if any(word in content for word in PRIVATE) or file.suffix != ".sqlite":
         return any(word in content for word in PRIVATE)
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
@@ -454,7 +465,7 @@ def names_a_machine(file: Path) -> bool:
 
 def test_published_files_name_no_machine() -> None:
     files = published()
-    assert len(files) > 300 and [file for file in files if names_a_machine(file)] == []
+    assert len(files) > 200 and [file for file in files if names_a_machine(file)] == []
 
 
 def test_every_test_named_in_faults_md_exists() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import event, launched, tables_in, trace_file
+from tests.published import EXAMPLES
+from tests.published import published as unpacked
 from workflow_src.cli.describe_tables import description
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError
@@ -14,7 +16,7 @@ from workflow_src.common.read_table import read_table
 from workflow_src.common.table_schema import FILE, columns, key, tables
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "examples"
+PACKED = {path.parent for path in EXAMPLES.rglob("tables.tar.gz")}
 
 
 def undescribed(table: str, found: list[str]) -> set[str]:
@@ -22,10 +24,15 @@ def undescribed(table: str, found: list[str]) -> set[str]:
     return {name for name in found if not {name, name.removesuffix("_per_step")} & {*described}}
 
 
+def name_of(path: Path) -> str:
+    return f"studies/{path.stem}" if path.parent.name == "studies" else path.stem
+
+
 def published() -> list[tuple[str, Path]]:
     """Each published table with its name in the schema."""
-    named = [(path.stem, path) for path in EXAMPLES.rglob("tables/*.csv")]
-    named += [(f"studies/{path.stem}", path) for path in EXAMPLES.rglob("tables/studies/*.csv")]
+    folders = [EXAMPLES, *(unpacked(str(run.relative_to(EXAMPLES))) for run in sorted(PACKED))]
+    each = [(folder, at) for folder in folders for at in ("tables/*.csv", "tables/studies/*.csv")]
+    named = [(name_of(path), path) for folder, at in each for path in folder.rglob(at)]
     named += [("plan", path) for path in EXAMPLES.rglob("plan.csv")]
     captures = (EXAMPLES / "own_model" / "ddp").glob("*/*.csv")
     return named + [(f"capture/{path.stem}", path) for path in captures]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.published import published as published_folder
 from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import FORWARD, TRAIN, Sample
-from tests.workflow import ROOT
 from workflow_src.paper.run import Run
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
 from workflow_src.report.steps import PARTS, parts
@@ -154,7 +154,7 @@ def test_the_first_screen_is_short(name, tmp_path):
 
 def published(name: str, *more: Path) -> Run:
     """A published run, with other files."""
-    folder = ROOT / "examples" / name
+    folder = published_folder(name)
     return Run([*sorted((folder / "tables").glob("*.csv")), folder / "plan.csv", *more])
 
 
