@@ -146,8 +146,8 @@ def imported(path: Path) -> frozenset[Path]:
 
 @cache
 def tests_of(file: str, distance: int) -> tuple[str, ...]:
-    """The test files from which that many imports or fewer lead to a file; those between tests
-    don't count."""
+    """The test files from which that many imports or fewer lead to a file, the nearest first;
+    imports of one test by another don't count."""
     found = []
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         steps, left = {test: 0}, [test]
@@ -158,8 +158,8 @@ def tests_of(file: str, distance: int) -> tuple[str, ...]:
                     steps[each] = further
                     left.append(each)
         if ROOT / file in steps:
-            found.append(str(test.relative_to(ROOT)))
-    return tuple(found)
+            found.append((steps[ROOT / file], str(test.relative_to(ROOT))))
+    return tuple(name for _, name in sorted(found))
 
 
 def passes(tests: Sequence[str], folder: Path, limit_s: float) -> bool:
@@ -173,9 +173,11 @@ def passes(tests: Sequence[str], folder: Path, limit_s: float) -> bool:
         # 5: all of them were deselected.
         return running.wait(limit_s) in (0, 5)
     except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
         return False
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
 
 
 def survives(mutant: pd.Series, tests: Sequence[str], folder: Path, limit_s: float) -> bool:
@@ -239,6 +241,7 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="draw them, and try none")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     mutants = read(given.again) if given.again else drawn(given.seed, given.count, given.rooms)
     mutants = mutants[KEY].assign(result="", seconds="").set_index(KEY)
     if given.output.is_file():

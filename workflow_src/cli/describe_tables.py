@@ -1,6 +1,6 @@
 """Write docs/tables.md: what each table holds, from workflow_src/common/tables.csv."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_text
@@ -10,7 +10,7 @@ INTRODUCTION = """\
 # Tables
 
 Made by `python -m workflow_src.cli.describe_tables --output docs/tables.md` from \
-`workflow_src/common/tables.csv`, which describes each column once: readers check by it, and \
+`workflow_src/common/tables.csv`, which also has each column's type: readers check by it, and \
 reports take headings from it.
 
 An empty cell is a value that wasn't measured, or isn't known. A table of a run lies in \
@@ -20,9 +20,9 @@ table in which two rows have the same key or, where none is named, all cells in 
 """
 
 PLACES = {
-    "case": "The first columns of each joined table but `ceilings.csv`",
-    "study": "Columns that tables of studies share",
-    "capture": "Columns that tables of a capture share",
+    "case": "first columns of each joined table but ceilings.csv",
+    "study": "columns that tables of studies share",
+    "capture": "columns that tables of a capture share",
     "plan": "plan.csv",
 }
 """The headings of tables that are no CSV in `tables`."""
@@ -34,32 +34,48 @@ each sum again per step (`busy_ns_per_step`): what belongs to steps, divided by 
 
 
 def description() -> str:
-    """The page as Markdown."""
-    return "\n".join([INTRODUCTION, *(_section(name) for name in tables())])
+    """The page as Markdown: a column that two tables have alike is described in the first."""
+    first: dict[tuple[str, str, str], str] = {}
+    for table in tables():
+        for each in _own(table):
+            first.setdefault(_said(each), table)
+    return "\n".join([INTRODUCTION, *(_section(name, first) for name in tables())])
 
 
-def _section(table: str) -> str:
+def _own(table: str) -> list[Column]:
+    return [each for each in columns(table).values() if each.table == table]
+
+
+def _said(column: Column) -> tuple[str, str, str]:
+    return column.column, column.unit, column.meaning
+
+
+def _section(table: str, first: Mapping[tuple[str, str, str], str]) -> str:
     lines = [f"## {_heading(table)}", ""]
     if table not in SHARED_BY.values() and table != "case":
         what, by = tables()[table], ", ".join(f"`{name}`" for name in key(table))
         lines += [f"{what[:1].upper()}{what[1:]}.{f' Its key: {by}.' if by else ''}", ""]
-    own = [each for each in columns(table).values() if each.table == table]
-    lines += [*_rows(own), ""]
-    return "\n".join([*lines, PER_STEP] if table == "capture" else lines)
+    again: dict[str, list[str]] = {}
+    for each in _own(table):
+        if (described := first[_said(each)]) == table:
+            lines.append(_line(each))
+        else:
+            again.setdefault(described, []).append(f"`{each.column}`")
+    lines += [f"- as in {_heading(name)}: {', '.join(same)}" for name, same in again.items()]
+    return "\n".join([*lines, "", *([PER_STEP] if table == "capture" else [])])
+
+
+def _line(column: Column) -> str:
+    shown = column.unit not in ("", "count") and not column.column.endswith(
+        f"_{column.unit.lower()}"
+    )
+    return f"- `{column.column}`{f' ({column.unit})' if shown else ''}: {column.meaning}"
 
 
 def _heading(table: str) -> str:
     folder, _, name = table.rpartition("/")
     beside = {"studies": "studies/", "capture": "of a capture: "}.get(folder, "")
     return PLACES.get(table, f"{beside}{name}.csv")
-
-
-def _rows(described: Iterable[Column]) -> Iterator[str]:
-    yield "| column | holds | meaning |"
-    yield "|---|---|---|"
-    for each in described:
-        unit = f", {each.unit}" if each.unit not in ("", "count") else ""
-        yield f"| `{each.column}` | {each.type}{unit} | {each.meaning} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
