@@ -136,7 +136,6 @@ BY_CI = {
 """Commands that CI runs, and the line of .ci/run that does, for the groups of the command."""
 
 LACKING = {
-    r"make clean": "environments that may be removed",
     r"--config suite=assignment processes=3$": "a GPU",
     r"\. \.venv/bin/activate": "a .venv made here, for which `make report` takes a network",
     r"EXAMPLES=1000 python -m pytest tests/(test_fuzz|\w+/test_(damaged|any_subset))\.py": (
