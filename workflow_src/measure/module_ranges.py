@@ -16,7 +16,6 @@ from torch.utils.hooks import RemovableHandle
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
-from workflow_src.measure.compiling import in_place, replace_call
 from workflow_src.model.ranges import range_
 
 OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
@@ -29,7 +28,8 @@ Hook = Callable[..., None]
 
 def is_compiled(module: nn.Module) -> bool:
     """Whether a module runs under torch.compile, into which hooks don't belong."""
-    return in_place(module) is not None or type(module).__name__ == "OptimizedModule"
+    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    return in_place or type(module).__name__ == "OptimizedModule"
 
 
 def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, str]:
@@ -136,12 +136,12 @@ class ForwardThenLoss:
         Into compiled code no hooks belong: of a model that is compiled in place, the call is told
         from outside, and of one that torch.compile returned not at all.
         """
-        if call := in_place(model):
-            replace_call(model, self._told(call))
+        if call := getattr(model, "_compiled_call_impl", None):
+            model._compiled_call_impl = self._told(call)
             try:
                 yield
             finally:
-                replace_call(model, call)
+                model._compiled_call_impl = call
             return
         hooks = [] if is_compiled(model) else [(model, self._begin, self._end)]
         with _hooked(hooks):

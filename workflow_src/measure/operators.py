@@ -43,7 +43,7 @@ def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
         "operator": call.name,
         "forward_operator": forward.name if forward else "",
         "shapes": [_each(value, lambda tensor: list(tensor.sizes)) for value in inputs],
-        "dtypes": [_each(value, _dtype) for value in inputs],
+        "dtypes": [_each(value, lambda tensor: str(tensor.dtype)[6:]) for value in inputs],
         "values": [_whole(value) for value in values],
     }
     if (stored := _stored(inputs)) != row["shapes"]:
@@ -83,39 +83,11 @@ def _each(value: Any, say: Callable[[Any], Any]) -> Any:
     return say(value) if hasattr(value, "sizes") else None
 
 
-def _dtype(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
 def _whole(value: Any) -> Any:
-    if (
-        isinstance(value, list)
-        and len(value) <= LONGEST_LIST
-        and all(isinstance(n, int) for n in value)
-    ):
-        return value
-    return value if isinstance(value, int) else None
-
-
-def _launches(result: Any, done: Host, device: str) -> list[tuple[str, Call | None]]:
-    """Each activity's name with the call that launched it, in the order of one stream.
-
-    On a CPU an operator that calls one of its own name is one activity with it, as it is in
-    captures (captures/self_times.py): the inner one tells what is computed.
-    """
-    if device == "cuda":
-        return [(each.name(), call) for each, call in launches(result.events(), done.calls)]
-    return [(call.name, call.innermost) for call in done.calls if not call.is_inner]
-
-
-def _values(events: Sequence[Any], calls: Sequence[Call]) -> dict[int, list[Any]]:
-    """The inputs of each call that are no tensors, by its number: lists are not in the tree."""
-    wanted = {call.event.correlation_id: call.name for call in calls}
-    return {
-        event.correlation_id(): list(event.concrete_inputs())
-        for event in events
-        if wanted.get(event.correlation_id()) == event.name()
-    }
+    """A whole number or a short list of them; None for anything else."""
+    given = value if isinstance(value, list) else [value]
+    is_whole = len(given) <= LONGEST_LIST and all(isinstance(each, int) for each in given)
+    return value if is_whole else None
 
 
 def compact(result: Any, device: str) -> Row:
@@ -125,9 +97,20 @@ def compact(result: Any, device: str) -> Row:
     number of its operator (-1 if unknown) and of its name; continued: the place in `sequence` of
     each activity whose call had launched another before, and the place of that call's first.
     """
-    done = host(result.experimental_event_tree())
-    found = _launches(result, done, device)
-    values = _values(result.events(), [call for _, call in found if call])
+    done, events = host(result.experimental_event_tree()), result.events()
+    if device == "cuda":
+        found = [(each.name(), call) for each, call in launches(events, done.calls)]
+    else:
+        # An operator that calls one of its own name is one activity with it, as it is in captures
+        # (captures/self_times.py): the inner one tells what is computed.
+        found = [(call.name, call.innermost) for call in done.calls if not call.is_inner]
+    wanted = {call.event.correlation_id: call.name for _, call in found if call}
+    # Lists are not in the tree.
+    values = {
+        event.correlation_id(): event.concrete_inputs()
+        for event in events
+        if wanted.get(event.correlation_id()) == event.name()
+    }
     operators: dict[str, int] = {}
     names: dict[str, int] = {}
     first: dict[Call, int] = {}

@@ -19,9 +19,8 @@ from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
-from workflow_src.model.loss import cross_entropy
 from workflow_src.model.ranges import range_
-from workflow_src.model.transformer import build_model
+from workflow_src.model.transformer import build_model, cross_entropy
 
 
 @dataclass(frozen=True)
