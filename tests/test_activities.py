@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch._C._profiler import RecordScope
 
+from tests.test_operators import device_event, host_event
 from workflow_src.captures.reading import read
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
-from workflow_src.measure.windows import SESSIONS, recorded, torch_window
+from workflow_src.measure.windows import SESSIONS, recorded, results, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening, range_
 
@@ -40,7 +42,7 @@ def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> Non
         work()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
     trace = read(tmp_path / "t.json.gz").work
-    rows = grouped(profiler.events() or [], "cpu")
+    rows = grouped(results(profiler), "cpu")
     assert sum(row["busy_ns"] for row in rows) == trace["duration_ns"].sum()
     by_name = trace.groupby("name")["duration_ns"].sum().to_dict()
     assert {row["name"]: row["busy_ns"] for row in rows} == by_name
@@ -55,40 +57,43 @@ def test_ranges_are_distinguished_only_on_request() -> None:
     assert {row["range"] for row in activities_of(work, "cpu")} == {""}
 
 
-def event(name: str, device: str = "CPU", us: float = 0.0, **more: Any) -> Any:
-    span = SimpleNamespace(elapsed_us=lambda: us)
-    plain = {"kernels": [], "cpu_parent": None, "is_user_annotation": False}
-    about = {"name": name, "time_range": span, "device_type": SimpleNamespace(name=device)}
-    return SimpleNamespace(**plain | about | more)
-
-
 def test_kernels_go_to_their_operators_and_those_without_one_are_kept() -> None:
-    scores = event("scores", is_user_annotation=True)
-    step = event("ProfilerStep*", is_user_annotation=True)
-    scores.cpu_parent = step
-    sgemm, clear = (
-        SimpleNamespace(name=n, duration=u) for n, u in (("sgemm", 2.5), ("Memset (D", 1))
-    )
+    """Of a kernel's number and an operator's, those of runtime calls are another count."""
+    user = RecordScope.USER_SCOPE
+    product = host_event("aten::mm", 2, 20, 4, host_event("aten::mm", 3, 20, 5))
+    scores = host_event("scores", 1, 30, 2, product, scope=user)
+    step = host_event("ProfilerStep*", 0, 50, 1, scores, host_event("aten::add", 31, 40, 6))
+    step.extra_fields.scope = user
     events = [
-        event("aten::mm", kernels=[sgemm, clear], cpu_parent=scores),
-        event("aten::add", kernels=[sgemm], cpu_parent=step),
-        event("cudaDeviceSynchronize", kernels=[sgemm]),
-        event("sgemm", "CUDA", 2.5),
-        event("sgemm", "CUDA", 2.5),
-        event("Memset (D", "CUDA", 1),
-        event("triton_gelu", "CUDA", 4.0),
-        event("scores", "CUDA", 9.0, is_user_annotation=True),
+        device_event("sgemm", 100, 5, duration_ns=2500),
+        device_event("Memset (D", 90, 4, duration_ns=1000),
+        device_event("sgemm", 200, 6, duration_ns=2500),
+        device_event("triton_gelu", 300, 0, duration_ns=4000),
+        device_event("scores", 90, 2, marks=True, duration_ns=9000),
+        device_event("cudaDeviceSynchronize", 5, 4, kind="CPU"),
     ]
-    rows = {
-        (r["range"], r["kind"], r["operator"], r["name"]): r["busy_ns"]
-        for r in grouped(events, "cuda")
-    }
+    result = SimpleNamespace(experimental_event_tree=lambda: [step], events=lambda: events)
+    found = grouped(result, "cuda")
+    rows = {(r["range"], r["kind"], r["operator"], r["name"]): r["busy_ns"] for r in found}
     assert rows == {
         ("scores", "kernel", "aten::mm", "sgemm"): 2500,
         ("scores", "set", "aten::mm", "Memset (D"): 1000,
         ("", "kernel", "aten::add", "sgemm"): 2500,
         ("", "kernel", "", "triton_gelu"): 4000,
     }
+
+
+def test_on_a_cpu_an_operator_that_only_calls_one_of_its_name_is_one_with_it() -> None:
+    inner = host_event("aten::sum", 2, 9, 2, host_event("aten::fill_", 3, 5, 3))
+    twice = host_event("aten::to", 20, 30, 4, host_event("aten::to", 21, 23, 5),
+        host_event("aten::copy_", 23, 29, 6))  # fmt: skip
+    empty = host_event("aten::view", 31, 31, 7)
+    roots = [host_event("aten::sum", 1, 10, 1, inner), twice, empty]
+    found = grouped(SimpleNamespace(experimental_event_tree=lambda: roots), "cpu")
+    rows = {row["name"]: (row["calls"], row["busy_ns"]) for row in found}
+    assert rows == {
+        "aten::sum": (1, 7), "aten::copy_": (1, 6), "aten::to": (2, 4), "aten::fill_": (1, 2),
+    }  # fmt: skip
 
 
 @pytest.mark.gpu
@@ -107,7 +112,7 @@ def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, p
         step()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
     trace = read(tmp_path / "t.json.gz").work
-    rows = grouped(profiler.events() or [], "cuda")
+    rows = grouped(results(profiler), "cuda")
     keys = ["kind", "name"]
     expected = trace.groupby(keys)["duration_ns"].agg(["count", "sum"])
     found: dict[Any, list[int]] = {}

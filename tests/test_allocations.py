@@ -5,8 +5,7 @@ from typing import Any
 
 import torch
 
-from workflow_src.measure.allocations import allocations_of, own_line
-from workflow_src.measure.live_tensors import LiveTensors, storage_bytes
+from workflow_src.measure.allocations import LiveTensors, allocations_of, own_line, storage_bytes
 
 PACKAGE = Path("/clone/workflow_src")
 MODEL = (str(PACKAGE / "model" / "attention.py"), 48)

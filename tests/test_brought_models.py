@@ -1,10 +1,7 @@
 """Brought models, measured and captured on a CPU: ranges, operators, FLOPs, laws; bad functions."""
 
 import json
-import re
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,6 @@ from workflow_src.measure.brought import batch_size
 from workflow_src.measure.capture import capture
 from workflow_src.measure.module_ranges import named_modules
 from workflow_src.measure.profiled_run import profiled_run
-from workflow_src.measure.trial import try_without_device
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
 from workflow_src.placing.case_capture import read_case
@@ -219,42 +215,6 @@ def test_a_bad_function_gets_one_sentence(function: str, said: str) -> None:
         measure(case_of(function), 0, 1)
     assert str(caught.value).startswith(f"{MODELS}:{function}: ") and said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-OF_TYPES = {
-    "tensor_as_batch": "has batch Tensor, which must be a tuple",
-    "tuple_as_output": "a step raised AttributeError: 'tuple' object has no attribute 'sum'",
-    "vector_loss": "the loss has shape (3, 2), and must be a scalar",
-    "number_as_loss": "the loss is of type float, not a scalar tensor",
-    "backward_inside": "the loss function called backward() itself; return the loss",
-}
-"""What is wrong with functions whatever the device, and whatever their tensors hold."""
-
-FINE: tuple[str, ...] = (
-    "mlp",
-    "two_inputs",
-    "noisy",
-    "experts",
-    "tagger",
-    "not_finite",
-    "evaluating",
-    "adagrad",
-)
-FINE += ("twins", "frozen", "compiled", "with_nvtx", "annotated")
-UNSURE = ("refusing", "raising", "elsewhere", "too_large")
-
-
-@pytest.mark.parametrize("function", [*OF_TYPES, *FINE, *UNSURE])
-def test_what_no_device_is_needed_for_is_told_before_the_wait_for_it(
-    function: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    case, said = case_of(function), OF_TYPES.get(function, "")
-    with pytest.raises(StageError, match=re.escape(said)) if said else nullcontext():
-        try_without_device(case)
-    try_without_device(replace(case, device="cuda"))
-    told = capfd.readouterr().err
-    assert told.startswith(f"note: tried without data, {MODELS}:") == bool(said)
-    assert said in told
 
 
 def test_a_function_that_changes_the_folder_moves_no_result() -> None:

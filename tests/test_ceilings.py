@@ -122,7 +122,7 @@ def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sampling, "event_pairs", lambda count: ["timed"] * count)
     monkeypatch.setattr(sampling, "between_events", lambda pair, call: call() or done.append(pair))
     monkeypatch.setattr(sampling, "elapsed_ns", lambda pairs: [1] * len(pairs))
-    monkeypatch.setattr(sampling, "sm_clock_mhz", lambda device: 1980)
+    monkeypatch.setattr(sampling, "asked", lambda device, names: {"sm_clock_mhz": 1980})
     properties = SimpleNamespace(uuid="x")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
     found = sampling._group(lambda: done.append("call"), "cuda", 2)
@@ -153,7 +153,7 @@ def test_the_fastest_layout_of_a_shape_is_measured_of_zeros_too(
         about: dict[str, Any], make: object, device: str, sizes: object, pause_ms: float
     ) -> dict[str, Any]:
         made.append(make)
-        return TIMED | {"reason": "", "samples_ns": [ns[about["layout"]] - round(pause_ms)]}
+        return about | TIMED | {"reason": "", "samples_ns": [ns[about["layout"]] - round(pause_ms)]}
 
     monkeypatch.setattr(multiplying, "measured", measured)
     sizes = TINY | {"pause_ms": 20.0, "shapes": [[16, 8, 4], [8, 8, 8]]}
@@ -175,7 +175,7 @@ def test_neither_shape_nor_layout_decides_when_a_product_is_measured(
 
     def measured(about: dict[str, Any], *others: object) -> dict[str, Any]:
         order.append((about["shape"], about["layout"]))
-        return TIMED
+        return about | TIMED
 
     monkeypatch.setattr(multiplying, "measured", measured)
     shapes = [[n, n, n] for n in (8, 16, 32)]

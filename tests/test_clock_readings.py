@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workflow_src.common.environment import POWER_CAP
-from workflow_src.measure import clock_readings
+from workflow_src.measure import gpu_state
 from workflow_src.tables.machine import doubts
 from workflow_src.tables.timings import timings
 
@@ -20,7 +20,7 @@ def test_a_row_has_the_readings_made_while_it_ran() -> None:
         "forward": {"status": "ok", "window_ns": [10, 20]},
         "train_step": {"status": "oom"},
     }
-    clock_readings.add_readings(rows, [[9, *SLOW], [10, *FAST], [15, *FAST], [21, *SLOW]])
+    gpu_state.add_readings(rows, [[9, *SLOW], [10, *FAST], [15, *FAST], [21, *SLOW]])
     assert rows == {
         "forward": {"status": "ok", "readings": [FAST, FAST]},
         "train_step": {"status": "oom"},
@@ -28,7 +28,7 @@ def test_a_row_has_the_readings_made_while_it_ran() -> None:
 
 
 def test_a_cpu_is_not_read() -> None:
-    with clock_readings.watched("cpu") as found:
+    with gpu_state.watched("cpu") as found:
         pass
     assert found == []
 
@@ -43,7 +43,7 @@ def test_another_process_reads_until_it_is_ended(
     program.write_text(f"#!/bin/sh\nprintf '%s' '{lines}'\ntouch {started}\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with clock_readings.watched("cuda") as found:
+    with gpu_state.watched("cuda") as found:
         while not started.exists():
             pass
     assert found == [[5, *FAST]]

@@ -76,7 +76,7 @@ def test_without_a_compiler_each_phase_is_skipped(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     built = build(CASE)
-    rows = benchmark.measure_built(CASE, built, 1, 2)
+    rows = benchmark.measure(CASE, 1, 2, built)
     said = {(row["status"], row["reason"]) for row in rows.values()}
     assert len(rows) == 3 and said == {("skipped", NO_COMPILER["cpu"])}
     assert built[0] and warm_up(built[0], 1) == []

@@ -21,7 +21,7 @@ from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
 from workflow_src.common.device_locks import DeviceError, one_locked
 from workflow_src.common.devices import hold, hold_several
-from workflow_src.measure import neighbors
+from workflow_src.measure import gpu_state
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.progress import observed, said
 from workflow_src.tables.machine import doubts
@@ -241,7 +241,7 @@ def test_a_process_that_came_and_went_while_measuring_is_seen(
         return [SimpleNamespace(pid=pid, timeStamp=at) for pid, at in samples]
 
     nvml = FakeNvml(monkeypatch, utilization)
-    found = neighbors.Neighbors("GPU-a")
+    found = gpu_state.Neighbors("GPU-a")
     with observed(found.look):
         said("forward", {"status": "ok"})
         nvml.running = [4712]
@@ -259,13 +259,13 @@ def test_where_nvml_cannot_tell_who_used_a_device_those_that_run_are_seen(
         raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 
     nvml = FakeNvml(monkeypatch, unsupported)
-    found = neighbors.Neighbors("GPU-a")
+    found = gpu_state.Neighbors("GPU-a")
     found.look()
     assert found.state() == {"other_processes": 0}
     nvml.running = [4711, os.getpid()]
     found.look()
     assert found.state() == {"other_processes": 1}
-    assert neighbors.Neighbors("cpu").state() == {}
+    assert gpu_state.Neighbors("cpu").state() == {}
 
 
 def test_no_cuda_device_gives_a_one_sentence_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,7 @@ from workflow_src.model.flops import (
     parameter_count,
     total_forward_flops,
 )
-from workflow_src.model.loss import cross_entropy
-from workflow_src.model.transformer import build_model
+from workflow_src.model.transformer import build_model, cross_entropy
 
 COMPONENTS = ["qkv", "scores", "softmax", "values", "output", "feed_forward", "head"]
 

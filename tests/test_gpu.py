@@ -212,7 +212,7 @@ def test_the_environment_of_a_result_names_the_device(tmp_path: Path) -> None:
 LAUNCHES_AROUND_A_PROFILE = """
 import torch
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.host import host_speed
+from workflow_src.measure.machine import host_speed
 
 fastest = lambda: min(host_speed("cuda")["host_operation_us"] for _ in range(5))
 before = fastest()

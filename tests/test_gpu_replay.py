@@ -11,8 +11,7 @@ from workflow_src.common.devices import cuda_devices
 from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure, measure_all
-from workflow_src.measure.cuda_graph import NotCapturableError, graphed
-from workflow_src.measure.replay import replay, replays, works
+from workflow_src.measure.cuda_graph import NotCapturableError, graphed, replay, replays, works
 from workflow_src.measure.workload import Workload
 
 pytestmark = [

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.studies.memory.test_saved import compiled_course_tensors
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.model.flops import matmul_flops, parameter_count, phase_flops, rule_flops
-from workflow_src.model.loss import cross_entropy
 from workflow_src.model.memory_formulas import (
     activation_bytes,
     matmul_weight_count,
@@ -21,11 +21,10 @@ from workflow_src.model.memory_formulas import (
     peak_bytes,
 )
 from workflow_src.model.saved_tensors import (
-    compiled_course_tensors,
     stream_bytes,
     total_bytes,
 )
-from workflow_src.model.transformer import build_model
+from workflow_src.model.transformer import build_model, cross_entropy
 
 HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")
 

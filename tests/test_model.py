@@ -14,12 +14,19 @@ from torch.nn import functional
 from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, Case
 from workflow_src.model import ranges
 from workflow_src.model.adamw import build_optimizer
-from workflow_src.model.attention import MultiHeadAttention, attention_core, written_out_softmax
-from workflow_src.model.feed_forward import SwiGLU
-from workflow_src.model.loss import cross_entropy
-from workflow_src.model.normalization import RMSNorm
-from workflow_src.model.rotary import RotaryEmbedding
-from workflow_src.model.transformer import TransformerLM, build_model
+from workflow_src.model.attention import (
+    MultiHeadAttention,
+    RotaryEmbedding,
+    attention_core,
+    written_out_softmax,
+)
+from workflow_src.model.transformer import (
+    RMSNorm,
+    SwiGLU,
+    TransformerLM,
+    build_model,
+    cross_entropy,
+)
 
 ON_CPU = [name for name in ATTENTIONS if name not in NEEDS_CUDA["attention"]]
 

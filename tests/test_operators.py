@@ -22,7 +22,7 @@ from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import OPTIMIZERS, PHASES, Case
 from workflow_src.common.operators import SEARCHED
-from workflow_src.measure import alone, benchmark, host_calls, operators, processes, profiled_run
+from workflow_src.measure import activities, alone, benchmark, operators, processes, profiled_run
 from workflow_src.measure.oom import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
@@ -574,12 +574,13 @@ def host_event(name: str, start: int, end: int, number: int, *children: Any, **o
 
 
 def device_event(
-    name: str, start: int, linked: int, kind: str = "CUDA", marks: bool = False
-) -> Any:
+    name: str, start: int, linked: int, kind: str = "CUDA", marks: bool = False,
+    duration_ns: int = 1,
+) -> Any:  # fmt: skip
     values: dict[str, Any] = {
         "name": name, "start_ns": start, "linked_correlation_id": linked, "correlation_id": 7,
         "device_type": SimpleNamespace(name=kind), "is_user_annotation": marks,
-        "concrete_inputs": [],
+        "concrete_inputs": [], "duration_ns": duration_ns,
     }  # fmt: skip
     return SimpleNamespace(**{key: lambda value=value: value for key, value in values.items()})
 
@@ -591,11 +592,11 @@ def test_on_a_gpu_each_activity_has_the_operator_that_launched_it() -> None:
             sequence=9)), scope=RecordScope.USER_SCOPE)  # fmt: skip
     main.children[0].extra_fields.scope = RecordScope.USER_SCOPE
     backward = host_event("backward", 60, 99, 5, scope=RecordScope.USER_SCOPE)
-    node = host_event(f"{host_calls.NODE}MmBackward0", 61, 80, 6,
+    node = host_event(f"{activities.NODE}MmBackward0", 61, 80, 6,
         host_event("MmBackward0", 62, 79, 7, host_event("aten::mm", 63, 70, 8)),
         sequence=9)  # fmt: skip
     other = host_event(
-        f"{host_calls.NODE}Accumulate", 81, 90, 9, host_event("aten::add_", 82, 83, 10)
+        f"{activities.NODE}Accumulate", 81, 90, 9, host_event("aten::add_", 82, 83, 10)
     )
     events = [
         device_event("add", 300, 10),

@@ -14,7 +14,7 @@ from workflow_src.common.errors import ConfigError, StageError
 from workflow_src.common.summary import by_process
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, benchmark_processes
-from workflow_src.measure.host import host_speed
+from workflow_src.measure.machine import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan

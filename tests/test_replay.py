@@ -13,7 +13,7 @@ import torch
 
 from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
-from workflow_src.measure import alone, benchmark, replay
+from workflow_src.measure import alone, benchmark, cuda_graph
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
 from workflow_src.measure.oom import Row
 from workflow_src.measure.processes import merged, merged_phase
@@ -41,14 +41,14 @@ def capturing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def set_(capture: Callable[[Any], Any], *working: bool) -> None:
         answers = iter(working or [True] * len(PHASES))
-        monkeypatch.setattr(replay, "graphed", capture)
-        monkeypatch.setattr(replay, "works", lambda: next(answers))
+        monkeypatch.setattr(cuda_graph, "graphed", capture)
+        monkeypatch.setattr(cuda_graph, "works", lambda: next(answers))
 
     return set_
 
 
 def replayed(eager: dict[str, Row] = EAGER) -> dict[str, Row]:
-    return dict(replay.replays(Workload(CASE), eager, 2, 3))
+    return dict(cuda_graph.replays(Workload(CASE), eager, 2, 3))
 
 
 def test_each_phase_is_replayed_and_all_samples_kept(
@@ -68,8 +68,8 @@ def test_each_phase_is_replayed_and_all_samples_kept(
 )
 def test_a_long_phase_is_replayed_less_often(device_ms: int, counts: tuple[int, int]) -> None:
     row = RAN | {"device_samples_ns": [device_ms * MS] * 9 + [5000 * MS]}
-    assert replay.enough(row, 5, 10) == counts
-    assert replay.enough(row, 0, 3) == (0, 3)
+    assert cuda_graph.enough(row, 5, 10) == counts
+    assert cuda_graph.enough(row, 0, 3) == (0, 3)
 
 
 def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
@@ -83,7 +83,7 @@ def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
 
 def test_nothing_more_is_replayed_once_cuda_is_broken(capturing: Callable[..., None]) -> None:
     capturing(lambda call: not_capturable(), True, False, False)
-    assert replayed()["forward_backward"] == {"status": "skipped", "reason": replay.BROKEN}
+    assert replayed()["forward_backward"] == {"status": "skipped", "reason": cuda_graph.BROKEN}
 
 
 def test_a_graph_that_doesnt_fit_is_oom(capturing: Callable[..., None]) -> None:
@@ -97,8 +97,8 @@ def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) 
     capturing(lambda call: call)
     found = replayed(EAGER | {"forward_backward": {"status": "oom", "reason": "CUDA"}})
     assert found["forward"]["status"] == "ok"
-    assert found["forward_backward"] == {"status": "skipped", "reason": replay.DID_NOT_FIT}
-    none = dict(replay.replays(None, EAGER, 1, 1))
+    assert found["forward_backward"] == {"status": "skipped", "reason": cuda_graph.DID_NOT_FIT}
+    none = dict(cuda_graph.replays(None, EAGER, 1, 1))
     assert {row["status"] for row in none.values()} == {"skipped"}
 
 
@@ -142,7 +142,7 @@ def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
         raise error
 
     monkeypatch.setattr(torch.cuda, "synchronize", raise_)
-    assert replay.works() is works
+    assert cuda_graph.works() is works
 
 
 def test_gradients_and_optimizer_state_are_released_before_a_replay(
@@ -158,7 +158,7 @@ def test_gradients_and_optimizer_state_are_released_before_a_replay(
         return call
 
     capturing(capture)
-    dict(replay.replays(workload, EAGER, 1, 1))
+    dict(cuda_graph.replays(workload, EAGER, 1, 1))
     assert held == [False] * 6
 
 
@@ -175,7 +175,7 @@ def test_steps_are_counted_on_the_device_in_a_replay_and_nowhere_else(
 
     capturing(capture)
     before = dict(group)
-    dict(replay.replays(workload, EAGER, 1, 1))
+    dict(cuda_graph.replays(workload, EAGER, 1, 1))
     assert found == [None if optimizer == "adamw" else True] * 3
     assert group == before
 

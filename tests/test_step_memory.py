@@ -9,8 +9,13 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from workflow_src.common.case import Case
-from workflow_src.measure.live_tensors import LiveTensors, storage_bytes
-from workflow_src.measure.step_peak import available_mib, kept_tensors, step_peak
+from workflow_src.measure.allocations import (
+    LiveTensors,
+    available_mib,
+    kept_tensors,
+    step_peak,
+    storage_bytes,
+)
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import (
     nested_passes,

@@ -1,106 +1,207 @@
-"""A device's activities in one call, as torch.profiler counts them: raw rows with full names.
+"""What a call did, from torch.profiler's own events: ranges, operators' calls, activities.
 
-On a CUDA device kernels, copies and sets; on a CPU operators with their self time. Captures are
-read by other code (captures), so that changing that code makes no measurement stale.
+An activity is a kernel, copy or set of a CUDA device; on a CPU, an operator with its self time.
+Captures are read by other code (captures), so that changing that code makes no measurement stale.
 """
 
 import re
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, NamedTuple
 
 # Torch's profiler imports it in its first session, which takes seconds; a device is held then.
 import torch._dynamo  # noqa: F401
-from torch.autograd.profiler_util import FunctionEvent
+from torch._C._profiler import RecordScope, _EventType
 
-from workflow_src.common.units import NS_PER_US
+from workflow_src.common.operators import DISPATCHED, MULTIPLYING
 from workflow_src.measure.oom import Row
 from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import recorded, torch_window
+from workflow_src.measure.windows import recorded, results, torch_window
 from workflow_src.model.ranges import listening
 
 TORCHS_OWN = re.compile("#|^ProfilerStep")
 """Found in names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
 
+NODE = "autograd::engine::evaluate_function: "
+"""What precedes the name of a node of autograd's graph where the engine runs it."""
 
-@dataclass(frozen=True)
-class Activity:
-    """One kind of device activity, its name, and what launched it.
+GRAPH = "## Call CompiledFxGraph "
+"""What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
 
-    range: the innermost range of the model that its operator ran in, or empty; kind: kernel,
-    copy, set or operator; operator: the aten operator that launched it, or empty.
-    """
-
-    range: str
-    kind: str
-    operator: str
-    name: str
+KINDS = {"Memcpy": "copy", "Memset": "set"}
+"""By the first word of a device activity's name; any other is a kernel."""
 
 
 def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
-    """Rows of range, kind, operator, name, calls and busy_ns: all activities of one `call`.
+    """Rows of all activities of one `call`: range, kind, operator, name, calls and busy_ns.
 
-    With `ranges`, activities are split by the model's own ranges; without, `range` is empty. Raises
-    RuntimeError if torch.profiler records none.
+    range: with `ranges`, the innermost of the model's own that the operator ran in, or empty; kind:
+    kernel, copy, set or operator; operator: the one that launched it, or empty. Most time first.
+    Raises RuntimeError if torch.profiler records none.
     """
     run = partial(run_through, call, device)
 
     def session() -> list[Row]:
         with torch_window(device, run) as profiler, listening("torch" if ranges else None):
             run()
-        return grouped(profiler.events() or [], device)
+        return grouped(results(profiler), device)
 
     return recorded(session)
 
 
-def grouped(events: Sequence[FunctionEvent], device: str) -> list[Row]:
-    """One row per distinct activity with its calls and time (busy_ns), most time first."""
-    calls: Counter[Activity] = Counter()
-    busy_ns: Counter[Activity] = Counter()
-    for activity, us in (_on_device if device == "cuda" else _on_cpu)(events):
+def grouped(result: Any, device: str) -> list[Row]:
+    """A row per distinct activity in a profiler's result: see `activities_of`."""
+    calls: Counter[tuple[str, ...]] = Counter()
+    busy_ns: Counter[tuple[str, ...]] = Counter()
+    found = _on_device(result) if device == "cuda" else _on_cpu(result.experimental_event_tree())
+    for activity, ns in found:
         calls[activity] += 1
-        busy_ns[activity] += round(us * NS_PER_US)
-    return [asdict(a) | {"calls": calls[a], "busy_ns": ns} for a, ns in busy_ns.most_common()]
+        busy_ns[activity] += ns
+    names = ("range", "kind", "operator", "name")
+    return [
+        dict(zip(names, activity, strict=True)) | {"calls": calls[activity], "busy_ns": ns}
+        for activity, ns in busy_ns.most_common()
+    ]
 
 
-def _on_cpu(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]:
-    for event in events:
-        if not event.is_user_annotation and event.time_range.elapsed_us() > 0:
-            name = event.name
-            yield Activity(_range_of(event), "operator", name, name), event.self_cpu_time_total
+def _on_cpu(roots: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Operators with their self time; one that only calls one of its name is one with it."""
+    waiting = [(root, "") for root in reversed(roots)]
+    while waiting:
+        event, around = waiting.pop()
+        name, inside = event.name, event.children
+        while len(inside) == 1 and inside[0].name == name:
+            inside = inside[0].children
+        if event.tag == _EventType.TorchOp:
+            taken = event.end_time_ns - event.start_time_ns
+            if not _is_range(event) and taken:
+                own = taken - sum(each.end_time_ns - each.start_time_ns for each in inside)
+                yield (around, "operator", name, name), own
+            elif _is_range(event) and not TORCHS_OWN.search(name):
+                around = name
+        waiting += [(each, around) for each in reversed(inside)]
 
 
-def _on_device(events: Sequence[FunctionEvent]) -> Iterator[tuple[Activity, float]]:
-    """Each activity with the operator that launched it; last, those without an operator."""
-    remaining = Counter(
-        (event.name, event.time_range.elapsed_us())
-        for event in events
-        if event.device_type.name != "CPU" and not event.is_user_annotation
-    )
-    for event in events:
-        for kernel in event.kernels:
-            # Runtime calls are numbered separately: an id may match an unrelated operator's, and
-            # the activity would be counted twice.
-            if remaining[kernel.name, kernel.duration] > 0:
-                remaining[kernel.name, kernel.duration] -= 1
-                activity = Activity(_range_of(event), _kind(kernel.name), event.name, kernel.name)
-                yield activity, kernel.duration
-    for (name, us), count in remaining.items():
-        for _ in range(count):
-            yield Activity("", _kind(name), "", name), us
+def _on_device(result: Any) -> Iterator[tuple[tuple[str, ...], int]]:
+    done = host(result.experimental_event_tree())
+    for each, call in launches(result.events(), done.calls):
+        name = each.name()
+        around = done.ranges[call.place].path.rpartition("/")[2] if call and call.place >= 0 else ""
+        kind = KINDS.get(name.split(" ")[0], "kernel")
+        yield (around, kind, call.name if call else "", name), each.duration_ns()
 
 
-def _kind(name: str) -> str:
-    words = {"Memcpy": "copy", "Memset": "set"}
-    return words.get(name.split(" ")[0], "kernel")
+def launches(events: Sequence[Any], calls: Sequence["Call"]) -> Iterator[tuple[Any, "Call | None"]]:
+    """A CUDA device's activities in order of start, each with the call that launched it."""
+    by_id = {call.event.correlation_id: call for call in calls}
+    found = (e for e in events if e.device_type().name != "CPU" and not e.is_user_annotation())
+    for each in sorted(found, key=lambda each: each.start_ns()):
+        # Runtime calls are numbered separately; this is an operator's number.
+        yield each, by_id.get(each.linked_correlation_id())
 
 
-def _range_of(event: FunctionEvent) -> str:
-    """The innermost of the model's own ranges that an operator ran in, or empty."""
-    above = event.cpu_parent
-    while above is not None:
-        if above.is_user_annotation and not TORCHS_OWN.search(above.name):
-            return str(above.name)
-        above = above.cpu_parent
-    return ""
+class Range(NamedTuple):
+    """A range of the model; path: it and those around it, joined by "/"."""
+
+    path: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of an operator.
+
+    place: the number of the innermost range open on its thread, or -1; node: the call that runs
+    the node of autograd's graph that it belongs to; number: how many calls of the same product
+    came before it in that node or, without one, in that range; multiplies: whether it is a product
+    that calls no other, as autocast's do; calls: the operators that it calls itself; inner: the
+    first of its own name among them, if any; is_inner: whether it is that of its caller.
+    """
+
+    event: Any
+    name: str
+    place: int
+    node: "Call | None"
+    multiplies: bool
+    number: int = 0
+    calls: set[str] = field(default_factory=set)
+    inner: "Call | None" = None
+    is_inner: bool = False
+
+    @property
+    def innermost(self) -> "Call":
+        """What does the work, where wrappers such as autocast's call an operator of their name."""
+        return self.inner.innermost if self.inner else self
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the host did in a step: its ranges and its operators' calls, in order of start."""
+
+    ranges: Sequence[Range]
+    calls: Sequence[Call]
+    forward: dict[int, Call]
+    """The forward call that made the node with a sequence number."""
+
+    def path(self, call: Call) -> str:
+        """The range that a call ran in; on a thread without ranges, what was open elsewhere."""
+        if call.place >= 0:
+            return self.ranges[call.place].path
+        moment = call.event.start_time_ns
+        last = bisect_right(self.ranges, moment, key=lambda each: each.start_ns)
+        around = (each.path for each in reversed(self.ranges[:last]) if each.end_ns > moment)
+        return next(around, "")
+
+
+def _is_range(event: Any) -> bool:
+    is_marked = event.extra_fields.scope == RecordScope.USER_SCOPE
+    return is_marked and not event.name.startswith(GRAPH)
+
+
+def host(roots: Sequence[Any]) -> Host:
+    """What the host did, from the profiler's tree of events."""
+    ranges: list[Range] = []
+    calls: list[Call] = []
+    waiting: list[tuple[Any, int, Call | None, Call | None, Call | None]] = [
+        (root, -1, None, None, None) for root in reversed(roots)
+    ]
+    while waiting:
+        event, place, node, product, caller = waiting.pop()
+        name = event.name
+        if event.tag != _EventType.TorchOp:
+            pass
+        elif not _is_range(event):
+            call = Call(event, name, place, node, name in MULTIPLYING)
+            calls.append(call)
+            if caller:
+                caller.calls.add(name)
+                if caller.name == name and DISPATCHED in name and not caller.inner:
+                    caller.inner, call.is_inner = call, True
+            caller = call
+            node = call if name.startswith(NODE) else node
+            if call.multiplies:
+                if product:
+                    product.multiplies = False
+                product = call
+        elif not TORCHS_OWN.search(name):
+            path = f"{ranges[place].path}/{name}" if place >= 0 else name
+            ranges.append(Range(path, event.start_time_ns, event.end_time_ns))
+            place = len(ranges) - 1
+        waiting += [(child, place, node, product, caller) for child in reversed(event.children)]
+    calls.sort(key=lambda call: call.event.start_time_ns)
+    so_far: defaultdict[tuple[str, int], int] = defaultdict(int)
+    forward: dict[int, Call] = {}
+    for call in calls:
+        if call.multiplies:
+            place_of_product = (call.name, id(call.node) if call.node else call.place)
+            call.number = so_far[place_of_product]
+            so_far[place_of_product] += 1
+        if call.node is None and not call.name.startswith(NODE):
+            # It sees the number of the next node to be made: the last to see it makes that.
+            forward[call.event.extra_fields.sequence_number] = call
+    forward.pop(-1, None)
+    return Host(ranges, calls, forward)

@@ -1,18 +1,28 @@
-"""What a CUDA device's allocator hands out and takes back, one entry each, with lines of code."""
+"""What a step's tensors take: each allocation with its line of code, and the peak of a step.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+A CUDA device's allocator records what it hands out. On a CPU, operators' results tell.
+"""
+
+import sys
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, Self
 
 import torch
+from torch import Tensor, UntypedStorage
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from workflow_src.common.units import MIB
+from workflow_src.measure.memory import reset_peak
+from workflow_src.measure.oom import Row
+from workflow_src.measure.workload import Workload
 
 PACKAGE = "workflow_src"
 NOT_OF_THE_MODEL = ("measure", "studies")
 """Subpackages whose lines run the model, and aren't lines of it."""
-
-ENDED = "free_completed"
 
 
 @dataclass
@@ -42,28 +52,34 @@ def _inside(file: str) -> str:
     return "" if not package or inside.split("/")[0] in NOT_OF_THE_MODEL else inside
 
 
-def allocator_events() -> int:
-    """How many blocks the allocator of the current CUDA device has handed out and taken back."""
-    stats = torch.cuda.memory_stats()
-    return int(stats["allocation.all.allocated"] + stats["allocation.all.freed"])
-
-
 class AllocatorRecord:
-    """A record of the current CUDA device's allocator; see `recorded`.
+    """While entered, records the current CUDA device's allocator, with the stack of each request.
 
     `snapshot`, once it has ended, is what torch's own viewer of memory reads.
     """
 
-    def __init__(self) -> None:
-        self._before = allocator_events()
-        self.snapshot: dict[str, Any] = {}
+    def __enter__(self) -> Self:
+        """Begin the record."""
+        torch.cuda.synchronize()
+        torch.cuda.memory._record_memory_history(
+            enabled="all", context="all", stacks="python", max_entries=1_000_000, clear_history=True
+        )
+        self._before, self.snapshot = _allocator_events(), dict[str, Any]()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the record, and keep it unless something was raised."""
+        if not any(error):
+            torch.cuda.synchronize()
+            self.snapshot = torch.cuda.memory._snapshot()
+        torch.cuda.memory._record_memory_history(enabled=None)
 
     @property
     def events(self) -> int:
         """How many blocks were handed out and taken back since the record began."""
-        return allocator_events() - self._before
+        return _allocator_events() - self._before
 
-    def address(self, tensor: torch.Tensor) -> int:
+    def address(self, tensor: Tensor) -> int:
         """What the allocation of a tensor has as its address."""
         return tensor.untyped_storage().data_ptr()
 
@@ -73,20 +89,9 @@ class AllocatorRecord:
         return allocations_of(self.snapshot["device_traces"][torch.cuda.current_device()])
 
 
-@contextmanager
-def recorded() -> Iterator[AllocatorRecord]:
-    """Record the allocator inside, with the Python stack of each request."""
-    torch.cuda.synchronize()
-    torch.cuda.memory._record_memory_history(
-        enabled="all", context="all", stacks="python", max_entries=1_000_000, clear_history=True
-    )
-    record = AllocatorRecord()
-    try:
-        yield record
-        torch.cuda.synchronize()
-        record.snapshot = torch.cuda.memory._snapshot()
-    finally:
-        torch.cuda.memory._record_memory_history(enabled=None)
+def _allocator_events() -> int:
+    stats = torch.cuda.memory_stats()
+    return int(stats["allocation.all.allocated"] + stats["allocation.all.freed"])
 
 
 def allocations_of(trace: Sequence[Mapping[str, Any]]) -> list[Allocation]:
@@ -96,17 +101,128 @@ def allocations_of(trace: Sequence[Mapping[str, Any]]) -> list[Allocation]:
     """
     found: list[Allocation] = []
     live: dict[int, Allocation] = {}
-    events = 0
-    for entry in trace:
+    told = (each for each in trace if each["action"] in ("alloc", "free_completed"))
+    for event, entry in enumerate(told):
         if entry["action"] == "alloc":
             stack = ((frame["filename"], frame["line"]) for frame in entry["frames"])
-            made = Allocation(entry["size"], events, None, own_line(stack), entry["addr"])
+            made = Allocation(entry["size"], event, None, own_line(stack), entry["addr"])
             live[entry["addr"]] = made
             found.append(made)
-        elif entry["action"] == ENDED:
-            if ended := live.pop(entry["addr"], None):
-                ended.end = events
-        else:
-            continue
-        events += 1
+        elif ended := live.pop(entry["addr"], None):
+            ended.end = event
     return found
+
+
+class LiveTensors(TorchDispatchMode):
+    """While entered, notes each storage that an operator returns for the first time.
+
+    `known` are tensors that were there before and stay. `events` counts storages made and ended,
+    `peak_bytes` is the most that lived at a time besides the known ones. What an operator takes and
+    frees inside itself isn't seen.
+    """
+
+    def __init__(self, known: Iterable[Tensor] = ()) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.events = self.live_bytes = self.peak_bytes = 0
+        self.allocations: list[Allocation] = []
+        self._known = set(map(self.address, known))
+        self._live: dict[int, tuple[Any, Allocation]] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operator, and note what it returns."""
+        out = func(*args, **(kwargs or {}))
+        for each in tree_leaves(out):
+            if isinstance(each, Tensor):
+                self._note(each.untyped_storage())
+        return out
+
+    def address(self, tensor: Tensor) -> int:
+        """What the allocation of a tensor has as its address."""
+        return int(tensor.untyped_storage()._cdata)
+
+    def _note(self, storage: UntypedStorage) -> None:
+        key = storage._cdata
+        if key in self._live or key in self._known:
+            return
+        made = Allocation(storage.nbytes(), self.events, None, own_line(_stack()), key)
+        self._live[key] = weakref.ref(storage, partial(self._ended, key)), made
+        self.allocations.append(made)
+        self._count(made.size)
+
+    def _ended(self, key: int, _: object) -> None:
+        _, made = self._live.pop(key)
+        made.end = self.events
+        self._count(-made.size)
+
+    def _count(self, size: int) -> None:
+        self.events += 1
+        self.live_bytes += size
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+
+def _stack() -> list[tuple[str, int]]:
+    """Files and lines of the Python stack, the innermost first."""
+    frame, found = sys._getframe(1), []
+    while frame:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+def recording(device: str, known: Iterable[Tensor]) -> AllocatorRecord | LiveTensors:
+    """A record of the allocator on a CUDA device, and of operators' results elsewhere."""
+    return AllocatorRecord() if device == "cuda" else LiveTensors(known)
+
+
+def storage_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes of the storages of tensors, each once."""
+    storages = [tensor.untyped_storage() for tensor in tensors]
+    return sum({each._cdata: each.nbytes() for each in storages}.values())
+
+
+def available_mib(device: str) -> float | None:
+    """Memory (MiB) that a CUDA device has for torch: free, or held by its allocator already."""
+    if device != "cuda":
+        return None
+    free_bytes, _ = torch.cuda.mem_get_info()
+    return (free_bytes + torch.cuda.memory_reserved()) / MIB
+
+
+def step_peak(workload: Workload, phase: str, before_bytes: int) -> Row:
+    """Peak bytes of a step: what the allocator handed out, and what was asked of it.
+
+    Without `before_bytes`, which were allocated before the workload. On a CPU, of the storages that
+    operators returned and those that outlive a step.
+    """
+    workload.optimizer.zero_grad(set_to_none=True)
+    if workload.case.device != "cuda":
+        with LiveTensors(kept_tensors(workload)) as live:
+            workload.phase(phase)()
+        return {"peak_bytes": live.peak_bytes + storage_bytes(kept_tensors(workload))}
+    workload.synchronize()
+    reset_peak("cuda")
+    workload.phase(phase)()
+    workload.synchronize()
+    stats = torch.cuda.memory_stats()
+    return {
+        "peak_bytes": stats["allocated_bytes.all.peak"] - before_bytes,
+        "requested_bytes": stats["requested_bytes.all.peak"] - before_bytes,
+        "reserved_bytes": stats["reserved_bytes.all.peak"],
+    }
+
+
+def kept_tensors(workload: Workload) -> list[Tensor]:
+    """Tensors that outlive a step: the model's, the batch, and the optimizer's state."""
+    model = workload.model
+    return [*model.parameters(), *model.buffers(), *workload.batch, *state_tensors(workload)]
+
+
+def state_tensors(workload: Workload) -> list[Tensor]:
+    """The tensors of the optimizer's state."""
+    states = workload.optimizer.state.values()
+    return [each for state in states for each in state.values() if torch.is_tensor(each)]
+
+
+def gradients(workload: Workload) -> list[Tensor]:
+    """The gradients of the model's parameters, as far as there are any."""
+    return [each.grad for each in workload.model.parameters() if each.grad is not None]

@@ -7,11 +7,9 @@ from typing import Any
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold_several
 from workflow_src.common.subprocesses import told_if_killed
-from workflow_src.measure.gpu_state import state
-from workflow_src.measure.host import host_speed
-from workflow_src.measure.machine import hardware, host_id, node, now, software
-from workflow_src.measure.memory_limit import limited_memory
-from workflow_src.measure.neighbors import Neighbors
+from workflow_src.measure.gpu_state import Neighbors, state
+from workflow_src.measure.machine import hardware, host_id, host_speed, node, now, software
+from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.progress import observed
 from workflow_src.measure.windows import detaches
 
@@ -22,22 +20,20 @@ def measured_alone(
     key: str,
     measure: Callable[[], Any],
     finish: Callable[[Any], Any] = lambda found: found,
-    meanwhile: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
     """The result of `measure` under `key`, with environment, device states and times beside it.
 
     `job` is a case or a study's point called `name`, with its device and, if it has them, its
     memory limit and `gpus`: how many devices it locks, of which the first one is recorded. `finish`
     completes the result, still alone on the device, where the state after measuring has been
-    recorded: a profiler slows the launches of the process that it ran in. `meanwhile` is called
-    when a wait for a device begins. Raises StageError if there is no such device, or less memory
-    than that limit.
+    recorded: a profiler slows the launches of the process that it ran in. Raises StageError if
+    there is no such device, or less memory than that limit.
     """
     kind = job["device"]
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
     gc.freeze()
     count = job.get("gpus", 1)
-    with told_if_killed(name), hold_several(kind, count, name, meanwhile) as devices:
+    with told_if_killed(name), hold_several(kind, count, name) as devices:
         device = devices[0]
         before = state(device) | host_speed(kind)
         started_at, neighbors = now(), Neighbors(device)

@@ -12,18 +12,17 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import measured_alone
-from workflow_src.measure.clock_readings import add_readings, timed, watched
 from workflow_src.measure.compiling import first_call
-from workflow_src.measure.ending import ended_without_threads
+from workflow_src.measure.cuda_graph import replays
+from workflow_src.measure.gpu_state import add_readings, timed, watched
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_counted, add_launched
-from workflow_src.measure.phases import Built, build, run_built
+from workflow_src.measure.phases import Built, build, run_phases
+from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.progress import said
-from workflow_src.measure.replay import replays
 from workflow_src.measure.timing import Call, sample_steps
-from workflow_src.measure.trial import try_without_device
 from workflow_src.measure.workload import Workload
 
 
@@ -46,39 +45,39 @@ def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
     return samples | {"peak_memory_mib": peak_memory_mib(device)}
 
 
-def measure(case: AnyCase, warmup_steps: int, steps: int) -> dict[str, Row]:
-    """The row of each phase of a case, each with its own status."""
-    return measure_built(case, build(case), warmup_steps, steps)
-
-
-def measure_built(case: AnyCase, built: Built, warmup_steps: int, steps: int) -> dict[str, Row]:
-    """As `measure`, on a workload that has been built."""
+def measure(
+    case: AnyCase, warmup_steps: int, steps: int, built: Built | None = None
+) -> dict[str, Row]:
+    """The row of each phase of a case, each with its own status; on what was built, if given."""
 
     def run(workload: Workload, phase: str) -> Row:
         return timed(partial(measure_phase, workload, phase, warmup_steps, steps))
 
-    return dict(run_built(case, built, run))
+    return dict(run_phases(case, run, built=built))
 
 
-def measure_all(case: AnyCase, warmup_steps: int, steps: int) -> tuple[Built, dict[str, Row]]:
+def measure_all(
+    case: AnyCase, warmup_steps: int, steps: int
+) -> tuple[Workload | None, dict[str, Row]]:
     """As `measure`, with the workload; on a CUDA device rows also have `replay`.
 
-    See measure/replay.py.
+    See measure/cuda_graph.py.
     """
     built = build(case)
+    workload, _ = built
     with watched(case.device) as readings:
-        rows = measure_built(case, built, warmup_steps, steps)
+        rows = measure(case, warmup_steps, steps, built)
     add_readings(rows, readings)
     if case.device == "cuda":
-        for phase, replay in replays(built[0], rows, warmup_steps, steps):
+        for phase, replay in replays(workload, rows, warmup_steps, steps):
             rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
-    return built, rows
+    return workload, rows
 
 
-def completed(found: tuple[Built, dict[str, Row]], launched: bool = True) -> dict[str, Row]:
-    """The rows of `measure_all`, with what measure/operators.py adds unless told not to."""
-    (workload, _), rows = found
-    return add_counted(workload, add_launched(workload, rows)) if launched else rows
+def completed(found: tuple[Workload | None, dict[str, Row]]) -> dict[str, Row]:
+    """The rows of `measure_all`, with what measure/operators.py adds."""
+    workload, rows = found
+    return add_counted(workload, add_launched(workload, rows)) if workload else rows
 
 
 def benchmark(
@@ -87,9 +86,8 @@ def benchmark(
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     run = partial(measure_all, case, warmup_steps, steps)
-    finish = partial(completed, launched=launched)
-    check = partial(try_without_device, case)
-    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish, check)
+    finish = completed if launched else lambda found: found[1]
+    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish)
 
 
 @one_sentence()

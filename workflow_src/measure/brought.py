@@ -54,25 +54,19 @@ def blamed(case: AnyCase, what: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
+    folder = os.getcwd()
     try:
-        with _staying_here():
-            yield
+        yield
     except (StageError, KeyboardInterrupt):
         raise
     except BaseException as error:
+        os.chdir(folder)
         place = place_of(where, error)
         if out_of_memory(error) or not (place or is_all_theirs):
             raise
         raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
-
-
-@contextmanager
-def _staying_here() -> Iterator[None]:
-    """Come back to this folder: code that changes it, as hydra does, moved the result elsewhere."""
-    folder = os.getcwd()
-    try:
-        yield
     finally:
+        # Code that changes the folder, as hydra does, would move the result elsewhere.
         os.chdir(folder)
 
 
@@ -90,7 +84,7 @@ def wrong(where: str, why: str) -> StageError:
 
 def place_of(where: str, error: BaseException) -> str:
     """The innermost line of the file, or of what lies beside it, that led to an error."""
-    folder = _file(where).resolve().parent
+    folder = Path(where.rpartition(":")[0]).resolve().parent
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename).resolve()
         if path.is_relative_to(folder) and NOT_THEIRS.isdisjoint(path.parts):
@@ -98,16 +92,13 @@ def place_of(where: str, error: BaseException) -> str:
     return ""
 
 
-def _file(where: str) -> Path:
-    return Path(where.rpartition(":")[0])
-
-
 def function_of(where: str) -> Callable[..., Any]:
     """The function at file.py:function; modules beside its file can be imported from now on.
 
     Raises StageError if the file can't be run, or has no such function.
     """
-    file, name = _file(where), where.rpartition(":")[2]
+    path, _, name = where.rpartition(":")
+    file = Path(path)
     # Under its own name, but not in the way of an installed module of the same.
     module_name = f"brought_{file.stem.replace('.', '_')}"
     spec = importlib.util.spec_from_file_location(module_name, file)
@@ -148,33 +139,29 @@ def made(case: Brought, function: Callable[..., Any]) -> Workload:
 
 
 def _checked(case: Brought, found: Any) -> Workload:
-    where = case.workload
     names = ("model", "batch", "loss", "optimizer")
     if not all(hasattr(found, name) for name in names[:-1]):
-        kind = type(found).__name__
-        raise wrong(where, f"the function must return a Workload(model, batch, loss), not {kind}")
-    parts: dict[str, Any] = {name: getattr(found, name, None) for name in names}
-    model, batch, loss, optimizer = parts.values()
-    allowed = {
-        "model": (isinstance(model, nn.Module), "an nn.Module"),
-        "batch": (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
-        "loss": (callable(loss), "a function of the model and the batch"),
-        "optimizer": (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
-    }
-    for name, (right, what) in allowed.items():
-        if not right:
-            kind = type(parts[name]).__name__
-            hint = HINTS.get((name, kind), "")
-            raise wrong(
-                where, f"what the function returns has {name} {kind}, which must be {what}{hint}"
-            )
+        why = f"must return a Workload(model, batch, loss), not {type(found).__name__}"
+        raise wrong(case.workload, f"the function {why}")
+    model, batch, loss, optimizer = (getattr(found, name, None) for name in names)
+    right = (
+        (isinstance(model, nn.Module), "an nn.Module"),
+        (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
+        (callable(loss), "a function of the model and the batch"),
+        (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
+    )
+    for name, (is_right, what) in zip(names, right, strict=True):
+        if not is_right:
+            kind = type(getattr(found, name)).__name__
+            said = f"{name} {kind}, which must be {what}{HINTS.get((name, kind), '')}"
+            raise wrong(case.workload, f"what the function returns has {said}")
     places = {each.device.type for each in model.parameters()} - {case.device}
     if places:
-        raise wrong(where, f"the model is on {places.pop()}, and the device is {case.device}")
+        why = f"the model is on {places.pop()}, and the device is {case.device}"
+        raise wrong(case.workload, why)
     if optimizer is not None and not _updates(optimizer, model):
-        raise wrong(
-            where, "the optimizer has none of the model's parameters, so no step changes it"
-        )
+        why = "the optimizer has none of the model's parameters, so no step changes it"
+        raise wrong(case.workload, why)
     return Workload(model, tuple(batch), loss, optimizer)
 
 
@@ -202,26 +189,24 @@ def _tensors(value: Any) -> Iterator[Tensor]:
     """The tensors in a value, in lists, tuples and mappings, too."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, Mapping):
-        yield from _tensors(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for each in value:
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
             yield from _tensors(each)
 
 
 def checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
     """A loss of a model. Raises StageError if it isn't a scalar tensor with a gradient."""
-    where = case.workload
     if not isinstance(loss, Tensor):
-        raise wrong(where, f"the loss is of type {type(loss).__name__}, not a scalar tensor")
-    if loss.dim():
-        raise wrong(where, f"the loss has shape {tuple(loss.shape)}, and must be a scalar")
-    if not loss.requires_grad and any(each.grad is not None for each in model.parameters()):
-        raise wrong(
-            where,
-            "the loss has no gradient, but parameters have: the loss function called backward() "
-            "itself; return the loss instead, of micro batches their sum, and leave that call out",
+        why = f"is of type {type(loss).__name__}, not a scalar tensor"
+    elif loss.dim():
+        why = f"has shape {tuple(loss.shape)}, and must be a scalar"
+    elif loss.requires_grad:
+        return loss
+    elif any(each.grad is not None for each in model.parameters()):
+        why = (
+            "has no gradient, but parameters have: the loss function called backward() itself; "
+            "return the loss instead, of micro batches their sum, and leave that call out"
         )
-    if not loss.requires_grad:
-        raise wrong(where, "the loss has no gradient: no parameter of the model led to it")
-    return loss
+    else:
+        why = "has no gradient: no parameter of the model led to it"
+    raise wrong(case.workload, f"the loss {why}")

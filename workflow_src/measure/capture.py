@@ -31,16 +31,11 @@ def capture(row: dict[str, Any], output: Path) -> None:
         if row["profiler"] == "nsys":
             nsys_profile.profile(partial, recorder(row), row["device"], row["os_tracing"])
         else:
-            _run([*recorder(row), "--output", str(partial)])
-            if not partial.exists():
-                raise TraceError(f"the program under torch.profiler {GAVE_NOTHING}")
+            status = run_tied([*recorder(row), "--output", str(partial)]).returncode
+            if status or not partial.exists():
+                how = how_it_ended(status) if status else GAVE_NOTHING
+                raise TraceError(f"the program under torch.profiler {how}")
         partial.replace(output)
-
-
-def _run(command: list[str]) -> None:
-    status = run_tied(command).returncode
-    if status:
-        raise TraceError(f"the program under torch.profiler {how_it_ended(status)}")
 
 
 def main() -> None:

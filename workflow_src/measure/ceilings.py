@@ -69,13 +69,14 @@ def bandwidths(device: str, sizes: Sizes) -> list[Row]:
         allocated = attempt(partial(_allocate, sets, elements, device), partial(free, device))
         if sets:
             break
+    shape, itemsize = f"{elements * torch.float32.itemsize / MIB:g} MiB", torch.float32.itemsize
+    rows: list[Row] = []
     wake(_stream("copy", sets) if sets else bool, device, sizes["wake_s"])
-    rows, shape = [], f"{elements * torch.float32.itemsize / MIB:g} MiB"
     for name, (count, _) in STREAMS.items():
         about: Row = {"kind": "bandwidth", "name": name, "shape": shape, "layout": ""} | FLOAT32
-        about |= {"bytes": count * elements * torch.float32.itemsize}
+        about |= {"bytes": count * elements * itemsize}
         make = partial(_stream, name, sets)
-        rows.append(about | (measured(about, make, device, sizes) if sets else allocated))
+        rows.append(measured(about, make, device, sizes) if sets else about | allocated)
     return rows
 
 
@@ -113,15 +114,14 @@ def exponentials(device: str, sizes: Sizes) -> list[Row]:
     elements = sizes["exponentials"]
     # Two tensors of 4 bytes per element take at most half of a GPU's L2 cache.
     cached = min(elements, l2_bytes(device) // 16 or elements)
-    kinds = (
-        ("exp2 in registers", elements, REPEATS, partial(_repeated, elements, device)),
-        ("exp in a cache", cached, 1, partial(_exponentials, cached, device)),
-    )
     rows = []
-    for name, count, repeats, make in kinds:
-        about = {"kind": "exponential", "shape": f"{count} elements", "layout": ""} | FLOAT32
+    for name, count, repeats, make in (
+        ("exp2 in registers", elements, REPEATS, _repeated),
+        ("exp in a cache", cached, 1, _exponentials),
+    ):
+        about: Row = {"kind": "exponential", "shape": f"{count} elements", "layout": ""} | FLOAT32
         about |= {"name": name, "operations": repeats * count}
-        rows.append(about | measured(about, make, device, sizes))
+        rows.append(measured(about, partial(make, count, device), device, sizes))
     return rows
 
 

@@ -72,18 +72,7 @@ def compile_whole(model: nn.Module, options: Options | None = None) -> None:
         with range_(RANGE), listening(None):
             return compiled(*given, **named)
 
-    replace_call(model, one_range)
-
-
-def in_place(model: nn.Module) -> Callable[..., Any] | None:
-    """What runs in place of a model's own code after `model.compile()`; None before."""
-    found: Callable[..., Any] | None = getattr(model, "_compiled_call_impl", None)
-    return found
-
-
-def replace_call(model: nn.Module, call: Callable[..., Any]) -> None:
-    """Have each call of a model that was compiled in place run `call`."""
-    model._compiled_call_impl = call
+    model._compiled_call_impl = one_range
 
 
 def refused(run: Call, device: str) -> Row:
@@ -95,11 +84,12 @@ def refused(run: Call, device: str) -> Row:
     missing = {"status": "skipped", "reason": NO_COMPILER[device]}
     if compiler_is_missing(device):
         return missing
+    # Imported where something is compiled: it takes seconds.
+    from torch._dynamo.exc import TorchDynamoException
+
     try:
         run()
-    except RuntimeError as error:
-        if not _is_compilers(error):
-            raise
+    except TorchDynamoException as error:
         cause = getattr(error, "inner_exception", error)
         if isinstance(cause, Exception) and out_of_memory(cause):
             raise cause from error
@@ -108,13 +98,6 @@ def refused(run: Call, device: str) -> Row:
             return missing
         return {"status": "failed", "reason": f"torch.compile: {short(said)}"}
     return {}
-
-
-def _is_compilers(error: Exception) -> bool:
-    # Imported where something is compiled: it takes seconds.
-    from torch._dynamo.exc import TorchDynamoException
-
-    return isinstance(error, TorchDynamoException)
 
 
 EXPLANATION = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
@@ -142,11 +125,9 @@ def first_call(step: Call, wait: Call, device: str) -> Row:
         start = time.perf_counter_ns()
         row = refused(run, device)
         taken = time.perf_counter_ns() - start
-    if row:
-        return row
     graphs_after, reasons_after = _counted()
     found = {"first_call_ns": [taken], "graphs": graphs_after - graphs}
-    return found | {"break_reasons": list(reasons_after - reasons)}
+    return row or found | {"break_reasons": list(reasons_after - reasons)}
 
 
 def _counted() -> tuple[int, Counter[str]]:

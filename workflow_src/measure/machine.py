@@ -1,12 +1,17 @@
-"""The hardware and software that a result was measured on; stored with each result."""
+"""The hardware and software that a result was measured on, and how fast its host launches work.
+
+Stored with each result: launch-bound times depend on the host as much as on the model.
+"""
 
 import hashlib
 import os
 import platform
 import socket
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pynvml
@@ -14,10 +19,15 @@ import torch
 
 from workflow_src.common.devices import nvml
 from workflow_src.common.environment import cpu_model
+from workflow_src.common.units import GIB, NS_PER_US
+from workflow_src.measure.timing import Call, synchronize
 
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SALT = "transformer-step-time host"
+
+OPERATIONS, REPEATS = 200, 25
+"""Operations of the chain that tells a host's speed, and how often it is timed."""
 
 
 def use_threads(row: Mapping[str, Any]) -> None:
@@ -48,7 +58,7 @@ def hardware(device: str) -> dict[str, Any]:
         handle = pynvml.nvmlDeviceGetHandleByUUID(device)
         return found | {
             "gpu": str(pynvml.nvmlDeviceGetName(handle)),
-            "gpu_memory_gib": pynvml.nvmlDeviceGetMemoryInfo(handle).total / 2**30,
+            "gpu_memory_gib": pynvml.nvmlDeviceGetMemoryInfo(handle).total / GIB,
             "driver": str(pynvml.nvmlSystemGetDriverVersion()),
         }
 
@@ -82,3 +92,38 @@ def _content(path: Path) -> bytes:
         return path.read_bytes().strip()
     except OSError:
         return b""
+
+
+@torch.no_grad()
+def host_speed(device: str) -> dict[str, float]:
+    """Microseconds per operation of a fixed eager chain on one element.
+
+    On a CUDA device also per launch of a kernel that does nothing. `device` is "cpu" or "cuda".
+    """
+    one = torch.ones(1, device=device)
+
+    def chain() -> None:
+        value = one
+        for _ in range(OPERATIONS // 2):
+            value = (value + one) * one
+
+    def launches() -> None:
+        for _ in range(OPERATIONS):
+            torch.cuda._sleep(0)
+
+    found = {"host_operation_us": _us_per_operation(chain, device)}
+    if device == "cuda":
+        found["host_launch_us"] = _us_per_operation(launches, device)
+    return found
+
+
+def _us_per_operation(call: Call, device: str) -> float:
+    call()
+    samples = []
+    for _ in range(REPEATS):
+        synchronize(device)
+        start = time.perf_counter_ns()
+        call()
+        samples.append(time.perf_counter_ns() - start)
+    synchronize(device)
+    return median(samples) / OPERATIONS / NS_PER_US

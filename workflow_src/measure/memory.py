@@ -1,13 +1,56 @@
-"""Memory: allocated before a task, peak of a call, and kept by autograd."""
+"""Memory: a limit to what a measurement takes, peaks, and what autograd keeps."""
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, UntypedStorage
 
-from workflow_src.common.units import MIB
+from workflow_src.common.errors import StageError
+from workflow_src.common.own_memory import at_most_bytes, available_bytes
+from workflow_src.common.units import GIB, MIB
 from workflow_src.measure.timing import synchronize
+
+USABLE = 0.95
+"""Share of the available memory that a measurement may take; the rest is for other processes."""
+
+RUNTIME_BYTES = 128 * MIB
+"""What torch and its libraries take besides tensors, once a model is built and trained (95 MiB)."""
+
+POOL_ELEMENTS = 2**20
+"""Enough elements for torch to add them up with all of its threads."""
+
+
+@contextmanager
+def limited_memory(device: str, limit_gib: float | None) -> Iterator[None]:
+    """Limit what is allocated inside to `limit_gib` GiB, so that running out of it is a result.
+
+    On a CUDA device torch's allocator keeps to it, also afterwards; None means all of its memory.
+    On a CPU the kernel does, and the limit is beyond what the process already has and
+    RUNTIME_BYTES; None means most of what is available now, so that the kernel has no reason to
+    kill this process. Raises StageError if there is less than the limit.
+    """
+    if device == "cuda":
+        total = torch.cuda.get_device_properties(0).total_memory
+        if _required(limit_gib, total, "the device has"):
+            torch.cuda.set_per_process_memory_fraction((limit_gib or 0) * GIB / total)
+        yield
+        return
+    torch.ones(POOL_ELEMENTS).sum()
+    available = available_bytes()
+    wanted = _required(limit_gib, available, "is available now")
+    with at_most_bytes(RUNTIME_BYTES + wanted if wanted else int(USABLE * available)):
+        yield
+
+
+def _required(limit_gib: float | None, there: int, where: str) -> int:
+    """The bytes of a limit, 0 without one. Raises StageError if there are less."""
+    if limit_gib and limit_gib * GIB > there:
+        raise StageError(
+            f"memory_limit_gib: {limit_gib:g} is more than {where} ({there / GIB:.1f} GiB)"
+        )
+    return int((limit_gib or 0) * GIB)
 
 
 def peak_memory_mib(device: str) -> float:

@@ -6,8 +6,9 @@ folded, so that those of all layers are one path.
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -15,7 +16,6 @@ from torch.utils.hooks import RemovableHandle
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
-from workflow_src.measure.compiling import in_place, replace_call
 from workflow_src.model.ranges import range_
 
 OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
@@ -23,12 +23,13 @@ OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
 
 NOT_CALLED = (nn.ModuleList, nn.ModuleDict)
 
-Entered = list[AbstractContextManager[object]]
+Hook = Callable[..., None]
 
 
 def is_compiled(module: nn.Module) -> bool:
     """Whether a module runs under torch.compile, into which hooks don't belong."""
-    return in_place(module) is not None or type(module).__name__ == "OptimizedModule"
+    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    return in_place or type(module).__name__ == "OptimizedModule"
 
 
 def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, str]:
@@ -40,51 +41,41 @@ def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, st
     is one of OWN_RANGES is followed by the class. Modules that run under torch.compile have none.
     """
     found: dict[nn.Module, str] = {}
-    _name(model, "", depth, re.compile(fold) if fold else None, found)
+
+    def name_children(above: nn.Module, prefix: str, depth: int) -> None:
+        if depth < 1 or is_compiled(above):
+            return
+        for key, child in above.named_children():
+            name = f"{prefix}.{key}" if prefix else key
+            if isinstance(child, NOT_CALLED):
+                name_children(child, name, depth)
+            elif child not in found and not is_compiled(child):
+                found[child] = _folded(name, child, above, fold)
+                name_children(child, "", depth - 1)
+
+    name_children(model, "", depth)
     return found
 
 
-def _name(
-    above: nn.Module,
-    prefix: str,
-    depth: int,
-    fold: re.Pattern[str] | None,
-    found: dict[nn.Module, str],
-) -> None:
-    if depth < 1 or is_compiled(above):
-        return
-    for key, child in above.named_children():
-        name = f"{prefix}.{key}" if prefix else key
-        if isinstance(child, NOT_CALLED):
-            _name(child, name, depth, fold, found)
-        elif child not in found and not is_compiled(child):
-            found[child] = _folded(name, child, above, fold)
-            _name(child, "", depth - 1, fold, found)
-
-
-def _folded(name: str, module: nn.Module, above: nn.Module, fold: re.Pattern[str] | None) -> str:
+def _folded(name: str, module: nn.Module, above: nn.Module, fold: str) -> str:
     kind = type(module).__name__
-    if fold is None:
-        return _told_apart(name, kind)
-    name = fold.sub("", name)
-    alike = [each for each in above.children() if type(each) is type(module)]
-    repeated = isinstance(above, nn.Sequential) and len(alike) > 1 and any(module.children())
-    return _told_apart(kind if not name or name.isdigit() or repeated else name, kind)
-
-
-def _told_apart(name: str, kind: str) -> str:
+    if fold:
+        name = re.sub(fold, "", name)
+        alike = [each for each in above.children() if type(each) is type(module)]
+        repeated = isinstance(above, nn.Sequential) and len(alike) > 1 and any(module.children())
+        name = kind if not name or name.isdigit() or repeated else name
     name = name.replace("/", "|")
     return f"{name} ({kind})" if name in OWN_RANGES else name
 
 
 @contextmanager
-def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
-    """While inside, each call of a module of `named_modules` emits its range."""
-    handles = [
-        handle
-        for module, name in named_modules(model, depth, fold).items()
-        for handle in _hooked(module, name)
-    ]
+def _hooked(hooks: Iterable[tuple[nn.Module, Hook, Hook]]) -> Iterator[None]:
+    """While inside, a function runs before each call of a module, and another one after it."""
+    handles: list[RemovableHandle] = []
+    for module, begin, end in hooks:
+        handles.append(module.register_forward_pre_hook(begin))
+        # Also after an exception, which the model may catch.
+        handles.append(module.register_forward_hook(end, always_call=True))
     try:
         yield
     finally:
@@ -92,31 +83,29 @@ def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
             handle.remove()
 
 
-_OPEN = threading.local()
+class _Open(threading.local):
+    """The ranges of modules that are open on this thread."""
+
+    def __init__(self) -> None:
+        self.ranges: list[AbstractContextManager[object]] = []
 
 
-def _hooked(module: nn.Module, name: str) -> tuple[RemovableHandle, RemovableHandle]:
-    def begin(*_: Any) -> None:
+_OPEN = _Open()
+
+
+def module_ranges(model: nn.Module, depth: int, fold: str) -> AbstractContextManager[None]:
+    """While inside, each call of a module of `named_modules` emits its range."""
+
+    def begin(name: str, *_: Any) -> None:
         opened = range_(name)
         opened.__enter__()
-        _entered().append(opened)
+        _OPEN.ranges.append(opened)
 
     def end(*_: Any) -> None:
-        _entered().pop().__exit__(None, None, None)
+        _OPEN.ranges.pop().__exit__(None, None, None)
 
-    # Also after an exception, which the model may catch.
-    return (
-        module.register_forward_pre_hook(begin),
-        module.register_forward_hook(end, always_call=True),
-    )
-
-
-def _entered() -> Entered:
-    """The ranges of modules that are open on this thread."""
-    if not hasattr(_OPEN, "entered"):
-        _OPEN.entered = []
-    entered: Entered = _OPEN.entered
-    return entered
+    named = named_modules(model, depth, fold).items()
+    return _hooked((module, partial(begin, name), end) for module, name in named)
 
 
 class ForwardThenLoss:
@@ -147,25 +136,16 @@ class ForwardThenLoss:
         Into compiled code no hooks belong: of a model that is compiled in place, the call is told
         from outside, and of one that torch.compile returned not at all.
         """
-        if call := in_place(model):
-            replace_call(model, self._told(call))
+        if call := getattr(model, "_compiled_call_impl", None):
+            model._compiled_call_impl = self._told(call)
             try:
                 yield
             finally:
-                replace_call(model, call)
+                model._compiled_call_impl = call
             return
-        if is_compiled(model):
+        hooks = [] if is_compiled(model) else [(model, self._begin, self._end)]
+        with _hooked(hooks):
             yield
-            return
-        handles = (
-            model.register_forward_pre_hook(self._begin),
-            model.register_forward_hook(self._end, always_call=True),
-        )
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _told(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def told(*given: Any, **named: Any) -> Any:

@@ -31,29 +31,21 @@ def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool)
     """
     version()
     command = profile_command(output, program, device, os_tracing)
+    left = output.with_suffix(".qdstrm")
     status = run_tied(command).returncode
-    if _not_imported(output):
-        output.with_suffix(".qdstrm").unlink()
+    if left.is_file() and not output.is_file():
+        left.unlink()
         status = run_tied(command).returncode
     if output.is_file() and status == 0:
         return
-    raise TraceError(_what_went_wrong(output, status))
-
-
-def _not_imported(output: Path) -> bool:
-    return output.with_suffix(".qdstrm").is_file() and not output.is_file()
-
-
-def _what_went_wrong(output: Path, status: int) -> str:
-    if _not_imported(output):
-        return (
-            f"nsys left {output.stem}.qdstrm and no report, twice: its importer failed, or did not "
-            "run; install the library that it misses (libdw1 on Debian and Ubuntu) and capture "
-            "again"
+    if left.is_file() and not output.is_file():
+        raise TraceError(
+            f"nsys left {left.name} and no report, twice: its importer failed, or did not run; "
+            "install the library that it misses (libdw1 on Debian and Ubuntu) and capture again"
         )
     if output.is_file() or status:
-        return f"the program under nsys {how_it_ended(status)}"
-    return (
+        raise TraceError(f"the program under nsys {how_it_ended(status)}")
+    raise TraceError(
         "nsys left no report: the program never opened the capture range (cudaProfilerStart), or "
         "nsys was ended before it could write"
     )

@@ -6,18 +6,17 @@ as they are, because a step may have 30,000 kernels and many more operators.
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from workflow_src.common.case import Brought
+from workflow_src.measure.activities import Call, Host, host, launches
 from workflow_src.measure.flop_count import counted_flops
-from workflow_src.measure.host_calls import Call, Host, host
 from workflow_src.measure.oom import LONGEST_REASON, Row, attempt
 from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import recorded, torch_window
+from workflow_src.measure.windows import recorded, results, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening
 
@@ -44,7 +43,7 @@ def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
         "operator": call.name,
         "forward_operator": forward.name if forward else "",
         "shapes": [_each(value, lambda tensor: list(tensor.sizes)) for value in inputs],
-        "dtypes": [_each(value, _dtype) for value in inputs],
+        "dtypes": [_each(value, lambda tensor: str(tensor.dtype)[6:]) for value in inputs],
         "values": [_whole(value) for value in values],
     }
     if (stored := _stored(inputs)) != row["shapes"]:
@@ -84,46 +83,11 @@ def _each(value: Any, say: Callable[[Any], Any]) -> Any:
     return say(value) if hasattr(value, "sizes") else None
 
 
-def _dtype(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
-
-
 def _whole(value: Any) -> Any:
-    if (
-        isinstance(value, list)
-        and len(value) <= LONGEST_LIST
-        and all(isinstance(n, int) for n in value)
-    ):
-        return value
-    return value if isinstance(value, int) else None
-
-
-def _launches(
-    events: Sequence[Any], calls: Sequence[Call], device: str
-) -> Iterator[tuple[str, Call | None]]:
-    """Each activity's name with the call that launched it, in the order of one stream.
-
-    On a CPU an operator that calls one of its own name is one activity with it, as it is in
-    captures (captures/self_times.py): the inner one tells what is computed.
-    """
-    if device != "cuda":
-        yield from ((call.name, call.innermost) for call in calls if not call.is_inner)
-        return
-    by_id = {call.event.correlation_id: call for call in calls}
-    on_device = (each for each in events if each.device_type().name != "CPU")
-    found = (each for each in on_device if not each.is_user_annotation())
-    for each in sorted(found, key=lambda each: each.start_ns()):
-        yield each.name(), by_id.get(each.linked_correlation_id())
-
-
-def _values(events: Sequence[Any], calls: Sequence[Call]) -> dict[int, list[Any]]:
-    """The inputs of each call that are no tensors, by its number: lists are not in the tree."""
-    wanted = {call.event.correlation_id: call.name for call in calls}
-    return {
-        event.correlation_id(): list(event.concrete_inputs())
-        for event in events
-        if wanted.get(event.correlation_id()) == event.name()
-    }
+    """A whole number or a short list of them; None for anything else."""
+    given = value if isinstance(value, list) else [value]
+    is_whole = len(given) <= LONGEST_LIST and all(isinstance(each, int) for each in given)
+    return value if is_whole else None
 
 
 def compact(result: Any, device: str) -> Row:
@@ -134,14 +98,25 @@ def compact(result: Any, device: str) -> Row:
     each activity whose call had launched another before, and the place of that call's first.
     """
     done, events = host(result.experimental_event_tree()), result.events()
-    launches = list(_launches(events, done.calls, device))
-    values = _values(events, [call for _, call in launches if call])
+    if device == "cuda":
+        found = [(each.name(), call) for each, call in launches(events, done.calls)]
+    else:
+        # An operator that calls one of its own name is one activity with it, as it is in captures
+        # (captures/self_times.py): the inner one tells what is computed.
+        found = [(call.name, call.innermost) for call in done.calls if not call.is_inner]
+    wanted = {call.event.correlation_id: call.name for _, call in found if call}
+    # Lists are not in the tree.
+    values = {
+        event.correlation_id(): event.concrete_inputs()
+        for event in events
+        if wanted.get(event.correlation_id()) == event.name()
+    }
     operators: dict[str, int] = {}
     names: dict[str, int] = {}
     first: dict[Call, int] = {}
     sequence: list[list[int]] = []
     continued = []
-    for place, (name, call) in enumerate(launches):
+    for place, (name, call) in enumerate(found):
         operator = -1
         if call and call in first:
             continued.append([place, first[call]])
@@ -181,22 +156,15 @@ def launched(step: Callable[[], object], device: str) -> Row:
     def session() -> Row | None:
         with torch_window(device, run, shapes=True) as profiler, listening("torch"):
             run()
-        assert profiler.profiler is not None, "the window has been open"
-        with _uncollected():
-            row = compact(profiler.profiler.kineto_results, device)
+        # Without garbage collection: 30 % of the time that rows of events take on a CPU.
+        gc.disable()
+        try:
+            row = compact(results(profiler), device)
+        finally:
+            gc.enable()
         return row if row["sequence"] else None
 
     return recorded(session)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: 30 % of the time that rows of events take on a CPU."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
@@ -206,10 +174,6 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
-
-
-def _counted(workload: Workload, phase: str) -> Row:
-    return {"flops": counted_flops(workload.phase(phase))}
 
 
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
@@ -239,5 +203,6 @@ def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Ro
         return rows
     for phase, row in rows.items():
         if row["status"] == "ok":
-            row["counted"] = _kept(partial(_counted, workload, phase), workload.release)
+            count = partial(counted_flops, workload.phase(phase))
+            row["counted"] = _kept(lambda count=count: {"flops": count()}, workload.release)
     return rows

@@ -6,8 +6,8 @@ The check is against attention in float64 of the same inputs, forward and backwa
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -59,21 +59,14 @@ def loaded(where: str) -> Core:
         return partial(found, **{flag: True}) if flag else found
     if not issubclass(found, torch.autograd.Function):
         raise wrong(where, "a class must be a torch.autograd.Function; of a module, name an object")
-    return _applied(where, found)
-
-
-def _applied(where: str, function: type[torch.autograd.Function]) -> Core:
-    """The `apply` of a Function, which takes no arguments by name."""
-    names = _parameters(function.forward)
-    has_context = function.setup_context is torch.autograd.Function.setup_context
-    after = next((at for at, name in enumerate(names[has_context:]) if name in CAUSAL), None)
-    call: Core = function.apply
-    if after is None:
-        return call
-    if after != 3:
-        flag = names[has_context:][after]
+    # `apply` takes no arguments by name.
+    has_context = found.setup_context is torch.autograd.Function.setup_context
+    names = _parameters(found.forward)[has_context:]
+    flag = next((name for name in names if name in CAUSAL), None)
+    if flag and names.index(flag) != 3:
         raise wrong(where, f"{flag!r} must be the fourth parameter, after q, k and v")
-    return lambda q, k, v: call(q, k, v, True)  # type: ignore[call-arg]
+    call: Core = found.apply
+    return (lambda q, k, v: call(q, k, v, True)) if flag else call  # type: ignore[call-arg]
 
 
 def _parameters(function: Callable[..., object]) -> list[str]:
@@ -110,14 +103,8 @@ LAYOUTS: dict[str, Callable[[Core], Core]] = {
 """What a function may take, in the order in which it is tried."""
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Random q, k, v and the gradient of the output, (batch, heads, T, d) each."""
-
-    q: Tensor
-    k: Tensor
-    v: Tensor
-    gradient: Tensor
+Inputs = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Random q, k, v and the gradient of the output, (batch, heads, T, d) each."""
 
 
 def random_inputs(context: int, d: int, device: str, dtype: torch.dtype) -> Inputs:
@@ -127,8 +114,10 @@ def random_inputs(context: int, d: int, device: str, dtype: torch.dtype) -> Inpu
     """
     draw = torch.Generator().manual_seed(0)
     shape = (BATCH, context, HEADS, d)
-    drawn = (torch.randn(shape, generator=draw).to(device, dtype) for _ in range(4))
-    return Inputs(*(each.transpose(1, 2) for each in drawn))
+    q, k, v, gradient = (
+        torch.randn(shape, generator=draw).to(device, dtype).transpose(1, 2) for _ in range(4)
+    )
+    return q, k, v, gradient
 
 
 def written_out(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
@@ -148,15 +137,14 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
 
     Raises StageError for an output of another shape.
     """
-    given = (inputs.q, inputs.k, inputs.v)
+    *given, gradient = inputs
     leaves = [each.detach().clone(memory_format=torch.preserve_format) for each in given]
-    out = _of_shape(core(*(each.requires_grad_() for each in leaves)), inputs.q)
+    out = _of_shape(core(*(each.requires_grad_() for each in leaves)), inputs[0])
     found = {"out": out.detach()}
     if not out.requires_grad:
         return found
     try:
-        gradient = inputs.gradient.to(out.dtype)
-        gradients = torch.autograd.grad(out, leaves, gradient, materialize_grads=True)
+        gradients = torch.autograd.grad(out, leaves, gradient.to(out.dtype), materialize_grads=True)
     except NotImplementedError:
         return found
     return found | dict(zip(("dq", "dk", "dv"), gradients, strict=True))
@@ -164,17 +152,15 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
 
 def relative_errors(core: Core, inputs: Inputs, is_causal: bool = True) -> dict[str, float]:
     """The norm of the error over that of what is right, of each tensor of `outcome`."""
-    found = outcome(core, inputs)
-    exact = Inputs(*(each.double() for each in vars(inputs).values()))
-    right = outcome(partial(written_out, is_causal=is_causal), exact)
+    q, k, v, gradient = (each.double() for each in inputs)
+    right = outcome(partial(written_out, is_causal=is_causal), (q, k, v, gradient))
     return {
         name: float((tensor.double() - right[name]).norm() / right[name].norm())
-        for name, tensor in found.items()
+        for name, tensor in outcome(core, inputs).items()
     }
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """A core of (batch, heads, T, d), and its relative errors; without dq, it has no backward."""
 
     core: Core
@@ -199,11 +185,11 @@ def checked(where: str, context: int, d: int, device: str, dtype: torch.dtype) -
 
 def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
     """The relative errors of what a file has, and what is wrong with it; "" if nothing is."""
-    allowed = allowed_error(inputs.q.dtype)
+    allowed = allowed_error(inputs[0].dtype)
     try:
         errors = relative_errors(core, inputs)
-        why = off(errors, allowed)
-        if why and not off(relative_errors(core, inputs, is_causal=False), allowed):
+        why = _off(errors, allowed)
+        if why and not _off(relative_errors(core, inputs, is_causal=False), allowed):
             why += ", but it is right without a causal mask"
     except StageError as error:
         return {}, str(error)
@@ -214,7 +200,7 @@ def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], s
     return errors, why
 
 
-def off(errors: dict[str, float], allowed: float) -> str:
+def _off(errors: dict[str, float], allowed: float) -> str:
     """Which results are further off than allowed; "" if none is. Not a number counts as off."""
     wide = [f"{error:.2g} in {name}" for name, error in errors.items() if not error <= allowed]
     return f"its error is {', '.join(wide)}, where {allowed:.2g} is allowed" if wide else ""

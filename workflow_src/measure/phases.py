@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from workflow_src.common.case import PHASES, AnyCase
 from workflow_src.measure.brought import blamed
@@ -17,10 +18,7 @@ Built = tuple[Workload | None, Row]
 
 
 def build(case: AnyCase) -> Built:
-    """The workload of a case, and the row (status, reason) of building it.
-
-    The workload is None if not even the model fits in memory.
-    """
+    """The workload of a case, None if not even the model fits in memory, and the row of that."""
     made: list[Workload] = []
 
     def make() -> Row:
@@ -32,42 +30,25 @@ def build(case: AnyCase) -> Built:
 
 
 def run_phases(
-    case: AnyCase, run: Callable[[Workload, str], Row], phases: Sequence[str] = PHASES
+    case: AnyCase,
+    run: Callable[[Workload, str], Row],
+    phases: Sequence[str] = PHASES,
+    built: Built | None = None,
 ) -> Iterator[tuple[str, Row]]:
     """Each of `phases` with the row that `run` returns, or with status oom or skipped.
 
-    Prints a line for each.
+    On what `build` made, if it is given. Prints a line for each.
     """
-    yield from run_built(case, build(case), run, phases)
+    workload, row = built or build(case)
 
-
-def run_built(
-    case: AnyCase,
-    built: Built,
-    run: Callable[[Workload, str], Row],
-    phases: Sequence[str] = PHASES,
-) -> Iterator[tuple[str, Row]]:
-    """As `run_phases`, on what `build` made."""
-    rows = _rows(built, run, phases)
-    while True:
+    def step(phase: str) -> Row:
+        assert workload is not None, "it has phases"
         with blamed(case, "a step"):
-            phase, row = next(rows, ("", {}))
-        if not phase:
-            return
+            return run(workload, phase)
+
+    possible = [phase for phase in phases if workload and phase in workload.phases]
+    tried = in_turn(possible, step, workload.release) if workload else [(phases[0], row)]
+    why = {"status": "skipped", "reason": NOTHING_TO_TRAIN if workload else MODEL_TOO_LARGE}
+    rest = ((phase, why) for phase in phases[len(possible) if workload else 1 :])
+    for phase, row in chain(tried, rest):
         yield phase, said(f"{case.case} {phase}", row)
-
-
-def _rows(
-    built: Built, run: Callable[[Workload, str], Row], phases: Sequence[str]
-) -> Iterator[tuple[str, Row]]:
-    workload, row = built
-    if workload is None:
-        yield phases[0], row
-        yield from (
-            (phase, {"status": "skipped", "reason": MODEL_TOO_LARGE}) for phase in phases[1:]
-        )
-        return
-    possible = [phase for phase in phases if phase in workload.phases]
-    yield from in_turn(possible, partial(run, workload), workload.release)
-    for phase in phases[len(possible) :]:
-        yield phase, {"status": "skipped", "reason": NOTHING_TO_TRAIN}

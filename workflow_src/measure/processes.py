@@ -1,12 +1,17 @@
-"""Measures in several fresh processes, one after another, and merges what they found.
+"""Processes that measure: fresh ones after another, what they found as one, and their end.
 
 A process keeps its luck: where its memory lies, how fast its core is, what the allocator did first.
 Samples of one process therefore say little about the next run.
 """
 
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +20,9 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 
 Row = dict[str, Any]
+
+GRACE_S = 5.0
+"""How long threads may take to end by themselves once the main one has: they may be writing."""
 
 SAMPLES = ("samples_ns", "device_samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
@@ -36,11 +44,9 @@ def in_fresh_processes(
             job = json.dumps(dict(row) | {"processes": 1, "process": number})
             given = [option, job, "--output", str(output)]
             ended = run_tied([sys.executable, "-m", module, *given])
-            if ended.returncode:
-                how = how_it_ended(ended.returncode)
+            if ended.returncode or not output.exists():
+                how = how_it_ended(ended.returncode) if ended.returncode else GAVE_NOTHING
                 raise StageError(f"process {number + 1} of {count} {how}")
-            if not output.exists():
-                raise StageError(f"process {number + 1} of {count} {GAVE_NOTHING}")
             results.append(json.loads(output.read_text(encoding="utf-8")))
     return results
 
@@ -50,12 +56,11 @@ def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     What was recorded around the measurement is kept per process, under "processes".
     """
-    first = results[0]
     phases = {
         phase: merged_phase([result["phases"][phase] for result in results])
-        for phase in first["phases"]
+        for phase in results[0]["phases"]
     }
-    return first | {"phases": phases} | _around(results)
+    return _around(results) | {"phases": phases}
 
 
 def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
@@ -65,36 +70,35 @@ def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict
     of a profile, is the first process's.
     """
     found: dict[tuple[Any, ...], list[Row]] = {}
-    for result in results:
-        for row in result["rows"]:
-            found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    for row in chain.from_iterable(result["rows"] for result in results):
+        found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
     rows = [
         merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
         for same in found.values()
     ]
-    return results[0] | {"rows": rows} | _around(results)
+    return _around(results) | {"rows": rows}
 
 
 def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What was recorded around each process, the end of the last, and if all shared locks."""
+    """The first result, with what was recorded around each process, and the end of the last."""
     around = [{key: result[key] for key in AROUND} for result in results]
     last = {key: results[-1][key] for key in ("after", "ended_at")}
     shared = all(result["locks_are_shared"] for result in results)
-    return last | {"processes": around, "locks_are_shared": shared}
+    return results[0] | last | {"processes": around, "locks_are_shared": shared}
 
 
 def merged_phase(rows: Sequence[Row]) -> Row:
-    """One measurement of all processes and its replay, if it has one: see `merged_samples`."""
-    merged = merged_samples(rows)
-    peaks = [row["peak_memory_mib"] for row in rows if "peak_memory_mib" in row]
-    if merged["status"] == "ok" and peaks:
-        merged["peak_memory_mib"] = max(peaks)
-    if merged["status"] == "ok" and "replay" in merged:
-        merged["replay"] = merged_samples([row["replay"] for row in rows])
-    return merged
+    """One measurement of all processes and its replay, if it has one: see `_merged_samples`."""
+    found = _merged_samples(rows)
+    if found["status"] == "ok":
+        if peaks := [row["peak_memory_mib"] for row in rows if "peak_memory_mib" in row]:
+            found["peak_memory_mib"] = max(peaks)
+        if "replay" in found:
+            found["replay"] = _merged_samples([row["replay"] for row in rows])
+    return found
 
 
-def merged_samples(rows: Sequence[Row]) -> Row:
+def _merged_samples(rows: Sequence[Row]) -> Row:
     """The samples of all processes in order, each with its process, if there are any in each.
 
     Else the first row without, with the number of such processes in its reason. The samples of the
@@ -102,14 +106,35 @@ def merged_samples(rows: Sequence[Row]) -> Row:
     and a phase that fits in some processes is none to count on.
     """
     lost = [row for row in rows if row["status"] != "ok"]
-    if len(lost) == len(rows):
-        return lost[0]
     if lost:
-        return lost[0] | {
-            "reason": f"{lost[0]['reason']} (in {len(lost)} of {len(rows)} processes)"
-        }
+        how_many = f" (in {len(lost)} of {len(rows)} processes)" if len(lost) < len(rows) else ""
+        return lost[0] | {"reason": lost[0]["reason"] + how_many}
     samples = {
         name: [ns for row in rows for ns in row[name]] for name in SAMPLES if name in rows[0]
     }
     process = [number for number, row in enumerate(rows) for _ in row["samples_ns"]]
     return rows[0] | samples | {"process": process}
+
+
+@contextmanager
+def ended_without_threads(about: str) -> Iterator[None]:
+    """End this process some seconds after its main thread, with its status, whatever still runs."""
+    status = 0
+    try:
+        yield
+    except BaseException as error:
+        status = 0 if isinstance(error, SystemExit) and error.code in (None, 0) else 1
+        raise
+    finally:
+        threading.Thread(target=_end, args=(about, status), daemon=True).start()
+
+
+def _end(about: str, status: int) -> None:
+    # Python waits for other threads with the main one ended, and for this one never.
+    threading.main_thread().join()
+    time.sleep(GRACE_S)
+    main = threading.main_thread()
+    left = [each.name for each in threading.enumerate() if not each.daemon and each is not main]
+    print(f"{about}: ended, though its code left running: {', '.join(left)}", file=sys.stderr)
+    sys.stdout.flush()
+    os._exit(status)

@@ -1,10 +1,9 @@
 """Matrix products as ceilings: of several shapes and layouts, and for a second on end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from random import Random
-from typing import Any
 
 import torch
 
@@ -29,26 +28,30 @@ def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
     n.
     """
     use_precision(precision)
-    row_of = partial(_product_row, precision=precision, device=device, sizes=sizes)
+    dtype, pause_ms = AUTOCAST.get(precision, torch.float32), sizes["pause_ms"]
+    why = unsupported(precision, device)
+
+    def row_of(shape: Sequence[int], layout: str, zeros: bool = False) -> Row:
+        m, k, n = shape
+        kind, name = (ZEROS, "matmul of zeros") if zeros else (PRODUCTS, "matmul")
+        about: Row = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
+        about |= {"shape": f"{m} x {k} x {n}", "precision": precision}
+        about |= {"dtype": str(dtype).removeprefix("torch.")}
+        if why:
+            return about | {"status": "skipped", "reason": why}
+        make = partial(_product, (m, k, n), layout, dtype, device, zeros)
+        return measured(about, make, device, sizes, pause_ms)
+
     every = list(product(map(tuple, sizes["shapes"]), LAYOUTS))
     found = {each: row_of(*each) for each in Random(0).sample(every, len(every))}
     rows = [found[each] for each in every]
-    return rows + [
-        row_of(shape, layout, zeros=True)
-        for shape in sizes["shapes"]
-        if sizes["pause_ms"] and (layout := _fastest(rows, shape))
-    ]
-
-
-def _fastest(rows: Sequence[Row], shape: Sequence[int]) -> str:
-    """The layout in which a product of `shape` ran fastest; "" if it ran in none."""
-    mine = [row for row in rows if row["shape"] == _said(shape) and row["status"] == "ok"]
-    times = {str(row["layout"]): min(row["samples_ns"]) for row in mine}
-    return min(times, key=times.__getitem__, default="")
-
-
-def _said(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape))
+    for shape in map(tuple, sizes["shapes"] if pause_ms else ()):
+        ran = {each: found[shape, each] for each in LAYOUTS if found[shape, each]["status"] == "ok"}
+        if ran:
+            rows.append(
+                row_of(shape, min(ran, key=lambda name: min(ran[name]["samples_ns"])), True)
+            )
+    return rows
 
 
 def sustained_products(device: str, precision: str, found: Sequence[Row]) -> list[Row]:
@@ -62,42 +65,14 @@ def sustained_products(device: str, precision: str, found: Sequence[Row]) -> lis
         return []
     best = max(ran, key=lambda row: float(row["flops"] / min(row["samples_ns"])))
     m, k, n = (int(size) for size in best["shape"].split(" x "))
+    dtype = AUTOCAST.get(precision, torch.float32)
     rows = []
     for kind, zeros in ((SUSTAINED, False), (SUSTAINED_ZEROS, True)):
         about = {name: best[name] for name in ("shape", "precision", "dtype", "layout", "flops")}
         about |= {"kind": kind, "name": f"matmul{' of zeros' if zeros else ''}, sustained"}
-        make = partial(_product, (m, k, n), best["layout"], _dtype(precision), device, zeros)
-        rows.append(about | attempted(about, partial(_sustained, make), device))
+        make = partial(_product, (m, k, n), best["layout"], dtype, device, zeros)
+        rows.append(attempted(about, lambda make=make: sustained(make()), device))
     return rows
-
-
-def _sustained(make: Callable[[], Call]) -> Row:
-    return sustained(make())
-
-
-def _product_row(
-    shape: Sequence[int],
-    layout: str,
-    precision: str,
-    device: str,
-    sizes: Sizes,
-    zeros: bool = False,
-) -> Row:
-    """The row of one product in one layout."""
-    m, k, n = shape
-    dtype = _dtype(precision)
-    kind, name = (ZEROS, "matmul of zeros") if zeros else (PRODUCTS, "matmul")
-    about: dict[str, Any] = {"kind": kind, "name": name, "layout": layout, "flops": 2 * m * k * n}
-    about |= {"shape": _said(shape), "precision": precision}
-    about |= {"dtype": str(dtype).removeprefix("torch.")}
-    if why := unsupported(precision, device):
-        return about | {"status": "skipped", "reason": why}
-    make = partial(_product, (m, k, n), layout, dtype, device, zeros)
-    return about | measured(about, make, device, sizes, sizes["pause_ms"])
-
-
-def _dtype(precision: str) -> torch.dtype:
-    return AUTOCAST.get(precision, torch.float32)
 
 
 def _product(

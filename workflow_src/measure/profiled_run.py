@@ -7,7 +7,6 @@ window opens and emit no range, so that they can't affect any number of a captur
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,14 +17,12 @@ from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
-from workflow_src.measure.ending import ended_without_threads
-from workflow_src.measure.host import host_speed
-from workflow_src.measure.machine import host_id, use_threads
-from workflow_src.measure.memory_limit import limited_memory
+from workflow_src.measure.machine import host_id, host_speed, use_threads
+from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
+from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.progress import said, say
-from workflow_src.measure.trial import try_without_device
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
@@ -33,11 +30,17 @@ from workflow_src.model.ranges import range_
 MIN_MARK_S = 1e-5
 
 
-def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
-    """Run `steps` steps of each of `phases`; returns the phases that fit in memory.
+def warm_up(workload: Workload, steps: int) -> list[str]:
+    """Warm up; returns the phases that fit in memory, also one after another.
 
-    Prints a line for each.
+    A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
+    more step of each phase finds out, and brings the allocator to a steady state for the window.
     """
+    return _fitting(workload, _fitting(workload, workload.phases, max(steps, 1)), 1)
+
+
+def _fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
+    """Run `steps` steps of each of `phases`; returns those that fit in memory, a line for each."""
 
     def run(phase: str) -> Row:
         def several() -> None:
@@ -50,37 +53,9 @@ def fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
             several()
         return {}
 
+    about = f"warm-up ({steps} step{'' if steps == 1 else 's'})"
     rows = in_turn(phases, run, workload.release)
-    fit = []
-    for phase, row in rows:
-        said(f"{phase}, warm-up ({steps} step{'' if steps == 1 else 's'})", row)
-        fit += [phase] if row["status"] == "ok" else []
-    return fit
-
-
-def warm_up(workload: Workload, steps: int) -> list[str]:
-    """Warm up; returns the phases that fit in memory, also one after another.
-
-    A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
-    more step of each phase finds out, and brings the allocator to a steady state for the window.
-    """
-    return fitting(workload, fitting(workload, workload.phases, max(steps, 1)), 1)
-
-
-def prepared(case: AnyCase, warmup_steps: int) -> tuple[Workload | None, list[str]]:
-    """The workload of a case, warmed up, and the phases that fit in memory.
-
-    The window is outside of the limit: a profiler's buffers are not the workload's memory.
-    """
-    with limited_memory(case.device, case.memory_limit_gib):
-        workload, _ = build(case)
-        return workload, warm_up(workload, warmup_steps) if workload else []
-
-
-def settle(workload: Workload | None, phases: Sequence[str]) -> None:
-    """Run one more step of each phase."""
-    for phase in phases:
-        run_step(workload, phase)
+    return [name for name, row in rows if said(f"{name}, {about}", row)["status"] == "ok"]
 
 
 def run_step(workload: Workload | None, phase: str) -> None:
@@ -114,11 +89,18 @@ def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | No
     torch.profiler writes its trace to `output`; if that is None, nsys profiles from outside.
     """
     say(f"{case.case}: warming up")
-    workload, phases = prepared(case, warmup_steps)
+    # The window is outside of the limit: a profiler's buffers are not the workload's memory.
+    with limited_memory(case.device, case.memory_limit_gib):
+        workload, _ = build(case)
+        phases = warm_up(workload, warmup_steps) if workload else []
     about = {"host_id": host_id()} | host_speed(case.device)
-    settling = partial(settle, workload, phases)
+
+    def settle() -> None:
+        for phase in phases:
+            run_step(workload, phase)
+
     window = (
-        exported_torch_window(case.device, output, settling) if output else nsys_window(case.device)
+        exported_torch_window(case.device, output, settle) if output else nsys_window(case.device)
     )
     say(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}")
     with workload.observed() if workload else nullcontext(), window:
@@ -141,11 +123,10 @@ def main() -> None:
     row = arguments.case
     use_threads(row)
     case = case_of(row)
-    check = partial(try_without_device, case)
     with (
         ended_without_threads(case.case),
         one_sentence(case.case),
-        hold(case.device, case.case, meanwhile=check),
+        hold(case.device, case.case),
     ):
         profiled_run(case, row["warmup_steps"], row["capture_steps"], arguments.output)
 

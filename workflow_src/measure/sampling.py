@@ -10,12 +10,11 @@ import torch
 from workflow_src.common.ceilings import FEWEST
 from workflow_src.common.errors import UnavailableError
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.measure.gpu_state import LOAD, load, sm_clock_mhz
+from workflow_src.measure.gpu_state import LOAD, asked
 from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import (
     Call,
-    EventPair,
     between_events,
     elapsed_ns,
     event_pairs,
@@ -30,32 +29,27 @@ Sizes = Mapping[str, Any]
 GROUP = 5
 """Samples between two readings of the clock."""
 
-SUSTAINED_S = 1.0
-"""How long a call is sustained: a GPU lowers its clock for power within a fraction of that."""
-
-PAUSE_S = 2.0
-"""How long the device rests before that."""
-
-SUSTAINED_GROUP_MS = 20.0
-"""How long the calls of one sample take then."""
+SUSTAINED_S, PAUSE_S, SUSTAINED_SAMPLE_MS = 1.0, 2.0, 20.0
+"""How long a call is sustained (a GPU lowers its clock for power within a fraction of that), how
+long the device rests before, and how long the calls of a sample take."""
 
 
 def measured(
     about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
 ) -> Row:
-    """The samples of the call that `make` builds, or the status and reason if it can't run."""
+    """As `attempted`, of samples of the call that `make` builds."""
     return attempted(about, lambda: sampled(make(), device, sizes, pause_ms), device)
 
 
 def attempted(about: Row, take: Callable[[], Row], device: str) -> Row:
-    """The samples that `take` takes, or the status and reason if it can't."""
+    """A row `about` a ceiling with samples that `take` takes, or with why it can't."""
     free(device)
-    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
     try:
         row = attempt(take, partial(free, device))
     except UnavailableError as error:
         row = {"status": "skipped", "reason": str(error)}
-    return said(name, row)
+    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
+    return about | said(name, row)
 
 
 def sampled(call: Call, device: str, sizes: Sizes, pause_ms: float = 0.0) -> Row:
@@ -88,28 +82,31 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
     call()
     for pair in pairs:
         between_events(pair, call)
-    clock = sm_clock_mhz(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
+    clock = asked(_uuid(), LOAD[:1])[LOAD[0]]
     return elapsed_ns(pairs), clock
+
+
+def _uuid() -> str:
+    return f"GPU-{torch.cuda.get_device_properties(0).uuid}"
 
 
 def sustained(call: Call) -> Row:
     """`samples_ns` of a call that a CUDA device repeats for SUSTAINED_S without a pause.
 
-    A sample is a mean of `calls_per_sample`. With a reading of `sm_clock_mhz`, `power_w` and
-    `power_capped` (see measure.gpu_state) for each, taken while the device works on it, and the
-    `power_limit_w`.
+    A sample is a mean of `calls_per_sample`. With a reading of LOAD (see measure.gpu_state) for
+    each, taken while the device works on it.
     """
-    uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
-    calls = max(1, round(SUSTAINED_GROUP_MS * NS_PER_MS / min(time_call(call, "cuda", 2, 3))))
+    uuid = _uuid()
+    calls = max(1, round(SUSTAINED_SAMPLE_MS * NS_PER_MS / min(time_call(call, "cuda", 2, 3))))
     # What was measured before may have lowered the clock.
     time.sleep(PAUSE_S)
-    pairs: list[EventPair] = []
-    readings: list[dict[str, Any]] = []
+    pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+    readings: list[Row] = []
     end = time.monotonic() + SUSTAINED_S
     while time.monotonic() < end:
         (pair,) = event_pairs(1)
         between_events(pair, lambda: [call() for _ in range(calls)])
-        readings.append(load(uuid))
+        readings.append(asked(uuid, LOAD))
         if pairs:
             pairs[-1][1].synchronize()
         pairs.append(pair)

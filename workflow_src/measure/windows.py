@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
@@ -58,6 +58,12 @@ def torch_window(
         yield profiler
     # CUPTI detaches in the next call, which must not be one that is timed.
     synchronize(device)
+
+
+def results(profiler: profile) -> Any:
+    """What torch.profiler recorded in a window that has been closed, as Kineto gave it."""
+    assert profiler.profiler is not None, "the window has been open"
+    return profiler.profiler.kineto_results
 
 
 def recorded(session: Callable[[], Found | None]) -> Found:

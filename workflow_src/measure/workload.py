@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,8 @@ from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.progress import say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
-from workflow_src.model.loss import cross_entropy
 from workflow_src.model.ranges import range_
-from workflow_src.model.transformer import build_model
+from workflow_src.model.transformer import build_model, cross_entropy
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,11 @@ class Build:
 USUAL = Build()
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What a workload runs.
 
-    precision: what is set around the model, "" for nothing. optimizer: None without a parameter
-    that needs a gradient. compiles: whether the whole model is to run under torch.compile.
+    optimizer: None without a parameter that needs a gradient. precision: what is set around the
+    model, "" for nothing. compiles: whether the whole model is to run under torch.compile.
     """
 
     model: nn.Module
@@ -74,8 +72,7 @@ class Workload:
         self.case, self.build = case, build
         self.device = torch.device(case.device)
         parts = _of_function(case) if isinstance(case, Brought) else _own(case, build)
-        self.model, self.batch, self.compiles = parts.model, parts.batch, parts.compiles
-        self._optimizer, self.loss, self.precision = parts.optimizer, parts.loss, parts.precision
+        self.model, self.batch, self.loss, self._optimizer, self.precision, self.compiles = parts
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
@@ -149,12 +146,9 @@ class Workload:
 
     def phase(self, name: str) -> Callable[[], None]:
         """The function that runs one step of the phase called `name`."""
-        steps = {
-            "forward": self.forward,
-            "forward_backward": self.forward_backward,
-            "train_step": self.train_step,
-        }
-        return steps[name]
+        assert name in PHASES, name
+        step: Callable[[], None] = getattr(self, name)
+        return step
 
     @contextmanager
     def observed(self) -> Iterator[None]:
@@ -164,12 +158,9 @@ class Workload:
             return
         if self.compiled:
             say(f"{self.case.case}: what runs under torch.compile has no ranges of modules")
-        divided = ForwardThenLoss()
-        self._divided = divided
-        with (
-            divided.of(self.model),
-            module_ranges(self.model, self.case.module_depth, self.case.module_fold),
-        ):
+        self._divided = divided = ForwardThenLoss()
+        modules = module_ranges(self.model, self.case.module_depth, self.case.module_fold)
+        with divided.of(self.model), modules:
             yield
         self._divided = nullcontext()
 

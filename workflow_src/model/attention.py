@@ -1,4 +1,4 @@
-"""Causal multi-head self-attention, with interchangeable implementations of its core."""
+"""Causal multi-head self-attention with rotary positions; its core has several implementations."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from torch.nn.functional import scaled_dot_product_attention
 from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.errors import UnavailableError
 from workflow_src.model.ranges import range_
-from workflow_src.model.rotary import RotaryEmbedding
 
 
 def written_out_softmax(x: Tensor) -> Tensor:
@@ -77,15 +76,45 @@ def attention_core(name: str, context: int) -> nn.Module:
 
     Raises ValueError for any other name, and UnavailableError for triton_softmax without Triton.
     """
-    if name == "naive":
-        return MaterializedAttention(context, written_out_softmax)
-    if name == "fused_softmax":
-        return MaterializedAttention(context, fused_softmax)
-    if name == "triton_softmax":
-        return MaterializedAttention(context, triton_softmax())
+    softmaxes = {
+        "naive": lambda: written_out_softmax,
+        "fused_softmax": lambda: fused_softmax,
+        "triton_softmax": triton_softmax,
+    }
+    if name in softmaxes:
+        return MaterializedAttention(context, softmaxes[name]())
     if name == "sdpa":
         return FusedAttention()
     raise ValueError(f"attention: {name!r} is not one of {', '.join(ATTENTIONS)}")
+
+
+class RotaryEmbedding(nn.Module):
+    """Rotary position embedding (Su et al. 2021) of queries or keys.
+
+    Features 2i and 2i+1 at position t are rotated by t * theta^(-2i / d_head) radians, so that
+    positions affect the product of a query and a key only through their distance.
+    (..., T, d_head) -> (..., T, d_head), in the input's dtype, for T <= context.
+    Raises ValueError for an odd d_head.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(self, context: int, d_head: int, theta: float = 10000.0) -> None:
+        super().__init__()
+        if d_head % 2:
+            raise ValueError(f"rotary embedding turns pairs of features: d_head {d_head} is odd")
+        exponents = torch.arange(0, d_head, 2, dtype=torch.float64) / d_head
+        angles = torch.outer(torch.arange(context, dtype=torch.float64), theta**-exponents)
+        self.register_buffer("cos", angles.cos().float(), persistent=False)
+        self.register_buffer("sin", angles.sin().float(), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rotate x, whose second-to-last dimension is the position."""
+        cos, sin = self.cos[: x.shape[-2]], self.sin[: x.shape[-2]]
+        even, odd = x.view(*x.shape[:-1], -1, 2).unbind(-1)
+        turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
+        return turned.flatten(-2).to(x.dtype)
 
 
 class MultiHeadAttention(nn.Module):

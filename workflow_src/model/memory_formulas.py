@@ -29,15 +29,10 @@ from workflow_src.model.step_memory import (
 )
 
 
-def embedding_count(case: Case) -> int:
-    """Parameters of the embedding table, which is used for lookup, not in matrix products."""
-    return case.vocabulary * case.d_model
-
-
 def matmul_weight_count(case: Case) -> int:
     """Parameters used in matrix products: all but the embedding table and the norms' gains."""
     gains = (2 * case.layers + 1) * case.d_model
-    return parameter_count(case) - embedding_count(case) - gains
+    return parameter_count(case) - case.vocabulary * case.d_model - gains
 
 
 def activation_bytes(case: Case) -> int:
@@ -57,7 +52,7 @@ def activation_bytes(case: Case) -> int:
     blocks = case.layers * total_bytes([*attention_tensors(case), *feed_forward_tensors(case)])
     if ELEMENT_BYTES[case.precision] == WIDE:
         return blocks + 12 * stream + WIDE * (tokens + 1) + 8 * logits
-    head = 2 * embedding_count(case)
+    head = 2 * case.vocabulary * case.d_model
     return blocks + 10 * stream + WIDE * (tokens + 1) + 8 * logits + head
 
 
@@ -79,7 +74,7 @@ def _forward_bytes(case: Case) -> int:
         return max(softmax, gate, head)
     # Neither the output projection of that block has run yet, nor its feed-forward, nor the head.
     copies, down = 2 * matmul_weight_count(case), case.d_model * case.d_ff
-    before_head = copies - 2 * embedding_count(case)
+    before_head = copies - 2 * case.vocabulary * case.d_model
     return max(
         before_head - 2 * (case.d_model**2 + 3 * down) + softmax,
         before_head - 2 * down + gate,
@@ -105,7 +100,7 @@ def peak_bytes(case: Case, phase: str) -> int:
 def model_row(case: Case) -> dict[str, Any]:
     """All results of the formulas for a case, as a row."""
     parameters = parameter_count(case)
-    without = parameters - embedding_count(case)
+    without = parameters - case.vocabulary * case.d_model
     forward = total_forward_flops(case)
     return {
         "parameters": parameters,

@@ -8,7 +8,7 @@ after them.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
@@ -132,9 +132,13 @@ def block_gradient_bytes(case: Case) -> int:
 
 
 def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """Predicted peak memory (bytes) of a training step with AdamW written out."""
-    worst = max(backward_peak_bytes(case, checkpoints), optimizer_peak_bytes(case))
-    return weights_and_state_bytes(case) + worst
+    """Predicted peak memory (bytes) of a training step with AdamW written out.
+
+    The optimizer's peak: all gradients, and the square root of the largest second moment.
+    """
+    largest = case.d_model * max(3 * case.d_model, case.d_ff, case.vocabulary)
+    optimizer = WIDE * (parameter_count(case) + largest)
+    return weights_and_state_bytes(case) + max(backward_peak_bytes(case, checkpoints), optimizer)
 
 
 def weights_and_state_bytes(case: Case) -> int:
@@ -142,44 +146,36 @@ def weights_and_state_bytes(case: Case) -> int:
     return (WIDE + OPTIMIZER_BYTES) * parameter_count(case)
 
 
-def optimizer_peak_bytes(case: Case) -> int:
-    """All gradients, and the square root of the largest parameter's second moment."""
-    largest = case.d_model * max(3 * case.d_model, case.d_ff, case.vocabulary)
-    return WIDE * (parameter_count(case) + largest)
-
-
 def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """The most memory (bytes) of a forward and backward pass, besides weights and moments."""
-    return max(loss_bytes(case, checkpoints), *_backward(case, checkpoints))
+    """The most memory (bytes) of a forward and backward pass, besides weights and moments.
+
+    Of the loss's moment and the worst one of each sublayer, from the last to the first.
+    """
+    parts, every = sublayers(case), PER_BLOCK * case.layers
+
+    def left(kept: Kept, before: int) -> int:
+        """Bytes that the sublayers before one have left: saved, or inputs kept."""
+        saved = (parts[number % PER_BLOCK].saved for number in range(kept.since, before))
+        return sum(saved) + kept.inputs * stream_bytes(case)
+
+    peaks = [left(checkpoints.at_loss, every) + _loss_bytes(case)]
+    gradients = WIDE * (case.d_model * case.vocabulary + case.d_model)
+    for number in reversed(range(every)):
+        part = parts[number % PER_BLOCK]
+        peaks.append(left(checkpoints.kept(number), number) + part.worst + gradients)
+        gradients += part.gradients
+    return max(peaks)
 
 
-def loss_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """Memory (bytes) where the loss is differentiated.
+def _loss_bytes(case: Case) -> int:
+    """Memory (bytes) besides the blocks' where the loss is differentiated.
 
-    What the blocks have saved or kept; the last norm and the head's input and, under autocast, the
-    copy of its weights; log-probabilities, under autocast also in float32, and two gradients as
-    large, of which the second is made when that float32 copy is gone.
+    The last norm and the head's input and, under autocast, the copy of its weights;
+    log-probabilities, under autocast also in float32, and two gradients as large, of which the
+    second is made when that float32 copy is gone.
     """
     half = ELEMENT_BYTES[case.precision] < WIDE
     tokens = case.batch * case.context
     stream, logits = tokens * case.d_model, tokens * case.vocabulary
     head = 2 * case.d_model * case.vocabulary if half else 0
-    ends = (10 if half else 12) * stream + WIDE * (tokens + 1) + head
-    blocks = _left(case, sublayers(case), checkpoints.at_loss, PER_BLOCK * case.layers)
-    return blocks + ends + (10 if half else 12) * logits
-
-
-def _left(case: Case, parts: Sequence[Sublayer], kept: Kept, before: int) -> int:
-    """Bytes that the sublayers before one have left: saved, or inputs kept."""
-    saved = (parts[number % PER_BLOCK].saved for number in range(kept.since, before))
-    return sum(saved) + kept.inputs * stream_bytes(case)
-
-
-def _backward(case: Case, checkpoints: Checkpoints) -> Iterator[int]:
-    """Memory at the worst moment of each sublayer, from the last to the first."""
-    parts = sublayers(case)
-    gradients = WIDE * (case.d_model * case.vocabulary + case.d_model)
-    for number in reversed(range(PER_BLOCK * case.layers)):
-        part = parts[number % PER_BLOCK]
-        yield _left(case, parts, checkpoints.kept(number), number) + part.worst + gradients
-        gradients += part.gradients
+    return (10 if half else 12) * (stream + logits) + WIDE * (tokens + 1) + head

@@ -1,14 +1,48 @@
-"""A decoder-only Transformer language model with pre-norm blocks."""
+"""A decoder-only Transformer language model with pre-norm blocks, and its training loss."""
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import silu
 
 from workflow_src.common.case import Case
-from workflow_src.model.attention import MultiHeadAttention, attention_core
-from workflow_src.model.feed_forward import SwiGLU
-from workflow_src.model.normalization import RMSNorm
+from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.ranges import range_
-from workflow_src.model.rotary import RotaryEmbedding
+
+
+class RMSNorm(nn.Module):
+    """Root mean square normalization (Zhang & Sennrich 2019), over the last dimension.
+
+    (..., width) -> (..., width), in the input's dtype.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x / sqrt(mean(x^2) + eps) * weight."""
+        with range_("norm"):
+            # Squares overflow float16 and lose most digits in bfloat16.
+            wide = x.float()
+            scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+            return (wide * scale * self.weight).to(x.dtype)
+
+
+class SwiGLU(nn.Module):
+    """W2(silu(W1 x) * W3 x) (Shazeer 2020). (..., d_model) -> (..., d_model)."""
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(d_model, d_ff, bias=False)
+        self.w2 = nn.Linear(d_ff, d_model, bias=False)
+        self.w3 = nn.Linear(d_model, d_ff, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Project up, gate, project down."""
+        with range_("feed_forward"):
+            result: Tensor = self.w2(silu(self.w1(x)) * self.w3(x))
+            return result
 
 
 class Block(nn.Module):
@@ -107,3 +141,11 @@ def build_model(case: Case, core: nn.Module | None = None) -> TransformerLM:
         )
     initialize(model, torch.Generator(case.device).manual_seed(case.seed))
     return model
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean negative log-likelihood of the targets, in nats: a scalar.
+
+    logits: (batch, T, vocabulary); targets: (batch, T), int64.
+    """
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())

@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from workflow_src.common.case import Case
+from workflow_src.measure.allocations import available_mib, step_peak
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import build
 from workflow_src.measure.products import products
 from workflow_src.measure.progress import said
-from workflow_src.measure.step_peak import available_mib, step_peak
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import MultiHeadAttention

@@ -10,20 +10,22 @@ import torch
 
 from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.case import Case
-from workflow_src.measure.allocations import AllocatorRecord
-from workflow_src.measure.live_tensors import LiveTensors, recording, storage_bytes
+from workflow_src.measure.allocations import (
+    AllocatorRecord,
+    LiveTensors,
+    available_mib,
+    gradients,
+    kept_tensors,
+    recording,
+    state_tensors,
+    step_peak,
+    storage_bytes,
+)
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.progress import said
-from workflow_src.measure.step_peak import (
-    available_mib,
-    gradients,
-    kept_tensors,
-    state_tensors,
-    step_peak,
-)
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.memory.marks import Marks

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import own_line
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.model.attention import MultiHeadAttention, attention_core
-from workflow_src.model.rotary import RotaryEmbedding
+from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.transformer import Block, initialize
 from workflow_src.studies.study import Row
 

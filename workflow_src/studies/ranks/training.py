@@ -15,9 +15,8 @@ from workflow_src.measure.oom import Row, free
 from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.timing import synchronize, time_steps
 from workflow_src.measure.windows import exported_torch_window
-from workflow_src.model.loss import cross_entropy
 from workflow_src.model.ranges import range_
-from workflow_src.model.transformer import build_model
+from workflow_src.model.transformer import build_model, cross_entropy
 from workflow_src.studies.ranks.points import CHECKED
 from workflow_src.studies.ranks.ways import BUILD, Trained
 from workflow_src.studies.study import Point

@@ -14,7 +14,7 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import StageError
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.memory_limit import limited_memory
+from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
