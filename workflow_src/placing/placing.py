@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER, REUSED, SHARED
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Tree, flattened, tree
 from workflow_src.placing.threads import NONE, WHY, helped, rows_by
 
@@ -31,6 +31,8 @@ REASONS = (NO_RANGE, OWN_THREAD, NO_NUMBER, NO_CALLS, BEFORE, NO_CALL, SHARED, R
 class Placed:
     """A capture's ranges with `parent`, and its work with `range` and `reason`.
 
+    busy_ns, span_ns of ranges: the device time launched in each and in its inner ones, and from the
+    start of the first to the end of the last such activity, or 0.
     parent, range: row numbers of ranges, or NOWHERE; tree: the thread that a range or launch is
     placed with, its own but for a helper's; reason: why work is nowhere, or "".
     main_threads: of each process with ranges.
@@ -62,7 +64,8 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     reason[lost] = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
     work = work.assign(range=as_small(owner), reason=reason)
     counts = {"overlapping": overlapping, "too_deep": too_deep, "shared": helpers.shared}
-    return Placed(ranges.assign(parent=parent), work, helpers.main, noted(**counts, **lent))
+    ranges = _with_times(ranges.assign(parent=parent), work)
+    return Placed(ranges, work, helpers.main, noted(**counts, **lent))
 
 
 def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, int]:
@@ -91,6 +94,22 @@ def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices,
         if found := trees.get(key) or trees.get(caller):
             owner[known[mine]] = found[0][found[1].nesting.at(moments[mine])]
     return parent, owner, overlapping
+
+
+def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """Ranges with `parent` and the times of what was launched in them, whose `range` is known."""
+    parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
+    duration, begin, end = (work[name].to_numpy() for name in ("duration_ns", "start_ns", "end_ns"))
+    # Those of NOWHERE come last.
+    busy = np.zeros(len(parent), dtype=np.int64)
+    first, last = np.full(len(parent), AFTER_ALL), np.full(len(parent), BEFORE_ALL)
+    at = work["range"].to_numpy()
+    while (at != NOWHERE).any():
+        np.add.at(busy, at, duration)
+        np.minimum.at(first, at, begin)
+        np.maximum.at(last, at, end)
+        at = parent[at]
+    return ranges.assign(busy_ns=busy[:-1], span_ns=np.maximum(last - first, 0)[:-1])
 
 
 def is_unplaced(paths: "pd.Series[str]") -> "pd.Series[bool]":
