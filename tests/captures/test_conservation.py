@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import Range, Work, capture_of, unplaced
 from tests.examples import costly
-from workflow_src.common.nesting import NOWHERE, nest, nest_overlapping, tree
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import WHOLE
@@ -115,19 +114,3 @@ def each_launch_lies_in_the_range_that_a_search_finds(
         while row != NOWHERE:
             assert placed["start_ns"][row] <= work.launch < placed["end_ns"][row]
             row = int(placed["parent"][row])
-
-
-@given(ranges)
-def test_both_ways_to_nest_agree_where_nothing_overlaps(given: list[Range]) -> None:
-    start = np.array([r.start for r in given], dtype=np.int64)
-    end = np.array([r.end for r in given], dtype=np.int64)
-    if tree(start, end).overlapping:
-        return
-    lasting = end > start
-    one, (other, overlapping) = (
-        nest(start[lasting], end[lasting]),
-        nest_overlapping(start[lasting], end[lasting]),
-    )
-    assert overlapping == 0 and one.parent.tolist() == other.parent.tolist()
-    moments = np.arange(-1, 80)
-    assert one.at(moments).tolist() == other.at(moments).tolist()

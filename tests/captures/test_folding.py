@@ -7,8 +7,7 @@ import pytest
 from tests.captures.building import Export, busy, notes
 from workflow_src.paper.flame import MOST_BOXES, Times, thinned
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.paths import MANY
-from workflow_src.placing.shapes import shape
+from workflow_src.placing.paths import MANY, shape
 from workflow_src.tables.capture_tables import placed_tables
 
 

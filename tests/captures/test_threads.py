@@ -77,7 +77,7 @@ def test_each_thread_by_itself_gives_backward_nothing(
 
     def alone(capture: Capture, ranges: Any) -> Any:
         threads = [np.asarray(rows["thread"]) for rows in (ranges, capture.work)]
-        return replace(helped(capture, ranges), of_range=threads[0], of_work=threads[1], why={})
+        return replace(helped(capture, ranges), of_range=threads[0], of_work=threads[1], why=[])
 
     monkeypatch.setattr(placing, "helped", alone)
     tables = export.tables()

@@ -2,15 +2,7 @@
 
 import pytest
 
-from workflow_src.placing.kernel_words import (
-    built_for,
-    changes_type,
-    layout,
-    tile,
-    what,
-)
-
-XMMA = "sm80_xmma_gemm_f32f32_f32f32_f32_{}_n_tilesize64x64x8_stage3_execute_kernel__5x_cublas"
+from workflow_src.placing.kernel_words import built_for, changes_type, tile, what
 
 TO_BF16 = (
     "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda(at::"
@@ -20,22 +12,6 @@ TO_FP32 = (
     "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::"
     "TensorIteratorBase &)::[lambda(float) (instance 1)], std::array<char *, 2>, 4>(int, T1)"
 )
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (XMMA.format("tn"), "tn"),
-        ("cutlass_80_simt_sgemm_256x128_8x4_nt_align1", "nt"),
-        ("cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", "nn"),
-        ("nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_NTT", "nt"),
-        ("ampere_sgemm_128x64_tn", "tn"),
-        ("splitKreduce_kernel", ""),
-        ("aten::mm", ""),
-    ],
-)
-def test_layouts_of_libraries_names(name, expected):
-    assert layout(name) == expected
 
 
 @pytest.mark.parametrize(

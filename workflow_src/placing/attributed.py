@@ -5,20 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import (
-    GRAPH,
-    IMPOSSIBLE,
-    KERNEL,
-    LOST_KERNELS,
-    NO_KERNELS,
-    UNREADABLE,
-    Capture,
-    Note,
-    as_small,
-    early,
-    noted,
-)
-from workflow_src.captures.domains import Chosen, choose, is_library
+from workflow_src.captures import capture as codes
+from workflow_src.captures.capture import GRAPH, KERNEL, Capture, Note, as_small, early, noted
+from workflow_src.captures.domains import choose, is_library
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import LOST_AT_MOST
@@ -26,11 +15,9 @@ from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.kernel_words import changes_type
 from workflow_src.placing.ledger import holding
-from workflow_src.placing.paths import Paths, paths_of
+from workflow_src.placing.paths import Paths, paths_of, shapes
 from workflow_src.placing.placing import Placed, place
-from workflow_src.placing.range_times import device_times
 from workflow_src.placing.ranks import waits
-from workflow_src.placing.shapes import shapes
 from workflow_src.placing.steps import (
     PROFILERS,
     REPEATED,
@@ -53,19 +40,13 @@ OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
 
-LAUNCHED = (KERNEL, GRAPH)
-"""Kinds of work of calls that launch work."""
-
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
 
 
 @dataclass(frozen=True)
 class Ranged:
-    """A capture's work placed in the ranges that count, and which of these are steps.
-
-    placed: its ranges with busy_ns and span_ns.
-    """
+    """A capture's work placed in the ranges that count, and which of these are steps."""
 
     placed: Placed
     domains: pd.DataFrame
@@ -98,7 +79,9 @@ class Attributed:
     @property
     def kernels_lost(self) -> bool:
         """Whether calls launched kernels and there are none, so that device time is unknown."""
-        return _without_kernels(self.capture)
+        made, kinds = self.capture.recording, self.capture.work["kind"]
+        lost = made.unanswered > LOST_AT_MOST * made.launches
+        return lost and not kinds.isin((KERNEL, GRAPH)).any()
 
 
 def attributed(
@@ -116,53 +99,66 @@ def attributed(
 
     Raises TraceError for a domain that the capture doesn't have.
     """
-    ranged = ranges_and_steps(capture, domains, fold, step)
-    placed, folds = ranged.placed, fold != ""
-    paths = paths_of(_alike(placed.ranges, ranged.steps), folds)
-    path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    named, names = work_names(placed.work, rules)
-    family = pd.Categorical(names["family"])[named]
-    work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
+    ranged = _ranged(capture, domains, fold, step)
+    ranges, steps = ranged.placed.ranges, ranged.steps
+    if steps.alike:
+        names = ranges["name"].to_numpy(dtype=object, copy=True)
+        names[steps.is_step] = shapes(names[steps.is_step])
+        ranges = ranges.assign(name=names)
+    paths = paths_of(ranges, fold_numbers=fold != "")
+    named, names_table = work_names(capture.work, rules)
+    path = np.append(paths.of_range, NOWHERE)[ranged.placed.work["range"].to_numpy()]
+    family = pd.Categorical(names_table["family"])[named]
+    work = ranged.placed.work.assign(path=as_small(path), family=family, named=as_small(named))
     waiting = waits(work)
     work["wait_ns"] = as_small(waiting.ns)
     counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
-    notes = capture.notes + counts + _lost(capture) + ranged.notes + paths.notes
-    if not len(work) and not {note.code for note in notes} & {UNREADABLE, IMPOSSIBLE, NO_KERNELS}:
+    found = Attributed(capture, ranged, waiting.known, paths, work, names_table, capture.notes)
+    notes = capture.notes + counts + _lost(found) + ranged.notes + paths.notes
+    known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
+    if not len(work) and not {note.code for note in notes} & known:
         notes += (Note("no work", 1),)
     if len(paths.text) > TOO_MANY:
         notes += (Note("many paths", len(paths.text)),)
-    if step and ranged.steps.rule == Rule.NONE:
+    if step and steps.rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
-    return Attributed(capture, ranged, waiting.known, paths, work, names, notes)
+    return replace(found, notes=notes)
 
 
-def _lost(capture: Capture) -> tuple[Note, ...]:
+def _lost(found: Attributed) -> tuple[Note, ...]:
     """The note of launches without kernels, if more are than those whose kernels were left out."""
-    left_out = {("bad work", ""), ("bad events", ""), (IMPOSSIBLE, "device activities")}
-    told = sum(note.count for note in capture.notes if (note.code, note.about) in left_out)
-    lost, of = capture.recording.unanswered - told, capture.recording.launches
-    if lost <= LOST_AT_MOST * of:
+    left_out = {("bad work", ""), ("bad events", ""), (codes.IMPOSSIBLE, "device activities")}
+    told = sum(note.count for note in found.notes if (note.code, note.about) in left_out)
+    made = found.capture.recording
+    lost = made.unanswered - told
+    if lost <= LOST_AT_MOST * made.launches:
         return ()
-    code = NO_KERNELS if _without_kernels(capture) else LOST_KERNELS
-    return (Note(code, lost, f"{lost} of {of} launches"),)
+    code = codes.NO_KERNELS if found.kernels_lost else codes.LOST_KERNELS
+    return (Note(code, lost, f"{lost} of {made.launches} launches"),)
 
 
-def _without_kernels(capture: Capture) -> bool:
-    made, kinds = capture.recording, capture.work["kind"]
-    return made.unanswered > LOST_AT_MOST * made.launches and not kinds.isin(LAUNCHED).any()
-
-
-def ranges_and_steps(
+def _ranged(
     capture: Capture, domains: tuple[str, ...] | None, fold: str | None, step: str
 ) -> Ranged:
     """Place a capture's work; if no program's ranges are surely steps, in torch's own, too."""
-    ranges, numbered = folded(capture.ranges, fold or ""), fold != ""
-    found = _ranged(capture, choose(ranges, domains), numbered, step)
+
+    def in_those(ranges: pd.DataFrame) -> Ranged:
+        chosen = choose(ranges, domains)
+        placed = place(capture, chosen.ranges)
+        steps = choose_steps(placed, step, numbered=fold != "")
+        return Ranged(placed, chosen.domains, steps, chosen.notes + placed.notes)
+
+    ranges = capture.ranges
+    if fold:
+        names = ranges["name"].str.replace(fold, "", regex=True)
+        # A name that it is all of stays.
+        ranges = ranges.assign(name=names.where(names != "", ranges["name"]))
+    found = in_those(ranges)
     surely = found.steps.sure and found.steps.rule not in OTHERS_BEFORE
     if domains is not None or (not PROFILERS.match(step) if step else surely):
         return found
     own = _torchs_steps(ranges, found.steps, bool(step))
-    return found if own is None else _ranged(capture, choose(own, None), numbered, step)
+    return found if own is None else in_those(own)
 
 
 def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.DataFrame | None:
@@ -172,8 +168,7 @@ def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.Da
     a program that calls its step() to begin with: it comes last, and is no step if the program's
     ranges of one name are called so.
     """
-    names = ranges["name"].to_numpy(dtype=object)
-    library = ranges["domain"].map(is_library).to_numpy(dtype=bool)
+    names, library = ranges["name"], ranges["domain"].map(is_library).astype(bool)
     profilers = is_profilers(names) & library
     own, count = ranges["domain"].mask(profilers, PROFILER_STEPS), profilers.sum()
     nothing = found.rule == Rule.NONE
@@ -182,32 +177,8 @@ def _torchs_steps(ranges: pd.DataFrame, found: StepRanges, named: bool) -> pd.Da
     updates = between_updates(ranges, REPEATED if nothing and not count else SURE)
     if len(updates):
         return pd.concat([ranges, updates], ignore_index=True)
-    called = pd.Series(names[named_as_steps(names) & ~library]).duplicated().any()
+    called = names[named_as_steps(names) & ~library].duplicated().any()
     return ranges.assign(domain=own) if count and nothing and not called else None
-
-
-def _ranged(capture: Capture, chosen: Chosen, numbered: bool, step: str) -> Ranged:
-    placed = place(capture, chosen.ranges)
-    placed = replace(placed, ranges=device_times(placed.ranges, placed.work))
-    steps = choose_steps(placed, step, numbered)
-    return Ranged(placed, chosen.domains, steps, chosen.notes + placed.notes)
-
-
-def _alike(ranges: pd.DataFrame, steps: StepRanges) -> pd.DataFrame:
-    """Ranges with the names by which all steps have one path."""
-    if not steps.alike:
-        return ranges
-    names = ranges["name"].to_numpy(dtype=object, copy=True)
-    names[steps.is_step] = shapes(names[steps.is_step])
-    return ranges.assign(name=names)
-
-
-def folded(ranges: pd.DataFrame, fold: str) -> pd.DataFrame:
-    """Ranges without what `fold` matches in their names; a name that it is all of stays."""
-    if not fold:
-        return ranges
-    names = ranges["name"].str.replace(fold, "", regex=True)
-    return ranges.assign(name=names.where(names != "", ranges["name"]))
 
 
 def source_of(found: Attributed) -> Source:

@@ -4,16 +4,18 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.domains import is_library
 from workflow_src.captures.export_case import exported_file
 from workflow_src.captures.reading import read
-from workflow_src.common.case import END_OF_CAPTURE
+from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.range_times import number_steps
+from workflow_src.placing.range_times import one_after_another
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""
@@ -66,15 +68,37 @@ def placed_case(capture: Capture) -> CaseCapture:
     return CaseCapture(capture, ranges, found.work, found)
 
 
+def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """Placed ranges with `phase` (the step range that encloses them, or "") and `step`.
+
+    `step` counts from 0 within a phase, in order of start; outside any step it is NOWHERE.
+    """
+    parent = ranges["parent"].to_numpy()
+    root = np.arange(len(ranges))
+    while (inner := parent[root] != NOWHERE).any():
+        root = np.where(inner, parent[root], root)
+    is_step = (ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)
+    is_step[is_step] = one_after_another(ranges[is_step])
+    ordinal = ranges[is_step].sort_values("start_ns").groupby("name").cumcount()
+    step = ordinal.reindex(ranges.index, fill_value=NOWHERE).to_numpy()[root]
+    return ranges.assign(phase=np.where(is_step, ranges["name"], "")[root], step=step)
+
+
 def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
-    capture, names = case.capture, case.capture.ranges["name"]
-    by = f"{capture.recording.profiler} {capture.recording.version}"
-    if not (names == END_OF_CAPTURE).any():
+    capture, made = case.capture, case.capture.recording
+    if not (capture.ranges["name"] == END_OF_CAPTURE).any():
+        unseen, year = "", made.version[:4]
+        if made.profiler == "nsys" and year.isdigit() and int(year) < SEES_NEW_NVTX:
+            unseen = (
+                f" (nsys {made.version} does not see the nvtx package 0.2.12 and later: install "
+                "nvtx 0.2.11)"
+            )
         raise TraceError(
             f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
-            f"{len(names)} ranges that {by} kept{_unseen(capture)}; {CAPTURE_AGAIN}, with a "
-            "profiler no older than the CUDA libraries it has to understand"
+            f"{len(capture.ranges)} ranges that {made.profiler} {made.version} kept"
+            f"{'' if len(capture.ranges) else unseen}; {CAPTURE_AGAIN}, with a profiler no older "
+            "than the CUDA libraries it has to understand"
         )
     require_whole(capture)
 
@@ -85,19 +109,3 @@ def require_whole(capture: Capture) -> None:
     for note in capture.notes:
         if note.code in LOST:
             raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")
-
-
-def _unseen(capture: Capture) -> str:
-    """Why an old nsys has no range at all."""
-    by = capture.recording
-    year = by.version[:4]
-    if (
-        len(capture.ranges)
-        or by.profiler != "nsys"
-        or not year.isdigit()
-        or int(year) >= SEES_NEW_NVTX
-    ):
-        return ""
-    return (
-        f" (nsys {by.version} does not see the nvtx package 0.2.12 and later: install nvtx 0.2.11)"
-    )

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import ALL_CAUSES, idle_parts
 from workflow_src.placing.paths import Paths, inclusive, subtrees
@@ -23,26 +22,24 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
     these over all paths is the idle time of all steps. Steps without causes have no rows.
     """
     own = np.zeros((len(paths.text), len(ALL_CAUSES)), dtype=np.int64)
-    for thread in threads:
-        if thread.has_calls:
-            _add(own, thread, work["path"].to_numpy(), paths)
-    total = inclusive(own, paths)
-    table = pd.DataFrame(total, columns=[f"idle_{cause}_ns" for cause in ALL_CAUSES])
-    table.insert(0, "own_idle_ns", own.sum(axis=1))
-    table.insert(0, "idle_ns", total.sum(axis=1))
-    table.insert(0, "path", paths.text)
-    table.insert(0, "process", paths.process)
-    return table[table["idle_ns"] > 0].sort_values(["process", "path"], ignore_index=True)
-
-
-def _add(own: Indices, thread: ThreadSteps, launched_in: Indices, paths: Paths) -> None:
-    """Add the idle time of a thread's steps to `own`: a row per path, a column per cause."""
-    path_of, device = np.append(launched_in, NOWHERE), thread.device
+    launched_in = np.append(work["path"].to_numpy(), NOWHERE)
     place, after = (np.append(each, NOWHERE) for each in subtrees(paths))
-    starts, ends, number = (thread.steps[n].to_numpy() for n in ("start_ns", "end_ns", "number"))
-    idle = idle_parts(device.gaps, device.host, starts, ends)
-    step, path = number[idle.step], path_of[idle.gaps.following]
-    inside = (place[path] >= place[step]) & (place[path] < after[step])
-    path = np.where(idle.later | ~inside, step, path)
-    for column, part in zip(own.T, idle.parts.values(), strict=True):
-        np.add.at(column, path, part)
+    for thread in threads:
+        if not thread.has_calls:
+            continue
+        starts, ends, number = (
+            thread.steps[n].to_numpy() for n in ("start_ns", "end_ns", "number")
+        )
+        idle = idle_parts(thread.device.gaps, thread.device.host, starts, ends)
+        step, path = number[idle.step], launched_in[idle.gaps.following]
+        inside = (place[path] >= place[step]) & (place[path] < after[step])
+        path = np.where(idle.later | ~inside, step, path)
+        for column, part in zip(own.T, idle.parts.values(), strict=True):
+            np.add.at(column, path, part)
+    total = inclusive(own, paths)
+    table = pd.DataFrame(
+        {"process": paths.process, "path": paths.text, "idle_ns": total.sum(axis=1)}
+        | {"own_idle_ns": own.sum(axis=1)}
+        | {f"idle_{cause}_ns": part for cause, part in zip(ALL_CAUSES, total.T, strict=True)}
+    )
+    return table[table["idle_ns"] > 0].sort_values(["process", "path"], ignore_index=True)

@@ -50,9 +50,6 @@ _INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
 """A kernel that torch.compile generated, named after the operations that it fuses."""
 
 
-_LAYOUT = re.compile(r"(?:gemm_.*_|_)([nt])([nt])(?:_n_|_align|$|_v\d|_splitK)")
-_NVJET_LAYOUT = re.compile(r"nvjet_.*_([NT])([NT])[NT]$")
-
 _TILE = re.compile(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)")
 _BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
 _GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
@@ -92,12 +89,3 @@ def built_for(name: str) -> int | None:
     """The compute capability that a matrix product's kernel is named after, as 90 for sm90."""
     found = _BUILT_FOR.search(name)
     return int(found[1]) if found else _GENERATIONS.get(name.partition("_")[0])
-
-
-def layout(name: str) -> str:
-    """Which of a matrix product's factors its name says are transposed: "tn", "nt"; or "".
-
-    cuBLAS names both factors, n as they lie in memory and t transposed.
-    """
-    found = _NVJET_LAYOUT.search(name) or _LAYOUT.search(name)
-    return (found[1] + found[2]).lower() if found else ""

@@ -2,18 +2,45 @@
 
 In a path, "/" separates names. A "/" in a name is written as a backslash and "/", a backslash as
 two, so that different ranges never have the same path.
+
+Ranges whose names differ by numbers alone are alike: they have one shape. A number is one in digits
+that doesn't begin a word ("Conv2d" has none), a hexadecimal one, a UUID, or a list of numbers in
+brackets, as in emit_nvtx's "sizes = [[8, 16], []]".
 """
 
+import re
 from dataclasses import dataclass
+from typing import Union
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import Note
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.shapes import alike, shapes
+
+OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
+
+ANY = "*"
+"""Stands for a number in a shape."""
+
+MANY = 32
+"""This many names may differ by numbers alone; of more, all are one. A reader needs each of a few
+layers, but none of the calls that emit_nvtx numbers."""
+
+_NUMBER = re.compile(
+    r"[\[(][\s\d,()\[\]]*[\])]"
+    r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+    r"|0x[0-9a-fA-F]+"
+    r"|(?<![0-9A-Za-z])(?=[a-f]*\d)[0-9a-f]{8,}(?![0-9A-Za-z])"
+    r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
+)
+_CALL = re.compile(r"\b(?:seq|op_id) = \d")
+"""In the names of emit_nvtx's ranges: a number that no other call has."""
+
+Names = npt.NDArray[np.object_]
+Texts = Union[Names, "pd.Series[str]"]
 
 
 def escaped(name: str) -> str:
@@ -21,15 +48,15 @@ def escaped(name: str) -> str:
     return name.replace("\\", "\\\\").replace("/", "\\/")
 
 
-OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
-
-MANY = 32
-"""This many names may differ by numbers alone; of more, all are one. A reader needs each of a few
-layers, but none of the calls that emit_nvtx numbers."""
+def shape(name: str) -> str:
+    """A name with ANY for each number: "step 3" and "step 4" are both "step *"."""
+    return _NUMBER.sub(ANY, name)
 
 
-AT_ONCE = 2**18
-"""Activities whose times are added up at a time: few megabytes of copies."""
+def shapes(names: Texts) -> Names:
+    """The shape of each name."""
+    code, distinct = pd.factorize(names)
+    return np.array([shape(name) for name in distinct], dtype=object)[code]
 
 
 @dataclass(frozen=True)
@@ -39,7 +66,7 @@ class Paths:
     of_range: the number of each range's path. notes: how many names were folded.
     """
 
-    text: npt.NDArray[np.object_]
+    text: Names
     process: Indices
     above: Indices
     depth: Indices
@@ -52,104 +79,78 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
 
     fold_numbers: whether ranges that differ by numbers alone are one path if they are MANY.
     """
-    folding = Folding.of(ranges["name"].to_numpy(dtype=object), fold_numbers)
-    parent, process = ranges["parent"].to_numpy(), ranges["process"].to_numpy()
-    code, processes = pd.factorize(process, sort=True)
-    depth, of_range = _depths(parent), np.full(len(ranges), NOWHERE)
-    keys = [np.empty((3, 0), np.int64)]
-    count = 0
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        rows = np.flatnonzero(depth == level)
-        above = np.where(level == 1, -1 - code[rows], of_range[parent[rows]])
-        inverse, pairs = pd.factorize(above * len(folding.names) + folding.name[rows], sort=True)
-        of_range[rows] = count + inverse
-        found = np.stack(np.divmod(pairs, len(folding.names)))
-        keys.append(np.vstack([found, np.full(found.shape[1], level)]))
-        count += found.shape[1]
-    return _written(folding, processes, np.hstack(keys), of_range)
-
-
-@dataclass(frozen=True)
-class Folding:
-    """The names of ranges: each different one, and the number of each range's.
-
-    notes: how many were folded.
-    """
-
-    names: npt.NDArray[np.object_]
-    name: Indices
+    name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
     notes: tuple[Note, ...] = ()
+    if fold_numbers and len(names) > MANY:
+        written, notes = _folded(names)
+        number, names = pd.factorize(written, sort=True)
+        name = number[name]
+    parts = [escaped(each) for each in names]
+    parent = ranges["parent"].to_numpy()
+    code, processes = pd.factorize(ranges["process"].to_numpy(), sort=True)
+    text, process, above, depth = list[str](), list[int](), list[int](), list[int]()
+    of_range, level, rows = np.full(len(ranges), NOWHERE), 1, np.flatnonzero(parent == NOWHERE)
+    while len(rows):
+        # An outermost path lies in -1 minus the place of its process.
+        holder = -1 - code[rows] if level == 1 else of_range[parent[rows]]
+        inverse, pairs = pd.factorize(holder * len(names) + name[rows], sort=True)
+        of_range[rows] = len(text) + inverse
+        for outer, part in np.stack(np.divmod(pairs, len(names)), axis=1).tolist():
+            text.append(parts[part] if outer < 0 else f"{text[outer]}/{parts[part]}")
+            process.append(int(processes[-1 - outer]) if outer < 0 else process[outer])
+            above.append(max(outer, NOWHERE))
+            depth.append(level)
+        level, is_here = level + 1, np.zeros(len(ranges) + 1, dtype=bool)
+        is_here[rows] = True
+        rows = np.flatnonzero(is_here[parent])
+    numbers = (np.array(each, dtype=np.int64) for each in (process, above, depth))
+    return Paths(np.array(text, dtype=object), *numbers, of_range, notes)
 
-    @classmethod
-    def of(cls, names: npt.NDArray[np.object_], fold_numbers: bool) -> "Folding":
-        """The names, those that differ by numbers alone as one where they are MANY."""
-        name, different = pd.factorize(names, sort=True)
-        if not fold_numbers or len(different) <= MANY:
-            return cls(different, name)
-        folded = np.flatnonzero(alike(different) > MANY)
-        if not len(folded):
-            return cls(different, name)
-        written = different.copy()
-        written[folded] = shapes(different[folded])
-        number, fewer = pd.factorize(written, sort=True)
-        example = f"{different[folded[0]]} as {written[folded[0]]}"
-        return cls(fewer, number[name], (Note("folded names", len(folded), example),))
 
+def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
+    """Different names, with the shape of those that differ from MANY by numbers alone, and a note.
 
-def _depths(parent: Indices) -> Indices:
-    """How many ranges each range lies in, itself included."""
-    depth, at = np.ones(len(parent), dtype=np.int64), parent
-    padded = np.append(parent, NOWHERE)
-    while (at != NOWHERE).any():
-        depth += at != NOWHERE
-        at = padded[at]
-    return depth
-
-
-def _written(folding: Folding, processes: Indices, keys: Indices, of_range: Indices) -> Paths:
-    """Paths from rows of the one above (or -1 minus its process's), name and depth."""
-    parts = [escaped(name) for name in folding.names]
-    text: list[str] = []
-    process: list[int] = []
-    for above, name in keys[:2].T.tolist():
-        text.append(parts[name] if above < 0 else f"{text[above]}/{parts[name]}")
-        process.append(int(processes[-1 - above]) if above < 0 else process[above])
-    return Paths(
-        np.array(text, dtype=object),
-        np.array(process, dtype=np.int64),
-        np.maximum(keys[0], NOWHERE),
-        keys[2],
-        of_range,
-        folding.notes,
-    )
+    Those that emit_nvtx numbers count as alike.
+    """
+    numbered = np.array([_CALL.search(name) is not None for name in names], dtype=bool)
+    group, _ = pd.factorize(np.where(numbered, "", shapes(names)))
+    folded = np.flatnonzero(np.bincount(group)[group] > MANY)
+    if not len(folded):
+        return names, ()
+    written = names.copy()
+    written[folded] = shapes(names[folded])
+    example = f"{names[folded[0]]} as {written[folded[0]]}"
+    return written, (Note("folded names", len(folded), example),)
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
     """A row per path, with its text and process.
 
-    ranges have the times of `device_times`, work the number of its `path`, or NOWHERE.
+    ranges have the times of `place`, work the number of its `path`, or NOWHERE.
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
     what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
     union_ns: time in which a device worked on any of that, added up over devices; span_ns: from the
     start of the first to the end of the last activity of each instance, added up.
     """
-    host, span = ranges["end_ns"] - ranges["start_ns"], ranges["span_ns"]
-    of_ranges: dict[str, Indices | int] = {
-        "instances": 1, "host_ns": host.to_numpy(), "span_ns": span.to_numpy()
-    }  # fmt: skip
-    at = work["path"].to_numpy()
-    own = _sums(at, work["duration_ns"].to_numpy(), paths)
-    wait = _sums(at, work["wait_ns"].to_numpy(), paths)
-    totals = {name: _sums(paths.of_range, values, paths) for name, values in of_ranges.items()}
-    totals |= {"own_ns": own, "busy_ns": inclusive(own, paths), "wait_ns": inclusive(wait, paths)}
-    totals["union_ns"] = _unions(paths, work)
-    totals["activities"] = inclusive(_sums(at, 1, paths), paths)
-    return pd.DataFrame({"process": paths.process, "path": paths.text, **totals})
 
+    def summed(at: Indices, values: Indices | int) -> Indices:
+        return added_up(at, values, len(paths.text) + 1)[:-1]
 
-def _sums(at: Indices, values: Indices | int, paths: Paths) -> Indices:
-    """The sum of values by path, without those of NOWHERE."""
-    return added_up(at, values, len(paths.text) + 1)[:-1]
+    at, of_range = work["path"].to_numpy(), paths.of_range
+    own = summed(at, work["duration_ns"].to_numpy())
+    table = {
+        "process": paths.process,
+        "path": paths.text,
+        "instances": summed(of_range, 1),
+        "host_ns": summed(of_range, (ranges["end_ns"] - ranges["start_ns"]).to_numpy()),
+        "span_ns": summed(of_range, ranges["span_ns"].to_numpy()),
+        "own_ns": own,
+        "busy_ns": inclusive(own, paths),
+        "wait_ns": inclusive(summed(at, work["wait_ns"].to_numpy()), paths),
+        "union_ns": _unions(paths, work),
+        "activities": inclusive(summed(at, 1), paths),
+    }
+    return pd.DataFrame(table)
 
 
 def added_up(at: Indices, values: Indices | int, count: int) -> Indices:
@@ -189,30 +190,16 @@ def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
     covered = np.zeros(len(paths.text), dtype=np.int64)
     if not work["start_ns"].is_monotonic_increasing:
         work = work[["path", "device", "start_ns", "end_ns"]].sort_values("start_ns")
-    devices = pd.unique(work["device"].to_numpy())
-    until = np.full(len(covered) * len(devices), work["start_ns"].min() if len(work) else 0)
+    device, devices = pd.factorize(work["device"].to_numpy())
+    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    at = work["path"].to_numpy(dtype=np.int64, copy=True)
     depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
-    for first in range(0, len(work), AT_ONCE):
-        part = work.iloc[first : first + AT_ONCE]
-        device = pd.Index(devices).get_indexer(part["device"])
-        start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
-        current = part["path"].to_numpy(dtype=np.int64, copy=True)
-        for level in range(int(paths.depth.max(initial=0)), 0, -1):
-            rows = np.flatnonzero(depth[current] == level)
-            group = current[rows] * len(devices) + device[rows]
-            np.add.at(covered, current[rows], _uncovered(group, start[rows], end[rows], until))
-            current[rows] = above[current[rows]]
+    for level in range(int(paths.depth.max(initial=0)), 0, -1):
+        rows = np.flatnonzero(depth[at] == level)
+        group = at[rows] * len(devices) + device[rows]
+        latest = pd.Series(end[rows]).groupby(group, sort=False).cummax()
+        before = latest.groupby(group, sort=False).shift(fill_value=BEFORE_ALL).to_numpy()
+        new = np.maximum(end[rows] - np.maximum(start[rows], before), 0)
+        np.add.at(covered, at[rows], new)
+        at[rows] = above[at[rows]]
     return covered
-
-
-def _uncovered(group: Indices, start: Indices, end: Indices, until: Indices) -> Indices:
-    """How much of each interval no earlier one of its group covers, so that sums are unions (ns).
-
-    Intervals are in order of start. until: the latest end of each group before these, which becomes
-    that of these.
-    """
-    latest = pd.Series(np.maximum(end, until[group])).groupby(group, sort=False).cummax()
-    before = latest.groupby(group, sort=False).shift(fill_value=until.min(initial=0))
-    covered = np.maximum(before.to_numpy(), until[group])
-    np.maximum.at(until, group, end)
-    return np.asarray(np.maximum(end - np.maximum(start, covered), 0))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Union
 
 PER_STEP = "_per_step"
 """The end of the name of a column of such values."""
@@ -33,17 +33,14 @@ class InSteps:
     @classmethod
     def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Flags) -> "InSteps":
         """The same from the ranges that are steps."""
-        launch = work["launch_ns"].to_numpy()
-        begun = np.where(launch == UNKNOWN, work["start_ns"].to_numpy(), launch)
-        spans = {
-            int(str(process)): Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
-            for process, rows in ranges[is_step].groupby("process")
-        }
-        return cls(
-            _held(work["process"].to_numpy(), begun, spans),
-            _held(ranges["process"].to_numpy(), ranges["start_ns"].to_numpy(), spans),
-            ranges.loc[is_step, "process"].value_counts(),
-        )
+        begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
+        moments = (work["process"], begun), (ranges["process"], ranges["start_ns"])
+        inside = [np.zeros(len(process), dtype=bool) for process, _ in moments]
+        for number, steps in ranges[is_step].groupby("process"):
+            union = Union.of(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
+            for found, (process, at) in zip(inside, moments, strict=True):
+                found |= (process == number).to_numpy() & union.holds(at.to_numpy())
+        return cls(*inside, ranges.loc[is_step, "process"].value_counts())
 
     def added(self, table: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
         """A table of processes with `steps` and, per step, the sums over all steps of each row.
@@ -53,11 +50,3 @@ class InSteps:
         steps = table["process"].map(self.steps).fillna(0).astype("int64")
         per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix(PER_STEP)
         return pd.concat([table.assign(steps=steps), per_step], axis=1)
-
-
-def _held(process: Indices, moments: Indices, spans: dict[int, Union]) -> Flags:
-    """Which moments of a process lie in its spans."""
-    found = np.zeros(len(moments), dtype=bool)
-    for number, union in spans.items():
-        found |= (process == number) & union.holds(moments)
-    return found

@@ -29,10 +29,9 @@ from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
 from workflow_src.placing.ledger import Device, step_ledger
-from workflow_src.placing.paths import Paths
+from workflow_src.placing.paths import Paths, Texts, shapes
 from workflow_src.placing.placing import Placed
 from workflow_src.placing.range_times import one_after_another
-from workflow_src.placing.shapes import shapes
 from workflow_src.placing.updates import BETWEEN_UPDATES
 
 REPEATED, SURE = 2, 3
@@ -47,19 +46,15 @@ part that doesn't overlap: jobs that run at the same time are no steps."""
 PROFILERS = re.compile(r"\AProfilerStep(#\d*|#\*)?\Z")
 """What torch.profiler names its steps, also where numbers were left out."""
 
-Names = npt.NDArray[np.object_]
-Flags = npt.NDArray[np.bool_]
-_Way = tuple["Rule", bool, Callable[[int], Flags]]
-"""A rule, whether names of its steps differ by numbers, and how it finds those that repeat."""
-
-OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
-STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
-
-
 CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z")
 """The shape of a range that is named as a step, and maybe numbered."""
 
 NUMBERED = re.compile(r"\*\Z")
+
+Flags = npt.NDArray[np.bool_]
+
+OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
+STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
 
 class Rule(StrEnum):
@@ -94,76 +89,75 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     placed: with busy_ns of ranges; numbered: whether what differs by numbers alone may be a step.
     ANY in a name that no range has stands for a number.
     """
-    name = placed.ranges["name"].to_numpy(dtype=object)
+    ranges = placed.ranges
+    main = ranges[ranges["process"].map(placed.main_threads) == ranges["thread"]]
+    outermost = main[main["parent"] == NOWHERE]
+    # Those between updates are made only where no other rule finds any.
+    rules: list[tuple[Rule, bool, Callable[[int], pd.DataFrame]]] = [
+        (Rule.UPDATES, False, lambda _: ranges[ranges["name"] == BETWEEN_UPDATES]),
+        (Rule.REPEATED, False, lambda least: _repeated(outermost, least)),
+        (Rule.PROFILERS, True, lambda _: ranges[is_profilers(ranges["name"])]),
+    ]
     if named:
-        rules: list[_Way] = [
-            (Rule.NAMED, False, lambda _: name == named),
-            (Rule.NAMED, True, lambda _: shapes(name) == named),
-        ]
-    else:
         rules = [
-            # These are made only where no other rule finds any.
-            (Rule.UPDATES, False, lambda _: name == BETWEEN_UPDATES),
-            (Rule.REPEATED, False, lambda least: _repeated(placed, name, least)),
-            (Rule.PROFILERS, True, lambda _: is_profilers(name)),
+            (Rule.NAMED, False, lambda _: ranges[ranges["name"] == named]),
+            (Rule.NAMED, True, lambda _: ranges[shapes(ranges["name"]) == named]),
         ]
-    if numbered and not named:
+    elif numbered:
         rules += [
-            (Rule.NUMBERED, True, lambda least: _repeated(placed, shapes(name), least)),
-            (Rule.CALLED, True, lambda least: _called(placed, shapes(name), least)),
+            (Rule.NUMBERED, True, lambda least: _repeated(_by_shape(outermost), least)),
+            (Rule.CALLED, True, lambda least: _called(_by_shape(main), least)),
         ]
     for least in (SURE, REPEATED):
         for rule, alike, find in rules:
-            is_step = find(least)
-            is_step[is_step] = one_after_another(placed.ranges[is_step])
-            if is_step.any():
+            found = find(least)
+            found = found[one_after_another(found)]
+            if len(found):
+                is_step = ranges.index.isin(found.index)
                 return StepRanges(rule, is_step, alike, sure=least == SURE)
-    return StepRanges(Rule.NONE, np.zeros(len(name), dtype=bool), alike=False)
+    return StepRanges(Rule.NONE, np.zeros(len(ranges), dtype=bool), alike=False)
 
 
-def is_profilers(names: Names) -> Flags:
+def is_profilers(names: Texts) -> Flags:
     """Which ranges torch.profiler pushed for its steps."""
     return _named_so(names, PROFILERS)
 
 
-def named_as_steps(names: Names) -> Flags:
+def named_as_steps(names: Texts) -> Flags:
     """Which ranges are named as steps, maybe with a number."""
     return _named_so(names, CALLED)
 
 
-def _named_so(names: Names, shape: re.Pattern[str]) -> Flags:
+def _named_so(names: Texts, shape: re.Pattern[str]) -> Flags:
     """Which names have a shape."""
     code, distinct = pd.factorize(names)
     return np.array([bool(shape.search(name)) for name in distinct], dtype=bool)[code]
 
 
-def _repeated(placed: Placed, names: Names, least: int) -> Flags:
-    """Which ranges are outermost on their main thread, repeat by name, and hold nearly all work."""
-    ranges = placed.ranges
-    main = ranges["process"].map(placed.main_threads) == ranges["thread"]
-    outermost = ((ranges["parent"] == NOWHERE) & main).to_numpy()
-    process, busy = (ranges.loc[outermost, name] for name in ("process", "busy_ns"))
-    alike = busy.groupby([process, names[outermost]])
-    total, every = alike.transform("sum"), busy.groupby(process).transform("sum")
-    enough = alike.transform("size") >= least - named_as_steps(names[outermost])
-    repeated = enough & (total > 0) & (total >= NEARLY_ALL * every)
-    found = np.zeros(len(ranges), dtype=bool)
-    found[outermost] = repeated.to_numpy()
-    for number in ranges.loc[found, "process"].unique():
-        its = found & (ranges["process"] == number).to_numpy()
-        start, end = (ranges.loc[its, name].to_numpy() for name in ("start_ns", "end_ns"))
-        found[its] = Union.of(start, end).total() >= NEARLY_ALL * (end - start).sum()
-    return found
+def _by_shape(ranges: pd.DataFrame) -> pd.DataFrame:
+    return ranges.assign(name=shapes(ranges["name"]))
 
 
-def _called(placed: Placed, names: Names, least: int) -> Flags:
-    """Which ranges of a main thread are named as steps and numbered, of the name with most work."""
-    ranges = placed.ranges
-    main = ranges["process"].map(placed.main_threads) == ranges["thread"]
-    found = named_as_steps(names) & _named_so(names, NUMBERED) & main.to_numpy()
-    busy = ranges.loc[found, "busy_ns"].groupby(names[found]).agg(["sum", "size"])
+def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
+    """Those outermost ranges of main threads that repeat by name, and hold nearly all work."""
+    alike = outermost.groupby(["process", "name"])["busy_ns"]
+    total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
+    enough = alike.transform("size") >= least - named_as_steps(outermost["name"])
+    found = outermost[enough & (total > 0) & (total >= NEARLY_ALL * every)]
+    return found.groupby("process").filter(_hardly_overlap)
+
+
+def _hardly_overlap(ranges: pd.DataFrame) -> bool:
+    start, end = (ranges[name].to_numpy() for name in ("start_ns", "end_ns"))
+    return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
+
+
+def _called(main: pd.DataFrame, least: int) -> pd.DataFrame:
+    """Ranges of main threads that are named as steps and numbered, of the name with most work."""
+    found = main[named_as_steps(main["name"]) & _named_so(main["name"], NUMBERED)]
+    busy = found.groupby("name")["busy_ns"].agg(["sum", "size"])
     busy = busy[(busy["size"] >= least) & (busy["sum"] > 0)]
-    return found & (names == busy["sum"].idxmax()) if len(busy) else np.zeros_like(found)
+    return found[found["name"] == busy["sum"].idxmax()] if len(busy) else found[:0]
 
 
 @dataclass(frozen=True)
