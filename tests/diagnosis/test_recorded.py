@@ -11,9 +11,9 @@ from tests.captures.building import Export
 from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.changes import DropGap, DropSynchronization, MakeAsynchronous, ScaleWork
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.event_ties import event_ties
-from workflow_src.diagnosis.recording import Recording
+from workflow_src.diagnosis.recording import SHORT_NS, Recording
 from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import attributed
@@ -86,7 +86,7 @@ def test_a_synchronization_costs_what_the_device_holds_it_up(tmp_path: Path) -> 
     assert recording.calls["cost_ns"].tolist()[1] == 5 * US
     assert check(recording).understood
     # Then the second kernel starts as the first one ends, at 512, and the host waits until 615.
-    assert saved_us(recording, DropSynchronization(rows(recording, WAIT)[::2])) == pytest.approx(
+    assert saved_us(recording, Edit(rows(recording, WAIT)[::2], cost=0)) == pytest.approx(
         730 - 615, abs=5
     )
 
@@ -100,8 +100,9 @@ def test_a_pageable_copy_blocks_only_if_its_call_returned_after_it_began(tmp_pat
     assert recording.waits["call"].tolist() == [0, 3, 6]
     assert recording.calls["cost_ns"].tolist()[:2] == [10 * US, 10 * US]
     # The host goes on after 5 instead of 300.
-    assert saved_us(recording, MakeAsynchronous(rows(recording, COPY)[::2])) == pytest.approx(295)
-    both = [MakeAsynchronous(rows(recording, COPY)[::2]), DropGap(np.arange(9))]
+    goes_on = Edit(rows(recording, COPY)[::2], cost=SHORT_NS)
+    assert saved_us(recording, goes_on) == pytest.approx(295)
+    both = [goes_on, Edit(np.arange(9), gap=0)]
     # Without the host's own time, the device's 280, 5 and 10 remain.
     assert replay(recording, both).step_ns < 310 * US
 
@@ -181,7 +182,7 @@ def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Pa
     recording = program.does(LAUNCH, 140, 150, at=413, length=200, stream=9).recording()
     assert recording.ties.to_numpy().tolist()[3:] == [[n + 1, n, 202 * US] for n in (0, 3, 6)]
     assert check(recording).error == pytest.approx(0, abs=1e-3)
-    shorter = replay(recording, [ScaleWork(np.array([0]), 0.5)])
+    shorter = replay(recording, [Edit(work=np.array([0]), factor=0.5)])
     assert (replay(recording).work_end_ns - shorter.work_end_ns)[:2].tolist() == [150 * US] * 2
 
 
@@ -193,7 +194,7 @@ def test_such_a_wait_counts_from_the_latest_end_of_earlier_work(tmp_path: Path) 
     recording = program.does(LAUNCH, 160, 170, at=413, length=200, stream=9).recording()
     assert [2, 1, 202 * US] in recording.ties.to_numpy().tolist()
     # Of the 280, half: it starts at 474 instead of 614.
-    shorter = replay(recording, [ScaleWork(np.array([1]), 0.5)])
+    shorter = replay(recording, [Edit(work=np.array([1]), factor=0.5)])
     assert (replay(recording).work_end_ns - shorter.work_end_ns)[2] == 140 * US
 
 

@@ -8,18 +8,9 @@ from hypothesis import strategies as st
 from tests.diagnosis.models import Call, Model
 from tests.examples import costly
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.changes import (
-    Change,
-    DropCall,
-    DropGap,
-    DropLaunches,
-    DropSynchronization,
-    MakeAsynchronous,
-    MergeLaunches,
-    ScaleHost,
-    ScaleWork,
-)
+from workflow_src.diagnosis.edit import Change, Edit, ScaleHost, graphed, merged
 from workflow_src.diagnosis.plain import Share, plain
+from workflow_src.diagnosis.recording import SHORT_NS
 from workflow_src.diagnosis.replay import bounds, replay
 
 KERNEL = [(0, 50)]
@@ -108,22 +99,24 @@ FOUR = Model([[Call(10, 6, [(0, 4)])] * 4])
 
 CHANGES = {
     "a gap dropped where something else takes as long saves nothing": (
-        TWO, [DropGap(rows(1), keep_ns=38)], 100,
+        TWO, [Edit(rows(1), gap=38)], 100,
     ),
-    "a gap dropped before the host": (TWO, [DropGap(rows(2))], 70),
-    "a gap kept in part": (TWO, [DropGap(rows(2), keep_ns=10)], 80),
-    "a synchronization dropped": (TWO, [DropSynchronization(rows(1))], 90),
-    "a call made asynchronous takes its own time": (TWO, [MakeAsynchronous(rows(1))], 95),
-    "a call dropped with its work": (TWO, [DropCall(rows(0))], 90),
-    "work at half its time": (TWO, [ScaleWork(rows(0), 0.5)], 95),
-    "work dropped": (TWO, [ScaleWork(rows(0), 0)], 95),
-    "launches joined into a graph": (FOUR, [DropLaunches(rows(0, 1, 2, 3))], 10 + 6 + 4 * 4),
+    "a gap dropped before the host": (TWO, [Edit(rows(2), gap=0)], 70),
+    "a gap kept in part": (TWO, [Edit(rows(2), gap=10)], 80),
+    "a synchronization dropped": (TWO, [Edit(rows(1), cost=0)], 90),
+    "a call made asynchronous takes its own time": (TWO, [Edit(rows(1), cost=SHORT_NS)], 95),
+    "a call dropped with its work": (TWO, [Edit(rows(0), cost=0, drops=True)], 90),
+    "work at half its time": (TWO, [Edit(work=rows(0), factor=0.5)], 95),
+    "work dropped": (TWO, [Edit(work=rows(0), factor=0)], 95),
+    "launches joined into a graph": (
+        FOUR, graphed(FOUR.recording().calls, rows(0, 1, 2, 3)), 10 + 6 + 4 * 4,
+    ),
     "launches merged into one kernel": (
-        FOUR, [MergeLaunches(rows(1, 2, 3), rows(0, 0, 0), rows(7))], 32 + 7,
+        FOUR, merged(FOUR.recording(), rows(1, 2, 3), rows(0, 0, 0), rows(7)), 32 + 7,
     ),
     "a host of half the time": (FOUR, [ScaleHost(0.5, 1000)], 36),
     "a host whose long gaps lose no more than others": (TWO, [ScaleHost(0, 10)], 50 + 20),
-    "two changes add up": (TWO, [DropSynchronization(rows(1)), DropGap(rows(2))], 65),
+    "two changes add up": (TWO, [Edit(rows(1), cost=0), Edit(rows(2), gap=0)], 65),
 }  # fmt: skip
 
 
@@ -160,9 +153,11 @@ def test_a_host_that_the_device_hides_is_as_fast_without_its_profiler_as_others_
 def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:
     # Each step's kernels take 16 from the return of its only launch, at 16 and at 32.
     model = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)
-    assert times(model, DropLaunches(rows(*range(8)))) == [32, 16]
+    calls = model.recording().calls
+    assert times(model, *graphed(calls, rows(*range(8)))) == [32, 16]
     # The third call is left out; the fourth and the fifth are of different steps.
-    assert replay(model.recording(), [DropLaunches(rows(0, 1, 3, 4, 5))]).call_end_ns.tolist() == [
+    some = graphed(calls, rows(0, 1, 3, 4, 5))
+    assert replay(model.recording(), some).call_end_ns.tolist() == [
         16, 16, 32, 48, 64, 64, 80, 96,
     ]  # fmt: skip
 
@@ -197,8 +192,9 @@ def test_nothing_that_is_taken_away_makes_a_step_longer(
     some = rows(*data.draw(st.sets(st.integers(0, max(len(launched) - 1, 0)), max_size=3)))
     some = some if launched else rows()
     changes: list[Change] = [
-        DropGap(which), DropSynchronization(which), DropCall(which), ScaleWork(some, 0.5),
-        ScaleWork(some, 0), DropLaunches(rows(*range(len(calls)))), ScaleHost(0.5, 10),
+        Edit(which, gap=0), Edit(which, cost=0), Edit(which, cost=0, drops=True),
+        Edit(work=some, factor=0.5), Edit(work=some, factor=0),
+        *graphed(model.recording().calls, rows(*range(len(calls)))), ScaleHost(0.5, 10),
     ]  # fmt: skip
     so_far: list[Change] = []
     takes = times(model)[0]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
-from workflow_src.diagnosis.changes import ScaleGap, ScaleWork
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.replay import _run, changed
 from workflow_src.diagnosis.single_lane import is_single_lane, single_lane
 
@@ -33,7 +33,8 @@ def test_it_is_the_general_replay(
     ]
     recording = Model(made, queue=queue, latency=latency, between=between).recording()
     rows = np.array([row for row in dropped if row < len(recording.work)], dtype=np.int64)
-    plan = changed(recording, [ScaleWork(rows, 0), ScaleGap(np.arange(len(recording.calls)), 1.5)])
+    calls = np.arange(len(recording.calls))
+    plan = changed(recording, [Edit(calls, rows, gap_factor=1.5, factor=0)])
     if not is_single_lane(plan):
         assert not len(recording.work)
         return

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import DropGap, Mask, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.edit import Mask, Plan
 from workflow_src.diagnosis.finding import NUMBER, Found, Pattern, Subject
 from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
@@ -53,10 +53,9 @@ def _removed(recording: Recording, found: Found) -> _Removed:
     host = np.where(own, np.maximum(host, 0) + np.where(returns, np.maximum(blocked, 0), 0), 0)
     device = before.duration_ns - np.where(after.dropped, 0, after.duration_ns)
     touched = np.zeros(len(calls) + 1, dtype=bool)
-    others = [each for each in found.changes if not isinstance(each, DropGap)]
+    others = [each for each in found.changes if not each.of_gaps]
     for change in others or found.changes:
-        if not isinstance(change, ScaleHost):
-            touched[work[change.work] if isinstance(change, ScaleWork) else change.calls] = True
+        touched[change.calls] = touched[work[change.work]] = True
     touched[-1] = False
     return _Removed(host, np.maximum(device, 0), touched[:-1], touched[work])
 

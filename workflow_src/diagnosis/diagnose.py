@@ -16,8 +16,8 @@ from workflow_src.common.thresholds import (
 )
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-from workflow_src.diagnosis.changes import Change, DropGap, Plan
 from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
+from workflow_src.diagnosis.edit import Change, Plan
 from workflow_src.diagnosis.examples import between_of, example_of
 from workflow_src.diagnosis.finding import (
     MECHANISMS,
@@ -134,7 +134,7 @@ def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
     """Of each gap of the host the time in which it ran, as far as findings tell."""
     plan = Plan.of(recording)
     for change in (each for found in places for each in found.changes):
-        if isinstance(change, DropGap) and change.held:
+        if change.held:
             change.apply(plan)
     return plan.gap_ns
 

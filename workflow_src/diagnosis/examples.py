@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN_TEXT
-from workflow_src.diagnosis.changes import (
-    DropCall,
-    DropGap,
-    DropSynchronization,
-    MakeAsynchronous,
-    MergeLaunches,
-    ScaleWork,
-)
+from workflow_src.diagnosis.edit import NONE, Edit
 from workflow_src.diagnosis.finding import END, MECHANISMS, Between, Found, Subject
 from workflow_src.diagnosis.host_gaps import neighbors
 
@@ -23,24 +16,21 @@ def example_of(subject: Subject, key: str, place: Found) -> str:
 
     Of a mechanism that one family shows, the kernel is of that.
     """
-    work = [change.work for change in place.changes if isinstance(change, ScaleWork)]
-    calls = [
-        change.calls
-        for change in place.changes
-        if isinstance(change, DropSynchronization | MakeAsynchronous | DropCall | MergeLaunches)
-    ]
-    if not work and not calls:
-        return ""
-    is_touched = subject.work.index.isin(np.concatenate([*work, np.empty(0)]))
-    is_touched |= subject.work["call"].isin(np.concatenate([*calls, np.empty(0)])).to_numpy()
-    touched = subject.work[is_touched]
+    work = np.concatenate([NONE, *(each.work for each in place.changes)])
+    calls = np.concatenate([NONE, *(each.calls for each in place.changes if _shown(each))])
+    touched = subject.work[subject.work.index.isin(work) | subject.work["call"].isin(calls)]
     of_family = touched[touched["family"] == MECHANISMS[key].shown_by]
     if len(touched):
         return _longest(subject, of_family if len(of_family) else touched)
-    named = subject.calls[subject.calls.index.isin(np.concatenate(calls))]
+    named = subject.calls[subject.calls.index.isin(calls)]
     return (
         str(named.groupby("name", observed=True)["blocked_ns"].sum().idxmax()) if len(named) else ""
     )
+
+
+def _shown(edit: Edit) -> bool:
+    """Whether an edit is of calls themselves: not of the host's time beside launches that stay."""
+    return edit.drops or (edit.cost is not None and edit.gap is None)
 
 
 def _longest(subject: Subject, work: pd.DataFrame) -> str:
@@ -60,7 +50,7 @@ def between_of(subject: Subject, place: Found) -> Between | None:
 
     What comes before the first call of all, and after the last one, isn't known.
     """
-    gaps = [change.calls for change in place.changes if isinstance(change, DropGap)]
+    gaps = [each.calls for each in place.changes if each.of_gaps]
     if not gaps or len(gaps) < len(place.changes):
         return None
     every = neighbors(subject).loc[np.concatenate(gaps)]

@@ -16,13 +16,11 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Change
+from workflow_src.diagnosis.edit import Change, Edits
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
-
-Changes = tuple[Change, ...]
 
 NUMBER = r"\d+"
 """What the names of layers that are alike differ in."""
@@ -161,14 +159,14 @@ class Subject:
         return self.a_step(total_ns) / NS_PER_MS
 
     def found(
-        self, where: str, count: int, changes: Changes, host_ns: float = 0, device_ns: float = 0
+        self, where: str, count: int, changes: Edits, host_ns: float = 0, device_ns: float = 0
     ) -> "Found":
         """A place of so many calls or activities, with the time of all steps that it takes."""
         ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
         return Found(where, self.a_step(count), *ms, changes)
 
     def found_in(
-        self, rows: pd.DataFrame, changes: Changes, host_ns: float = 0, device_ns: float = 0
+        self, rows: pd.DataFrame, changes: Edits, host_ns: float = 0, device_ns: float = 0
     ) -> "Found":
         """The same of some calls or activities, in the range that all lie in."""
         return self.found(common_path(rows["path_text"]), len(rows), changes, host_ns, device_ns)
@@ -225,7 +223,7 @@ class Found:
     calls: float
     host_ms: float
     device_ms: float
-    changes: Changes
+    changes: Edits
     pattern: Pattern = Pattern()
     also: str = ""
     evidence: str = ""

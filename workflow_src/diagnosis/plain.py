@@ -9,7 +9,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import ScaleHost
+from workflow_src.diagnosis.edit import ScaleHost
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import replay
 

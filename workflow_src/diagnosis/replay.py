@@ -9,7 +9,7 @@ import pandas as pd
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
-from workflow_src.diagnosis.changes import Change, MakeAsynchronous, Plan, ScaleHost, ScaleWork
+from workflow_src.diagnosis.edit import Change, Edit, Plan
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.single_lane import (
     Times,
@@ -215,7 +215,7 @@ class Bounds:
 def bounds(recording: Recording, changes: Sequence[Change] = ()) -> Bounds:
     """What the host and the device alone would take for a step with these changes."""
     work, calls = np.arange(len(recording.work)), np.arange(len(recording.calls))
-    host = replay(recording, [*changes, ScaleWork(work, 0)])
-    longest = recording.calls[["gap_ns", "cost_ns"]].max().max()
-    device = replay(recording, [*changes, MakeAsynchronous(calls, 0), ScaleHost(0, int(longest))])
+    own = np.flatnonzero(~recording.calls["beside"].to_numpy())
+    host = replay(recording, [*changes, Edit(work=work, factor=0)])
+    device = replay(recording, [*changes, Edit(calls, cost=0), Edit(own, gap=0)])
     return Bounds(host.step_ns, device.step_ns)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import Change, MergeLaunches, ScaleWork
+from workflow_src.diagnosis.edit import Edit, Edits, merged
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, rows_of
 
@@ -34,7 +34,7 @@ def runs(members: npt.NDArray[np.bool_], breaks: npt.NDArray[np.bool_]) -> Indic
     return np.where(members, np.cumsum(begins) - 1, NOWHERE)
 
 
-def fused(work: pd.DataFrame, group: Indices, duration_ns: Indices) -> tuple[Change, ...]:
+def fused(subject: Subject, work: pd.DataFrame, group: Indices, duration_ns: Indices) -> Edits:
     """The changes by which each group of some work is one kernel of duration_ns (of each group).
 
     Launches are merged as well, but for calls that launch more than one activity, such as graphs.
@@ -43,16 +43,16 @@ def fused(work: pd.DataFrame, group: Indices, duration_ns: Indices) -> tuple[Cha
     mixed = np.isin(group, group[~alone])
     sums = np.bincount(group, work["device_ns"], len(duration_ns))
     factor = (duration_ns / np.maximum(sums, 1))[group]
-    changes: list[Change] = []
+    changes: list[Edit] = []
     if mixed.any():
-        changes.append(ScaleWork(rows_of(work)[mixed], factor[mixed]))
+        changes.append(Edit(work=rows_of(work)[mixed], factor=factor[mixed]))
     if not mixed.all():
         calls = work["call"].to_numpy()[~mixed]
-        changes.append(MergeLaunches(calls, group[~mixed], duration_ns))
+        changes += merged(subject.recording, calls, group[~mixed], duration_ns)
     return tuple(changes)
 
 
-def of_work(subject: Subject, work: pd.DataFrame, *changes: Change, host_ns: float = 0) -> Found:
+def of_work(subject: Subject, work: pd.DataFrame, *changes: Edit, host_ns: float = 0) -> Found:
     """Some of Subject.work as one place, which its changes do without."""
     device_ns = work["device_ns"].sum()
     return subject.found(main_place(work), len(work), changes, host_ns, device_ns)

@@ -10,7 +10,7 @@ import numpy as np
 
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import Plan
+from workflow_src.diagnosis.edit import Plan
 
 
 @dataclass(frozen=True)

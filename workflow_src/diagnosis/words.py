@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import DropGap
+from workflow_src.diagnosis.edit import NONE
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern
 
 LINES = Path(__file__).with_name("mechanisms.csv")
@@ -97,9 +98,9 @@ def assumed(finding: Finding) -> str:
 
 def _kept_ms(place: Found) -> float:
     """What is left of each gap of the host that a place's changes shorten, on average."""
-    gaps = [change for change in place.changes if isinstance(change, DropGap)]
-    kept_ns = sum(change.keep_ns * len(change.calls) for change in gaps)
-    return kept_ns / max(sum(len(change.calls) for change in gaps), 1) / NS_PER_MS
+    kept = [np.full(each.calls.shape, each.gap) for each in place.changes if each.of_gaps]
+    kept_ns = np.concatenate([NONE, *kept])
+    return float(kept_ns.sum()) / max(len(kept_ns), 1) / NS_PER_MS
 
 
 def in_steps(pattern: Pattern) -> str:

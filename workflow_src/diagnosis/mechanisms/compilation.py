@@ -3,7 +3,7 @@
 import pandas as pd
 
 from workflow_src.captures.call_kinds import OF_OTHERS, matching
-from workflow_src.diagnosis.changes import DropCall, DropGap
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.recording import LAUNCH
@@ -23,8 +23,7 @@ def find_recompilations(subject: Subject) -> list[Found]:
         return []
     rows = rows_of(loads)
     spent = (loads["gap_ns"] + loads["end_ns"] - loads["start_ns"]).sum()
-    changes = (DropCall(rows), DropGap(rows))
-    return [subject.found_in(loads, changes, spent)]
+    return [subject.found_in(loads, (Edit(rows, gap=0, cost=0, drops=True),), spent)]
 
 
 def _asks_first(calls: pd.DataFrame) -> "pd.Series[bool]":

@@ -8,22 +8,23 @@ import pandas as pd
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import Change, DropCall, DropGap, MakeAsynchronous, ScaleWork
 from workflow_src.diagnosis.copies_table import RARE, SMALL_BYTES, TO_DEVICE, TO_HOST, of_size
+from workflow_src.diagnosis.edit import Edit, Edits
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.recording import SHORT_NS
 
 MOSTLY = 0.5
 """A copy that other work overlaps for this share of its time is hidden."""
 
 
-def _prefetched(copies: pd.DataFrame) -> tuple[Change, ...]:
+def _prefetched(copies: pd.DataFrame) -> Edits:
     """The copies beside the device's other work, and without the host waiting for them."""
     calls, waits = copies["call"].to_numpy(), copies["wait"].to_numpy()
     waiting = np.concatenate([calls, waits[waits != NOWHERE]]).astype(np.int64)
-    return (MakeAsynchronous(np.sort(waiting)), ScaleWork(rows_of(copies), 0.0))
+    return (Edit(np.sort(waiting), cost=SHORT_NS), Edit(work=rows_of(copies), factor=0.0))
 
 
-def _found(subject: Subject, copies: pd.DataFrame, changes: tuple[Change, ...]) -> Found:
+def _found(subject: Subject, copies: pd.DataFrame, changes: Edits) -> Found:
     times = copies[["host_ns", "device_ns"]].sum()
     return subject.found_in(copies, changes, *times)
 
@@ -68,7 +69,11 @@ def _to_host(subject: Subject, rare: bool) -> list[Found]:
         after = np.append(own, own[-1:])[np.searchsorted(own, each["last"], side="right")]
         before = np.setdiff1d(own[np.searchsorted(own, first) - 1], launching)
         around = np.concatenate([before, first, np.setdiff1d(after, calls)]) if rare else after[:0]
-        changes = (DropCall(calls), DropGap(np.setdiff1d(calls, first)), DropGap(around, usual_ns))
+        changes = (
+            Edit(calls, cost=0, drops=True),
+            Edit(np.setdiff1d(calls, first), gap=0),
+            Edit(around, gap=usual_ns),
+        )
         place = _found(subject, each, changes)
         ms = subject.ms_a_step((gap[around] - usual_ns).clip(lower=0).sum())
         found.append(replace(place, host_ms=place.host_ms + ms))

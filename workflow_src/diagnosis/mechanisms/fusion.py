@@ -74,7 +74,8 @@ def _as_one(subject: Subject, chains: pd.DataFrame, left_ns: "pd.Series[int]") -
     if not len(chains):
         return []
     group = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
-    changes = fused(chains, np.asarray(group, dtype=np.int64), np.asarray(left_ns, dtype=np.int64))
+    group, ns = (np.asarray(each, dtype=np.int64) for each in (group, left_ns))
+    changes = fused(subject, chains, group, ns)
     return [of_work(subject, chains, *changes)]
 
 

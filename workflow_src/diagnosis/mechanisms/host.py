@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
-from workflow_src.diagnosis.changes import DropGap, DropLaunches, MakeAsynchronous
 from workflow_src.diagnosis.copies_table import RARE, TO_DEVICE, transfers
+from workflow_src.diagnosis.edit import Edit, graphed
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.held_gaps import held_gaps
@@ -84,15 +84,13 @@ def _found(
 ) -> Found:
     """Some gaps as one place: the range that all lie in, unless it is given.
 
-    keep: the column that says what would be left of each; held: as in DropGap.
+    keep: the column that says what would be left of each; held: as in Edit.
     """
-    left_ns = gaps[keep].fillna(0).astype(np.int64)
-    changes = tuple(
-        DropGap(rows_of(some), int(str(left)), held) for left, some in gaps.groupby(left_ns)
-    )
+    left_ns = gaps[keep].fillna(0).to_numpy().astype(np.int64)
+    change = Edit(rows_of(gaps), gap=left_ns, held=held)
     if where is None:
         where = common_path(paths_in_gaps(subject, rows_of(gaps)))
-    return subject.found(where, len(gaps), changes, (gaps["gap_ns"] - left_ns).sum())
+    return subject.found(where, len(gaps), (change,), (gaps["gap_ns"] - left_ns).sum())
 
 
 @mechanism("other_thread")
@@ -220,7 +218,7 @@ def find_crowded_cores(subject: Subject) -> list[Found]:
     if len(slow[["launched", "path_text"]].drop_duplicates()) < MANY_PLACES:
         return []
     cost = int(usual.median())
-    change, spent = MakeAsynchronous(rows_of(slow), cost), (slow["cost_ns"] - cost).sum()
+    change, spent = Edit(rows_of(slow), cost=cost), (slow["cost_ns"] - cost).sum()
     return [subject.found_in(slow, (change,), spent)]
 
 
@@ -234,4 +232,5 @@ def find_launch_bound(subject: Subject) -> list[Found]:
         return []
     launches = subject.own[subject.own.index.isin(work["call"])]
     times = (launches["gap_ns"] + launches["cost_ns"]).sum(), work["device_ns"].sum()
-    return [subject.found_in(launches, (DropLaunches(rows_of(launches)),), *times)]
+    changes = graphed(subject.recording.calls, rows_of(launches))
+    return [subject.found_in(launches, changes, *times)]

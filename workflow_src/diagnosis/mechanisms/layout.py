@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.diagnosis.changes import DropCall, ScaleWork
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.group_norms import copies_ns, layout_copies
 from workflow_src.diagnosis.parts import passes
@@ -33,7 +33,8 @@ def _dropped(subject: Subject, work: pd.DataFrame) -> list[Found]:
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     several = subject.work["call"].duplicated(keep=False)[work.index]
     alone = calls[~np.isin(calls, work.loc[several, "call"])]
-    return [of_work(subject, work, ScaleWork(rows_of(work[several]), 0.0), DropCall(alone))]
+    change = Edit(alone, rows_of(work[several]), cost=0, drops=True, factor=0.0)
+    return [of_work(subject, work, change)]
 
 
 @mechanism("convolution_layout")
@@ -47,7 +48,7 @@ def find_convolution_layout(subject: Subject) -> list[Found]:
     if not come_ns or not len(turned):
         return _dropped(subject, turned)
     stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-    return [of_work(subject, turned, ScaleWork(rows_of(turned), stays))]
+    return [of_work(subject, turned, Edit(work=rows_of(turned), factor=stays))]
 
 
 @mechanism("norm_layout")
@@ -69,7 +70,7 @@ def find_layer_copies(subject: Subject) -> list[Found]:
     found = []
     for path in more.index:
         rows = copies[copies["path_text"] == path]
-        change = ScaleWork(rows_of(rows), float(usual[path] / more[path]))
+        change = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
         found.append(subject.found(str(path), len(rows), (change,), 0, more[path]))
     return found
 
@@ -122,4 +123,4 @@ def find_weights_cast_again(subject: Subject) -> list[Found]:
     if not len(weights):
         return []
     again = passes(subject, weights).query("nth > 0")
-    return [of_work(subject, again, ScaleWork(rows_of(again), 0.0))] if len(again) else []
+    return [of_work(subject, again, Edit(work=rows_of(again), factor=0.0))] if len(again) else []

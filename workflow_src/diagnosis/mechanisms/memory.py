@@ -1,6 +1,6 @@
 """Device memory that is given back and fetched again in the steps."""
 
-from workflow_src.diagnosis.changes import DropCall, DropGap
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.recording import ALLOCATE, FREE
 
@@ -20,7 +20,8 @@ def _found(subject: Subject, retried: bool) -> list[Found]:
     inside = rows_of(calls[calls["run"].duplicated()])
     took = (calls["end_ns"] - calls["start_ns"]).sum()
     where = common_path(calls.loc[calls["kind"] == FREE, "path_text"])
-    return [subject.found(where, len(calls), (DropCall(rows), DropGap(inside)), took)]
+    changes = (Edit(rows, cost=0, drops=True), Edit(inside, gap=0))
+    return [subject.found(where, len(calls), changes, took)]
 
 
 @mechanism("empty_cache")

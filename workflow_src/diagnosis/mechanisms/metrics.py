@@ -5,7 +5,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import Mask
+from workflow_src.diagnosis.edit import Mask
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.mechanisms.repeats import dropped, needless_passes
 from workflow_src.diagnosis.passes import own_launches, runs

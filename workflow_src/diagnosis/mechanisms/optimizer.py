@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.diagnosis.changes import DropCall, DropGap, MergeLaunches
+from workflow_src.diagnosis.edit import Edit, merged
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
 from workflow_src.diagnosis.recording import LAUNCH
@@ -75,10 +75,10 @@ def find_parameter_by_parameter(subject: Subject) -> list[Found]:
     device = subject.work[subject.work["call"].isin(rows)].groupby("call")["device_ns"].sum()
     device = device.reindex(rows)
     group = np.repeat(np.arange(len(updates)), [len(each) for each in updates])
-    merged = FUSED_SHARE * device.groupby(group).sum()
-    change = MergeLaunches(rows, group, merged.to_numpy().astype(np.int64))
+    left_ns = FUSED_SHARE * device.groupby(group).sum()
+    changes = merged(subject.recording, rows, group, left_ns.to_numpy().astype(np.int64))
     times = (launches["gap_ns"] + launches["cost_ns"]).sum(), device.sum()
-    return [subject.found_in(launches, (change,), *times)]
+    return [subject.found_in(launches, changes, *times)]
 
 
 @mechanism("zero_fills")
@@ -93,7 +93,8 @@ def find_zero_fills(subject: Subject) -> list[Found]:
     alone = fills[~fills["launched"].str.contains(MANY_TENSORS)]
     additions = _additions(subject, alone.groupby("step").size())
     gone = pd.concat([fills, additions])
-    changes = (DropCall(rows_of(gone)), DropGap(rows_of(fills[fills["run"].duplicated()])))
+    again = fills[fills["run"].duplicated()]
+    changes = (Edit(rows_of(gone), cost=0, drops=True), Edit(rows_of(again), gap=0))
     times = fills["gap_ns"].sum() + gone["cost_ns"].sum(), gone["device_ns"].sum()
     return [subject.found_in(fills, changes, *times)]
 

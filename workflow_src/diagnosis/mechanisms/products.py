@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
-from workflow_src.diagnosis.changes import DropCall, DropGap, ScaleWork
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
 from workflow_src.diagnosis.sequences import main_place, of_work
 from workflow_src.placing.kernel_names import precision_ran
@@ -67,7 +67,7 @@ def _usual_precision(products: pd.DataFrame, times: Times) -> str:
 def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> list[Found]:
     """Some work as one place, which would take `factor` of its time (one, or one for each)."""
     share = np.broadcast_to(np.asarray(factor, dtype=np.float64), len(work))
-    return [of_work(subject, work, ScaleWork(rows_of(work), share))] if len(work) else []
+    return [of_work(subject, work, Edit(work=rows_of(work), factor=share))] if len(work) else []
 
 
 @mechanism("float32_products")
@@ -204,5 +204,5 @@ def find_float64(subject: Subject) -> list[Found]:
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     alone = ~subject.work["call"].duplicated(keep=False)[slow.index]
     calls = slow.loc[alone & (slow["family"] == "cast"), "call"].to_numpy()
-    gone = (DropCall(calls), DropGap(calls)) if len(calls) else ()
+    gone = (Edit(calls, gap=0, cost=0, drops=True),) if len(calls) else ()
     return [replace(each, changes=(*each.changes, *gone)) for each in found]

@@ -9,8 +9,8 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Change, DropGap, DropSynchronization, Factors, ScaleWork
 from workflow_src.diagnosis.communication import communication, room_ns
+from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import Found, Subject, mechanism, rows_of
@@ -57,9 +57,7 @@ def find_reduced_in_each_micro_batch(subject: Subject) -> list[Found]:
     return [of_work(subject, early, *changes)]
 
 
-def _not_launched(
-    subject: Subject, work: pd.DataFrame, left: Factors
-) -> tuple[tuple[Change, ...], Indices]:
+def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> tuple[Edits, Indices]:
     """Some work as a share of its time and without its launches; and the calls that then go.
 
     With the launches their neighbors go that only let streams wait; before the calls that follow
@@ -71,9 +69,9 @@ def _not_launched(
     block = runs(ordering, np.zeros(len(ordering), dtype=bool))
     calls = np.flatnonzero(np.isin(block, block[launches]))
     following = np.setdiff1d(calls + 1, calls)
-    after = DropGap(following[following < len(ordering)], int(subject.calls["gap_ns"].median()))
-    shorter = ScaleWork(rows_of(work), left)
-    return (shorter, DropSynchronization(calls), DropGap(calls), after), calls
+    after = Edit(following[following < len(ordering)], gap=int(subject.calls["gap_ns"].median()))
+    shorter = Edit(work=rows_of(work), factor=left)
+    return (shorter, Edit(calls, gap=0, cost=0), after), calls
 
 
 @mechanism("small_collectives")
@@ -130,7 +128,7 @@ def find_exposed_communication(subject: Subject) -> list[Found]:
         return []
     exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
     hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
-    change = ScaleWork(rows_of(moving), (1 - hidden * exposed).to_numpy(dtype=np.float64))
+    change = Edit(work=rows_of(moving), factor=(1 - hidden * exposed).to_numpy(dtype=np.float64))
     count, exposed_ns = int((moving["exposed_ns"] > 0).sum()), moving["exposed_ns"].sum()
     place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
     return [subject.found(place, count, (change,), 0, exposed_ns)]
@@ -150,7 +148,7 @@ def find_late_rank(subject: Subject) -> list[Found]:
         other = Subject.of(subject.attributed, late)
     except TraceError:
         return []
-    change = ScaleWork(rows_of(waiting), 1 - _waiting_share(waiting))
+    change = Edit(work=rows_of(waiting), factor=1 - _waiting_share(waiting))
     saved_ms = (subject.step_ns - subject.step_with(change)) / NS_PER_MS
     longer = _longer_ms(other, subject)
     if longer.max() < EXPLAINS * saved_ms:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.changes import DropCall, DropGap
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
 from workflow_src.diagnosis.passes import (
     PRODUCTS,
@@ -58,7 +58,7 @@ def dropped(subject: Subject, rows: Indices) -> Found:
     work = subject.work[subject.work["call"].isin(rows)]
     own = calls[~calls["beside"]]
     times = (own["gap_ns"] + own["end_ns"] - own["start_ns"]).sum(), work["device_ns"].sum()
-    changes = (DropCall(rows), DropGap(rows))
+    changes = (Edit(rows, gap=0, cost=0, drops=True),)
     return subject.found(common_path(work["path_text"]), len(calls), changes, *times)
 
 

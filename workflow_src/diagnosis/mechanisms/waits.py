@@ -7,8 +7,8 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.changes import DropCall, DropGap, DropSynchronization, ScaleGap
 from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, leads, of_size, transfers
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.fetched_numbers import (
     CHECK,
     OF_EACH,
@@ -31,7 +31,8 @@ def _without(subject: Subject, fetched: pd.DataFrame, lead: Indices | None = Non
     parts = [fetched["call"].to_numpy(dtype=np.int64), waits, *([] if lead is None else [lead])]
     calls = np.sort(np.concatenate(parts))
     between = waits if lead is None else calls
-    changes, times = (DropCall(calls), DropGap(between)), fetched[["host_ns", "device_ns"]].sum()
+    changes = (Edit(calls, cost=0, drops=True), Edit(between, gap=0))
+    times = fetched[["host_ns", "device_ns"]].sum()
     return subject.found_in(fetched, changes, *times)
 
 
@@ -88,7 +89,7 @@ def _not_made(subject: Subject, sent: pd.DataFrame, place: Found) -> Found:
     calls = sent["call"].to_numpy(dtype=np.int64)
     gap = subject.calls["gap_ns"].loc[calls].to_numpy()
     left = 1 - np.minimum(np.quantile(gap, LOW) / np.maximum(gap, 1), 1)
-    return replace(place, changes=(*place.changes, ScaleGap(calls, left)))
+    return replace(place, changes=(*place.changes, Edit(calls, gap_factor=left)))
 
 
 @mechanism("synchronize")
@@ -99,7 +100,7 @@ def find_synchronizations(subject: Subject) -> list[Found]:
     return [
         subject.found_in(
             each,
-            (DropSynchronization(rows_of(each)),),
+            (Edit(rows_of(each), cost=0),),
             (each["end_ns"] - each["start_ns"]).sum(),
         )
         for each in _places(waits)

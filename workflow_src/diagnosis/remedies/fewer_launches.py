@@ -3,7 +3,7 @@
 import numpy as np
 
 from workflow_src.common.remedies import counts_in_graph
-from workflow_src.diagnosis.changes import DropLaunches, MergeLaunches, ScaleGap
+from workflow_src.diagnosis.edit import Edit, graphed, merged
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.trial import NotKnownError, Trial
 from workflow_src.diagnosis.remedies.work import OPTIMIZER
@@ -24,11 +24,10 @@ def fuse_chains(trial: Trial) -> None:
     left = np.minimum(1.0, chains.share * trial.value("what fusion leaves", CHAIN_LEFT))
     duration = trial.plan.duration_ns[chains.calls]
     whole_ns = np.bincount(chains.group, duration, minlength=len(left))
-    trial.change(
-        MergeLaunches(chains.calls, chains.group, np.rint(left * whole_ns).astype(np.int64))
-    )
+    ns = np.rint(left * whole_ns).astype(np.int64)
+    trial.change(*merged(trial.plan.recording, chains.calls, chains.group, ns))
     inside = step.where(~step.of("pass", OPTIMIZER))
-    trial.change(ScaleGap(inside, trial.value("price of compiled code", COMPILED_PRICE)))
+    trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
 
 
 def graph(trial: Trial) -> None:
@@ -36,5 +35,5 @@ def graph(trial: Trial) -> None:
     inside = np.ones(len(trial.step.row), dtype=bool)
     if not (trial.about.update_in_graph or counts_in_graph(trial.optimizer)):
         inside[trial.step.where(trial.step.of("pass", OPTIMIZER))] = False
-    trial.change(DropLaunches(np.flatnonzero(inside)))
+    trial.change(*graphed(trial.plan.recording.calls, np.flatnonzero(inside)))
     trial.extra_launches = 0.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Change, ScaleGap, ScaleWork
+from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import UNIT_NS, Launched
 from workflow_src.diagnosis.remedies.work import BACKWARD, FORWARD, OPTIMIZER, PASSES
@@ -71,19 +71,19 @@ class Solved:
 
 def with_host(
     step: Launched, hosts: Mapping[str, float], gap_ns: float = GAP_NS, times: float = 1.0
-) -> list[Change]:
+) -> list[Edit]:
     """The changes by which launches take the host so long (ns), by pass.
 
     Kernels have gap_ns between them, which counts as theirs, and take `times` as long.
     """
-    changes: list[Change] = []
+    changes: list[Edit] = []
     for name in PASSES:
         calls = step.where(step.of("pass", name))
         if len(calls):
-            changes.append(ScaleGap(calls, hosts[name] / UNIT_NS))
+            changes.append(Edit(calls, gap_factor=hosts[name] / UNIT_NS))
     duration = np.maximum(step.recording.work["end_ns"].to_numpy(), 1)
     factor = times * (1 + gap_ns / duration)
-    changes.append(ScaleWork(np.arange(len(duration)), factor))
+    changes.append(Edit(work=np.arange(len(duration)), factor=factor))
     return changes
 
 

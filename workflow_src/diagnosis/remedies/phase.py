@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.changes import Factors, Mask
+from workflow_src.diagnosis.edit import Factors, Mask
 from workflow_src.diagnosis.remedies.rates import Rates, is_product
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import Launched

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from workflow_src.diagnosis.changes import Mask, ScaleGap, ScaleWork
+from workflow_src.diagnosis.edit import Edit, Mask
 from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.trial import NotKnownError, Trial
@@ -44,7 +44,7 @@ def narrow(precision: str) -> Callable[[Trial], None]:
             if given == precision:
                 core = step.of("leaf", *CORE) & step.of("pass", name)
                 factor[core] = trial.value("attention's core", span)
-        trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
+        trial.change(Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
         if precision == "bf16":
             _autocast(trial)
         trial.precision = precision
@@ -65,9 +65,9 @@ def _autocast(trial: Trial) -> None:
     factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
     passes = step.of("kind", ELEMENTWISE) & ~_measured_core(trial.about, "bf16")
     factor = np.where(passes, [factors[leaf] for leaf in leaves], 1.0)
-    trial.change(ScaleWork(np.arange(len(step.row)), factor[step.row]))
+    trial.change(Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
     for name, casts in CASTS_LAUNCHED.items():
         calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
         more = trial.value("launches of casts", casts)
-        trial.change(ScaleGap(calls, 1 + more))
+        trial.change(Edit(calls, gap_factor=1 + more))
         trial.extra_launches += more * len(calls)

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import hypot
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Plan
+from workflow_src.diagnosis.edit import Plan
 from workflow_src.diagnosis.remedies.effects import applied
 from workflow_src.diagnosis.remedies.host import Hosts, time_ns, with_host
 from workflow_src.diagnosis.remedies.phase import About

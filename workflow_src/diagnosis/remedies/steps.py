@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.changes import Factors, Mask
+from workflow_src.diagnosis.edit import Factors, Mask
 from workflow_src.diagnosis.recording import (
     CALLS,
     LAUNCH,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.changes import Change, MergeLaunches, Plan, ScaleGap
+from workflow_src.diagnosis.edit import Edit, Plan, merged
 from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.span import Ends, Span
 from workflow_src.diagnosis.remedies.steps import Launched
@@ -38,9 +38,10 @@ class Trial:
         """The plain step."""
         return self.about.step
 
-    def change(self, change: Change) -> None:
-        """Apply a change to what is left."""
-        change.apply(self.plan)
+    def change(self, *edits: Edit) -> None:
+        """Apply edits to what is left."""
+        for edit in edits:
+            edit.apply(self.plan)
 
     def end(self, name: str) -> int:
         """At which end an uncertain quantity is."""
@@ -57,5 +58,6 @@ class Trial:
         group = np.arange(len(calls)) * groups // len(calls)
         duration = np.full(groups, round(each_ns), dtype=np.int64)
         first = calls[np.searchsorted(group, np.arange(groups))]
-        self.change(MergeLaunches(calls, group, duration))
-        self.change(ScaleGap(first, price))
+        self.change(
+            *merged(self.plan.recording, calls, group, duration), Edit(first, gap_factor=price)
+        )
