@@ -4,7 +4,8 @@ const $ = (what, root = document) => root.querySelector(what);
 const $$ = (what, root = document) => [...root.querySelectorAll(what)];
 const make = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text, ...more });
 
-// A number's value, formula and rows, as JSON packed by gzip: unpacked when first asked for.
+// Columns of numbers' values, units, formulas, ends and rows, as JSON packed by gzip: unpacked when
+// first asked for.
 let known;
 async function unpacked() {
   const bytes = Uint8Array.from(atob($("#numbers").textContent), (letter) => letter.charCodeAt(0));
@@ -18,21 +19,20 @@ function titleOf(number) {
 }
 async function tell(number) {
   known ??= unpacked();
-  const why = (await known)[number.value], box = $("#evidence");
-  if (!why) return;
-  const [value, unit, formula, ends, rows] = why, lines = Object.entries(rows);
+  const at = parseInt(number.value, 16), box = $("#evidence");
+  const [value, unit, formula, ends, rows] = (await known).map((column) => column[at]), lines = Object.entries(rows);
   box.replaceChildren(make("span", titleOf(number)), make("b", number.textContent), make("code", `${formula} = ${value} ${unit}`),
     ...(ends ? [make("p", `least ${ends[0]}, most ${ends[1]}`)] : []),
-    ...lines.map(([table, at]) => make("p", `${table.includes(": ") ? "" : "tables/"}${table}.csv, ${/\D/.test(at) ? "lines" : "line"} ${at}`)));
+    ...lines.map(([table, of]) => make("p", `${table.includes(": ") ? "" : "tables/"}${table}.csv, ${/\D/.test(of) ? "lines" : "line"} ${of}`)));
   box.showPopover();
   number.setAttribute("aria-expanded", "true");
-  const at = number.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;
-  const top = at.bottom + 6 + high < innerHeight ? at.bottom + 6 : Math.max(8, at.top - high - 6);
-  box.style.left = `${Math.max(12, Math.min(innerWidth - wide - 12, at.left + at.width / 2 - wide / 2))}px`;
+  const place = number.getBoundingClientRect(), wide = box.offsetWidth, high = box.offsetHeight;
+  const top = place.bottom + 6 + high < innerHeight ? place.bottom + 6 : Math.max(8, place.top - high - 6);
+  box.style.left = `${Math.max(12, Math.min(innerWidth - wide - 12, place.left + place.width / 2 - wide / 2))}px`;
   box.style.top = `${scrollY + top}px`;
 }
 $("#evidence").addEventListener("toggle", ({ newState }) =>
-  newState === "closed" && $$("[aria-expanded]").forEach((each) => each.removeAttribute("aria-expanded")));
+  newState === "closed" && $$("data[aria-expanded]").forEach((each) => each.removeAttribute("aria-expanded")));
 for (const each of $$("main data")) Object.assign(each, { tabIndex: 0, role: "button" });
 addEventListener("click", ({ target }) => target.closest("data") && tell(target.closest("data")));
 addEventListener("keydown", (event) => {
@@ -76,6 +76,30 @@ for (const table of $$("table.long")) {
   input.ariaLabel = `Search ${table.caption?.textContent ?? "the table below"}`;
   input.oninput = () => rows.forEach((row) => { row.hidden = !has(row, wordsOf(input)); });
   table.closest(".table").before(input);
+}
+
+// Modules: rows below the second level are folded, unless they are nearly all of the one above.
+for (const table of $$("table.tree")) {
+  const rows = [...table.tBodies[0].rows], level = (row) => +row?.dataset.level;
+  const fold = () => {
+    let shut = Infinity;
+    for (const row of rows) {
+      row.hidden = level(row) > shut;
+      if (!row.hidden) shut = row.matches(".shut") ? level(row) : Infinity;
+    }
+  };
+  rows.forEach((row, at) => {
+    if (!(level(rows[at + 1]) > level(row))) return;
+    const above = rows.slice(0, at).findLast((each) => level(each) < level(row));
+    const shut = row.classList.toggle("shut", level(row) > 1 && amount(row, 1) < 0.9 * amount(above, 1));
+    const button = make("button", "", { className: "fold", ariaLabel: "Modules in it", ariaExpanded: String(!shut) });
+    button.onclick = () => {
+      button.ariaExpanded = String(!row.classList.toggle("shut"));
+      fold();
+    };
+    row.cells[0].prepend(button);
+  });
+  fold();
 }
 
 // The cases: rows with data, such as data-size, are filtered by it. The address keeps the state:

@@ -163,7 +163,21 @@ def test_a_number_tells_its_value_formula_and_rows(open_page):
     assert " = " in box.locator("code").text_content()
     assert ".csv, line" in box.locator("p").last.text_content()
     page.keyboard.press("Escape")
-    assert not box.is_visible() and page.locator("[aria-expanded]").count() == 0
+    assert not box.is_visible() and page.locator("data[aria-expanded]").count() == 0
+
+
+def test_modules_are_folded_by_a_click_and_not_on_paper(open_page):
+    page = open_page("#case=medium-ctx256-fp32")
+    rows = page.locator("#panel .tree tbody tr")
+    names = ["training step", "optimizer", "forward", "block", "backward", "elsewhere"]
+    assert sorted(rows.locator("td:first-child").all_text_contents()) == sorted(names)
+    rows.filter(has_text="forward").locator("button.fold").click()
+    assert not rows.filter(has_text="block").is_visible()
+    rows.first.locator("button.fold[aria-expanded=true]").click()
+    assert page.locator("#panel .tree tbody tr:visible").count() == 1
+    page.keyboard.press("Escape")
+    page.emulate_media(media="print")
+    assert page.locator(".tree tbody tr:visible").count() == 16 * len(names)
 
 
 COLUMN = """([table, at]) => [...table.tBodies[0].rows].filter((row) => !row.hidden)

@@ -15,6 +15,7 @@ from tests.examples import seeds
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.cards import one
 from workflow_src.answers.cards.chapter import TEMPLATE, cards, facts
+from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.cards.phases import OTHER_KERNELS, pairs, phases
 from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import CARDS
@@ -75,13 +76,72 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
         "0.977",
         "16",
     )
-    parts = ("in_forward", "in_backward", "in_optimizer", "in_elsewhere", "works")
-    assert [step[name] for name in parts] == ["6.00", "4.00", "9.00", "1.00", "40 %"]
+    assert (step["works"], step["products"]) == ("40 %", "50 %")
     assert (said["softmax_ms"], said["qk_av_ms"], said["softmax_times"]) == (
         "3.00",
         "6.00",
         "0.50 ×",
     )
+
+
+TREE = [
+    ("train_step/forward", 2, "gemm", "train_step/forward", None),
+    ("train_step/forward/block/attention/softmax", 4, "softmax", None, 8_000_000_000),
+    ("train_step/forward/block/attention/softmax", 6, "softmax", "train_step/backward", None),
+    ("train_step/forward/block/feed_forward", 10, "gemm", None, 1_000_000),
+    ("train_step/forward/block/feed_forward", 20, "gemm", "train_step/backward", 1_000_000),
+    ("train_step/backward", 3, "copy", "train_step/backward", None),
+    ("train_step/optimizer", 5, "optimizer", "train_step/optimizer", 10_000_000_000),
+]
+"""Path, ms, family, the path that it was launched in if another, and bytes."""
+
+SIZES = (1000, 1000, 1000, 1)
+FED = [
+    ("up", "forward", SIZES, "mm", 5, 10_000_000),
+    ("up", "input gradient", SIZES, "mm", 10, 20_000_000),
+]
+
+
+def test_modules_are_a_tree_with_backward_by_gradient_and_rates_where_they_are_known(
+    tmp_path: Path,
+) -> None:
+    """10 GFLOP in 10 ms are 1 TFLOP/s, 8 GB in 4 ms 2,000 GB/s. Of 2 of forward's 12 ms in products
+    sizes aren't known, so that neither is its rate."""
+    kernels = [(captured or path, f"k{at}", family, 1, ms * 1_000_000)
+               for at, (path, ms, family, captured, _) in enumerate(TREE)]  # fmt: skip
+    sample = Sample(kernels={"train_step": kernels}, products={"train_step": FED})
+    folder = write_tables(tmp_path, sample)
+    row = sample.front | {"phase": "train_step", "operator": "op", "shapes": "", "dtypes": ""}
+    row |= {"short_name": "k", "calls_per_step": 1}
+    rows = [row | {"path": path, "captured_path": captured or path, "family": family,
+                   "busy_ms_per_step": ms, "bytes_per_step": moved}
+            for path, ms, family, captured, moved in TREE]  # fmt: skip
+    pd.DataFrame(rows).to_csv(folder / "operators.csv", index=False)
+    block = "train_step/forward/block"
+    every = {path for path, *_ in TREE} | {"train_step", block, f"{block}/attention"}
+    ranges = [sample.front | {"phase": "train_step", "path": path, "step": 0, "busy_ms": 1,
+              "host_ms": 1, "span_ms": 1, "instances": 12 if "block" in path else 1}
+              for path in every]  # fmt: skip
+    pd.DataFrame(ranges).to_csv(folder / "ranges.csv", index=False)
+    made = modules(read(folder)).replace(float("nan"), "")
+    shown = [(each.level, each.name.markdown.replace("· ", ""), str(each.ms),
+              str(each.tflops), str(each.gbs)) for each in made.itertuples()]  # fmt: skip
+    assert shown == [
+        ("0", "training step", "50.0", "0.600", ""),
+        ("1", "backward", "29.0", "0.690", ""),
+        ("2", "block × 12", "26.0", "0.769", ""),
+        ("3", "feed-forward × 12", "20.0", "1.00", ""),
+        ("3", "attention × 12", "6.00", "", ""),
+        ("4", "softmax × 12", "6.00", "", ""),
+        ("2", "elsewhere", "3.00", "", ""),
+        ("1", "forward", "16.0", "", ""),
+        ("2", "block × 12", "14.0", "0.714", ""),
+        ("3", "feed-forward × 12", "10.0", "1.00", ""),
+        ("3", "attention × 12", "4.00", "", "2,000"),
+        ("4", "softmax × 12", "4.00", "", "2,000"),
+        ("2", "elsewhere", "2.00", "", ""),
+        ("1", "optimizer", "5.00", "", "2,000"),
+    ]
 
 
 def test_a_phase_that_did_not_run_says_why(tmp_path: Path) -> None:

@@ -71,11 +71,11 @@ def is_share(cell: Any) -> bool:
     return number is not None and number.unit == "share"
 
 
-def meter(share: float, text: str, family: str = "") -> str:
+def meter(share: float, text: str = "", family: str = "") -> str:
     """A bar on a track of 100 % with its text."""
     wide = max(0.0, min(100.0, 100 * share))
-    bar = f'<i class="c-{escape(family)}" style="width:{wide:.1f}%"></i>'
-    return f'<div class="meter"><div class="track">{bar}</div><span class="v">{text}</span></div>'
+    kind = f'"meter c-{escape(family)}"' if family else "meter"
+    return f"<div class={kind} style=--w:{wide:.3g}%>{text}</div>"
 
 
 @dataclass
@@ -176,7 +176,8 @@ class Form:
         """The named columns below their headings, or all; without empty columns; of no rows, "".
 
         bars: a family for all shares, or families by the text of a row's first cell. data: columns
-        of texts that a row of HTML has as attributes, "data-size", by which a page filters.
+        of texts that a row of HTML has as attributes, "data-size", by which a page filters; `level`
+        makes a tree, each row of which is folded into the last one above of a lower level.
         """
         chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
         frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
@@ -196,6 +197,7 @@ class Form:
         kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
         # What has no heading names rows of one thing, as in a card.
         kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
+        kind = "tree" if "level" in data else kind
         about = [_data(row) for row in rows[[*data]].to_dict("records")] if data else []
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind, about)
 

@@ -6,10 +6,11 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.answers.cards.doubts import doubts
-from workflow_src.answers.cards.kernels import by_component, by_part
+from workflow_src.answers.cards.kernels import by_part
+from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.cards.phases import pairs, phases
 from workflow_src.answers.change_first.savings import savings
-from workflow_src.answers.facts import tables_of
+from workflow_src.answers.facts import memory, peaks, tables_of
 from workflow_src.answers.questions import CARDS
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import PARTS
@@ -63,7 +64,7 @@ def cards(run: Run) -> list[dict[str, Any]]:
         "phases": in_words(times, IN_WORDS),
         "pairs": pairs(run),
         "parts": in_words(parts, PARTS),
-        "components": by_component(run).reset_index("component"),
+        "modules": modules(run),
         "remedies": remedies(saved),
         "findings": found,
         "wrong": found[found["leads"]].iloc[::-1],
@@ -72,13 +73,15 @@ def cards(run: Run) -> list[dict[str, Any]]:
         "notes": notes(times),
     }
     rows = {name: dict(iter(frame.groupby(level="case"))) for name, frame in frames.items()}
-    made = []
+    made, at_best = [], memory(run)
+    peak = run.cases["precision"].map(peaks(run))
     for case in run.cases.index:
         mine: dict[str, Any] = {
             name: rows[name].get(case, frame.iloc[:0]) for name, frame in frames.items()
         }
         mine |= {name: first(mine[name]) for name in ("wrong", "change")}
-        made.append({"case": str(case), "bound": bool(mine["phases"]["waits"].any())} | mine)
+        mine |= {"case": str(case), "memory": at_best, "peak": peak[case]}
+        made.append(mine | {"bound": bool(mine["phases"]["waits"].any())})
     return made
 
 

@@ -5,7 +5,7 @@ from math import inf
 import pandas as pd
 
 from workflow_src.answers.facts import PRODUCTS, captured, kernels, phase
-from workflow_src.answers.gemm_share.chapter import PARTS, changes
+from workflow_src.answers.gemm_share.chapter import changes
 from workflow_src.answers.softmax.chapter import attention
 from workflow_src.common.case import PHASES
 from workflow_src.common.datasheets import peak_tflop_per_s
@@ -133,24 +133,13 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_device(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Products' share of device time, device time per launch, and of the ranges right below a
-    step's the device time, `in_forward` to `in_elsewhere`, ms."""
+    """Products' share of device time, and device time per launch."""
     products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
     whole, taken = (over(each, KEY, "ms", unit="ms") for each in (rows, products))
     launched = over(rows, KEY, "calls_per_step", unit="calls").reindex(found.index)
     launched = launched.where(found["device"] != "cpu", NAN)
-    below = rows["path"].str.split("/").str[1]
-    below = below.where(below.isin(PARTS), "elsewhere").astype(object)
-    parts = over(rows.assign(part=below), [*KEY, "part"], "ms", unit="ms")
-    made = {
-        "products": to(taken / whole, "share"),
-        "per_launch": to(found["busy"] / launched, "us"),
-    }
-    steps = found.index.get_level_values("phase") != FORWARD
-    for name in (*PARTS, "elsewhere"):
-        mine = parts[parts.index.get_level_values("part") == name].droplevel("part")
-        made[f"in_{name}"] = mine.reindex(found.index).where(steps, NAN)
-    return pd.DataFrame(made, dtype=object)
+    per_launch = to(found["busy"] / launched, "us")
+    return pd.DataFrame({"products": to(taken / whole, "share"), "per_launch": per_launch})
 
 
 def of_memory(found: pd.DataFrame) -> pd.DataFrame:
