@@ -14,9 +14,9 @@ Made by `python -m workflow_src.cli.describe_tables --output docs/tables.md` fro
 reports take headings from it.
 
 An empty cell wasn't measured, or isn't known. A run's tables lie in `results/{tag}/tables/`, a \
-study's in its folder `studies`, a capture's in `results/captures/{name}/`. A table may lack columns \
-of which no row has a value. Readers refuse a table in which two rows have the same key, which \
-stands in brackets, or, where none does, all cells in common.
+study's in its folder `studies`, a capture's in `results/captures/{name}/`. A table may lack \
+columns of which no row has a value. Readers refuse a table in which two rows have the same key, \
+which stands in brackets, or, where none does, all cells in common.
 """
 
 PLACES = {
@@ -73,9 +73,7 @@ def _line(column: Column) -> str:
 
 
 def _heading(table: str) -> str:
-    folder, _, name = table.rpartition("/")
-    beside = {"studies": "studies/", "capture": "of a capture: "}.get(folder, "")
-    return PLACES.get(table, f"{beside}{name}.csv")
+    return PLACES.get(table, f"{table}.csv")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
