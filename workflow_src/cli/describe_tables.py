@@ -66,10 +66,10 @@ def _section(table: str, first: Mapping[tuple[str, str, str], str]) -> str:
 
 
 def _line(column: Column) -> str:
-    shown = column.unit not in ("", "count") and not column.column.endswith(
-        f"_{column.unit.lower()}"
-    )
-    return f"- `{column.column}`{f' ({column.unit})' if shown else ''}: {column.meaning}"
+    """A column, with its unit unless it is a share or its name ends with it."""
+    name, unit = column.column, column.unit
+    told = unit in ("", "count", "share") or name.endswith(f"_{unit.lower()}")
+    return f"- `{name}`{'' if told else f' ({unit})'}: {column.meaning}"
 
 
 def _heading(table: str) -> str:
