@@ -66,9 +66,6 @@ BY_TESTS = {
     r"make compare A=results/captures/before-train B=results/captures/after-train": (
         "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
     ),
-    r"snakemake --cores 1 results/compare/\{A\}/with/\{B\}/compare\.md": (
-        "captures/test_report.py::test_captures_are_reported_in_place_of_a_suite_and_back"
-    ),
     r"python -m workflow_src\.compare\.(compare|gate --comparison results/compare/.*)": GATE,
     r"snakemake --cores 1 results/compare/results/before/with/results/after/compare\.md": GATE,
     r"--config suite=memory memory_limit_gib=32 tag=memory-32gib": (

@@ -32,17 +32,17 @@ def description() -> str:
 def _section(name: str, kind: type[BaseModel]) -> str:
     schema = kind.model_json_schema()
     rows = "\n".join(_row(key, rules, schema) for key, rules in schema["properties"].items())
-    head = "| setting | type | default | meaning |\n|---|---|---|---|"
-    return f"## {name}\n\n{kind.__doc__}\n\n{head}\n{rows}\n"
+    return f"## {name}\n\n{kind.__doc__}\n\n{rows}\n"
 
 
 def _row(key: str, rules: dict[str, Any], schema: dict[str, Any]) -> str:
-    default = (
-        "required" if key in schema.get("required", ()) else f"`{json.dumps(rules['default'])}`"
-    )
-    default = "left out" if rules.get("default", 0) is None else default
-    about = " ".join(rules["description"].split()).replace("|", "\\|")
-    return f"| `{key}` | {', '.join(_types(rules)) or 'any'} | {default} | {about} |"
+    said = list(_types(rules)) or ["any"]
+    if key in schema.get("required", ()):
+        said.append("required")
+    elif rules.get("default") is not None:
+        said.append(f"default `{json.dumps(rules['default'])}`")
+    about = " ".join(rules["description"].split())
+    return f"- `{key}` ({', '.join(said)}): {about}"
 
 
 def _types(rules: dict[str, Any]) -> Iterator[str]:

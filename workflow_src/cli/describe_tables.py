@@ -13,10 +13,10 @@ Made by `python -m workflow_src.cli.describe_tables --output docs/tables.md` fro
 `workflow_src/common/tables.csv`, which also has each column's type: readers check by it, and \
 reports take headings from it.
 
-An empty cell is a value that wasn't measured, or isn't known. A table of a run lies in \
-`results/{tag}/tables/`, that of a study in its folder `studies`, and a capture's in \
-`results/captures/{name}/`. A table may lack columns of which no row has a value. Readers refuse a \
-table in which two rows have the same key or, where none is named, all cells in common.
+An empty cell wasn't measured, or isn't known. A run's tables lie in `results/{tag}/tables/`, a \
+study's in its folder `studies`, a capture's in `results/captures/{name}/`. A table may lack \
+columns of which no row has a value. Readers refuse a table in which two rows have the same key, \
+which stands in brackets, or, where none does, all cells in common.
 """
 
 PLACES = {
@@ -54,7 +54,7 @@ def _section(table: str, first: Mapping[tuple[str, str, str], str]) -> str:
     lines = [f"## {_heading(table)}", ""]
     if table not in SHARED_BY.values() and table != "case":
         what, by = tables()[table], ", ".join(f"`{name}`" for name in key(table))
-        lines += [f"{what[:1].upper()}{what[1:]}.{f' Its key: {by}.' if by else ''}", ""]
+        lines += [f"{what[:1].upper()}{what[1:]}{f' ({by})' if by else ''}.", ""]
     again: dict[str, list[str]] = {}
     for each in _own(table):
         if (described := first[_said(each)]) == table:
@@ -66,16 +66,14 @@ def _section(table: str, first: Mapping[tuple[str, str, str], str]) -> str:
 
 
 def _line(column: Column) -> str:
-    shown = column.unit not in ("", "count") and not column.column.endswith(
-        f"_{column.unit.lower()}"
-    )
-    return f"- `{column.column}`{f' ({column.unit})' if shown else ''}: {column.meaning}"
+    """A column, with its unit unless it is a share or its name ends with it."""
+    name, unit = column.column, column.unit
+    told = unit in ("", "count", "share") or name.endswith(f"_{unit.lower()}")
+    return f"- `{name}`{'' if told else f' ({unit})'}: {column.meaning}"
 
 
 def _heading(table: str) -> str:
-    folder, _, name = table.rpartition("/")
-    beside = {"studies": "studies/", "capture": "of a capture: "}.get(folder, "")
-    return PLACES.get(table, f"{beside}{name}.csv")
+    return PLACES.get(table, f"{table}.csv")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
