@@ -14,11 +14,16 @@ from workflow_src.captures.reading import read
 from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
-from workflow_src.measure.windows import SESSIONS, recorded, results, torch_window
+from workflow_src.measure.windows import SESSIONS, profiled, torch_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import listening, range_
 
 x = torch.randn(64, 64)
+
+
+def kineto(profiler: torch.profiler.profile) -> Any:
+    assert profiler.profiler is not None
+    return profiler.profiler.kineto_results
 
 
 def work() -> None:
@@ -32,9 +37,9 @@ def work() -> None:
 def test_a_session_that_recorded_nothing_is_repeated() -> None:
     """Seen on an H200: one session of many in a process had no kernel of those launched."""
     sessions = iter([[], [], ["kernel"], ["another"]])
-    assert recorded(lambda: next(sessions)) == ["kernel"]
+    assert profiled(work, "cpu", lambda result: next(sessions), ranges=False) == ["kernel"]
     with pytest.raises(RuntimeError, match=f"recorded nothing in {SESSIONS} sessions"):
-        recorded(list)
+        profiled(work, "cpu", lambda result: [], ranges=False)
 
 
 def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> None:
@@ -42,7 +47,7 @@ def test_operators_have_the_self_time_that_the_trace_says(tmp_path: Path) -> Non
         work()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
     trace = read(tmp_path / "t.json.gz").work
-    rows = grouped(results(profiler), "cpu")
+    rows = grouped(kineto(profiler), "cpu")
     assert sum(row["busy_ns"] for row in rows) == trace["duration_ns"].sum()
     by_name = trace.groupby("name")["duration_ns"].sum().to_dict()
     assert {row["name"]: row["busy_ns"] for row in rows} == by_name
@@ -112,7 +117,7 @@ def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, p
         step()
     profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
     trace = read(tmp_path / "t.json.gz").work
-    rows = grouped(results(profiler), "cuda")
+    rows = grouped(kineto(profiler), "cuda")
     keys = ["kind", "name"]
     expected = trace.groupby(keys)["duration_ns"].agg(["count", "sum"])
     found: dict[Any, list[int]] = {}

@@ -63,13 +63,6 @@ def test_the_three_optimizers_take_the_same_steps() -> None:
     assert_same(results[0], results[2])
 
 
-def test_the_name_chooses_the_implementation() -> None:
-    chosen = {name: build_optimizer(name, parameters()) for name in OPTIMIZERS}
-    assert isinstance(chosen["adamw"], AdamW)
-    assert chosen["foreach"].defaults["foreach"] and not chosen["foreach"].defaults["fused"]
-    assert chosen["fused"].defaults["fused"] and not chosen["fused"].defaults["foreach"]
-
-
 def test_an_unknown_optimizer_is_refused() -> None:
     with pytest.raises(ValueError, match="'sgd'"):
         build_optimizer("sgd", parameters())
@@ -81,14 +74,6 @@ def test_an_unknown_optimizer_is_refused() -> None:
 def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         AdamW(parameters(), **settings)  # type: ignore[arg-type]
-
-
-def test_the_step_count_is_a_python_number() -> None:
-    over = parameters()
-    optimizer = AdamW(over)
-    run(optimizer, over, 3)
-    assert [optimizer.state[p]["step"] for p in over] == [3, 3, 3]
-    assert all(type(optimizer.state[p]["step"]) is int for p in over)
 
 
 def test_a_parameter_without_gradient_is_unchanged() -> None:
@@ -111,15 +96,3 @@ def test_the_closure_runs_with_gradients_and_its_loss_comes_back() -> None:
 
     assert optimizer.step(closure) == 9.0
     assert parameter.item() < 3.0
-
-
-def test_a_loaded_state_continues_where_it_stopped() -> None:
-    straight, stopped = parameters(), parameters()
-    run(AdamW(straight), straight, 1)
-    first = AdamW(stopped)
-    run(first, stopped, 1)
-    second = AdamW(stopped)
-    second.load_state_dict(first.state_dict())
-    assert [second.state[p]["step"] for p in stopped] == [1, 1, 1]
-    for one, other in zip(stopped, straight, strict=True):
-        torch.testing.assert_close(one, other)

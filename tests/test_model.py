@@ -15,14 +15,12 @@ from workflow_src.common.case import ATTENTIONS, NEEDS_CUDA, Case
 from workflow_src.model import ranges
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.attention import (
-    MultiHeadAttention,
     RotaryEmbedding,
     attention_core,
     written_out_softmax,
 )
 from workflow_src.model.transformer import (
     RMSNorm,
-    SwiGLU,
     TransformerLM,
     build_model,
     cross_entropy,
@@ -34,22 +32,8 @@ DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
 
 
 def small_case(**changes: object) -> Case:
-    row: dict[str, object] = {
-        "case": "tiny",
-        "size": "tiny",
-        "d_model": 32,
-        "d_ff": 48,
-        "layers": 2,
-        "heads": 4,
-        "vocabulary": 61,
-        "batch": 3,
-        "context": 16,
-        "precision": "fp32",
-        "attention": "naive",
-        "optimizer": "adamw",
-        "device": "cpu",
-    }
-    return Case.from_dict(row | changes)
+    tiny = Case("tiny", "tiny", 32, 48, 2, 4, 61, 3, 16, "fp32", "naive", "adamw", "cpu")
+    return Case.from_dict(tiny.as_dict() | changes)
 
 
 def tokens_of(case: Case, seed: int = 0) -> Tensor:
@@ -125,35 +109,6 @@ def test_written_out_softmax_gives_masked_positions_zero_weight() -> None:
     assert out.tolist() == [[0.5, 0.0, 0.5]]
 
 
-def test_written_out_softmax_has_the_gradient_of_softmax() -> None:
-    x, weights = normal(3, 7).double().requires_grad_(), normal(3, 7, seed=1).double()
-    (ours,) = torch.autograd.grad((written_out_softmax(x) * weights).sum(), x)
-    (expected,) = torch.autograd.grad((torch.softmax(x, -1) * weights).sum(), x)
-    torch.testing.assert_close(ours, expected)
-
-
-def attention_by_hand(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    out = torch.zeros_like(v)
-    batch, heads, length, d_head = q.shape
-    for b in range(batch):
-        for h in range(heads):
-            for t in range(length):
-                products = [
-                    sum(float(q[b, h, t, i] * k[b, h, s, i]) for i in range(d_head))
-                    for s in range(t + 1)
-                ]
-                exponentials = [math.exp(product / math.sqrt(d_head)) for product in products]
-                for s, exponential in enumerate(exponentials):
-                    out[b, h, t] += exponential / sum(exponentials) * v[b, h, s]
-    return out
-
-
-@pytest.mark.parametrize("name", ON_CPU)
-def test_attention_core_agrees_with_a_hand_loop(name: str) -> None:
-    q, k, v = normal(3, 2, 2, 6, 4).unbind(0)
-    torch.testing.assert_close(attention_core(name, 6)(q, k, v), attention_by_hand(q, k, v))
-
-
 @pytest.mark.parametrize("name", ON_CPU)
 def test_attention_core_agrees_with_sdpa_below_the_full_context(name: str) -> None:
     q, k, v = normal(3, 2, 4, 11, 8).unbind(0)
@@ -166,28 +121,7 @@ def test_unknown_attention_is_refused() -> None:
         attention_core("flash", 8)
 
 
-def test_multi_head_attention_projects_splits_and_joins_heads() -> None:
-    rotary, heads, d_model = RotaryEmbedding(7, 4), 3, 12
-    attention = MultiHeadAttention(d_model, heads, rotary, attention_core("naive", 7))
-    x = normal(2, 7, d_model)
-    q, k, v = (
-        (x @ weight.T).view(2, 7, heads, 4).transpose(1, 2)
-        for weight in attention.qkv.weight.chunk(3)
-    )
-    mixed = functional.scaled_dot_product_attention(rotary(q), rotary(k), v, is_causal=True)
-    expected = mixed.transpose(1, 2).reshape(2, 7, d_model) @ attention.output.weight.T
-    torch.testing.assert_close(attention(x), expected)
-
-
 # --- feed-forward and loss
-
-
-def test_swiglu_agrees_with_its_formula() -> None:
-    layer, x = SwiGLU(6, 10), normal(2, 3, 6)
-    w1, w2, w3 = layer.w1.weight, layer.w2.weight, layer.w3.weight
-    wide = x @ w1.T
-    expected = (wide * torch.sigmoid(wide) * (x @ w3.T)) @ w2.T
-    torch.testing.assert_close(layer(x), expected)
 
 
 def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
@@ -197,16 +131,6 @@ def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
 
 
 # --- the whole model
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("attention", ON_CPU)
-def test_logits_have_one_row_per_token(attention: str, device: str) -> None:
-    case = small_case(attention=attention, device=device)
-    logits = build_model(case)(tokens_of(case))
-    assert logits.shape == (3, 16, 61)
-    assert logits.dtype == torch.float32
-    assert logits.device.type == device
 
 
 def reference_logits(model: TransformerLM, tokens: Tensor, heads: int) -> Tensor:
@@ -270,21 +194,9 @@ def test_autocast_stays_near_float32(attention: str, dtype: torch.dtype, device:
     with torch.autocast(device, dtype):
         logits = model(tokens)
         torch.autograd.backward(cross_entropy(logits, tokens))
-    assert logits.dtype == dtype
+    assert (logits.shape, logits.dtype, logits.device.type) == ((3, 16, 61), dtype, device)
     torch.testing.assert_close(logits.float(), full, atol=0.02, rtol=0.05)
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.sampled_from(ON_CPU), st.integers(0, 15), st.integers(1, 60))
-def test_a_token_changes_no_earlier_logits(attention: str, position: int, shift: int) -> None:
-    case = small_case(attention=attention)
-    model, tokens = build_model(case), tokens_of(case)
-    changed = tokens.clone()
-    changed[:, position] = (changed[:, position] + shift) % case.vocabulary
-    before, after = model(tokens), model(changed)
-    torch.testing.assert_close(after[:, :position], before[:, :position])
-    assert not torch.allclose(after[:, position], before[:, position])
 
 
 def test_buffers_are_made_once_and_shared_by_all_blocks() -> None:
@@ -344,20 +256,6 @@ def test_a_step_does_not_synchronize_cuda(attention: str) -> None:
 
 # --- ranges
 
-COMMON = {
-    "embedding",
-    "block",
-    "block/norm",
-    "block/attention",
-    "block/attention/qkv",
-    "block/attention/rotary",
-    "block/attention/output",
-    "block/feed_forward",
-    "norm",
-    "head",
-}
-WRITTEN_OUT = {f"block/attention/{name}" for name in ("scores", "softmax", "values")}
-
 
 @pytest.fixture
 def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -379,37 +277,17 @@ def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("attention", "core"),
     [
-        ("naive", WRITTEN_OUT),
-        ("fused_softmax", WRITTEN_OUT),
-        ("sdpa", {"block/attention/sdpa"}),
+        ("naive", ["scores", "softmax", "values"]),
+        ("fused_softmax", ["scores", "softmax", "values"]),
+        ("sdpa", ["sdpa"]),
     ],
 )
-def test_forward_emits_the_expected_ranges(
-    attention: str, core: set[str], paths: list[str]
+def test_ranges_open_in_the_order_of_the_computation(
+    attention: str, core: list[str], paths: list[str]
 ) -> None:
-    case = small_case(attention=attention, layers=3)
+    case = small_case(attention=attention)
     build_model(case)(tokens_of(case))
-    assert set(paths) == COMMON | core
-    counts = {"embedding": 1, "norm": 1, "head": 1, "block/norm": 6}
-    for path in set(paths):
-        assert paths.count(path) == counts.get(path, 3)  # 3 layers
-
-
-def test_ranges_open_in_the_order_of_the_computation(paths: list[str]) -> None:
-    case = small_case(layers=1)
-    build_model(case)(tokens_of(case))
-    attention = [
-        f"block/attention/{name}"
-        for name in ("qkv", "rotary", "scores", "softmax", "values", "output")
-    ]
-    assert paths == [
-        "embedding",
-        "block",
-        "block/norm",
-        "block/attention",
-        *attention,
-        "block/norm",
-        "block/feed_forward",
-        "norm",
-        "head",
-    ]
+    inside = ["qkv", "rotary", *core, "output"]
+    block = ["block", "block/norm", "block/attention"]
+    block += [f"block/attention/{name}" for name in inside] + ["block/norm", "block/feed_forward"]
+    assert paths == ["embedding", *block, *block, "norm", "head"]

@@ -477,9 +477,9 @@ def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(alone, "hold_several", held)
     compact = operators.compact
 
-    def read(*given: Any) -> Row:
+    def read(result: Any, device: str) -> Row:
         order.append("read")
-        return compact(*given)
+        return compact(result, device)
 
     monkeypatch.setattr(operators, "compact", read)
     benchmark.benchmark(CASE, 0, 1)

@@ -18,9 +18,7 @@ from torch._C._profiler import RecordScope, _EventType
 
 from workflow_src.common.operators import DISPATCHED, MULTIPLYING
 from workflow_src.measure.oom import Row
-from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import recorded, results, torch_window
-from workflow_src.model.ranges import listening
+from workflow_src.measure.windows import profiled
 
 TORCHS_OWN = re.compile("#|^ProfilerStep")
 """Found in names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
@@ -42,14 +40,7 @@ def activities_of(call: Callable[[], object], device: str, ranges: bool = False)
     kernel, copy, set or operator; operator: the one that launched it, or empty. Most time first.
     Raises RuntimeError if torch.profiler records none.
     """
-    run = partial(run_through, call, device)
-
-    def session() -> list[Row]:
-        with torch_window(device, run) as profiler, listening("torch" if ranges else None):
-            run()
-        return grouped(results(profiler), device)
-
-    return recorded(session)
+    return profiled(call, device, partial(grouped, device=device), ranges)
 
 
 def grouped(result: Any, device: str) -> list[Row]:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from traceback import walk_stack
 from typing import Any, Self
 
 import torch
@@ -144,7 +145,8 @@ class LiveTensors(TorchDispatchMode):
         key = storage._cdata
         if key in self._live or key in self._known:
             return
-        made = Allocation(storage.nbytes(), self.events, None, own_line(_stack()), key)
+        stack = ((f.f_code.co_filename, n) for f, n in walk_stack(sys._getframe()))
+        made = Allocation(storage.nbytes(), self.events, None, own_line(stack), key)
         self._live[key] = weakref.ref(storage, partial(self._ended, key)), made
         self.allocations.append(made)
         self._count(made.size)
@@ -158,15 +160,6 @@ class LiveTensors(TorchDispatchMode):
         self.events += 1
         self.live_bytes += size
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-
-
-def _stack() -> list[tuple[str, int]]:
-    """Files and lines of the Python stack, the innermost first."""
-    frame, found = sys._getframe(1), []
-    while frame:
-        found.append((frame.f_code.co_filename, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
-    return found
 
 
 def recording(device: str, known: Iterable[Tensor]) -> AllocatorRecord | LiveTensors:

@@ -1,14 +1,17 @@
 """Measures with a device to itself, and records the environment."""
 
 import gc
+import socket
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold_several
 from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.gpu_state import Neighbors, state
-from workflow_src.measure.machine import hardware, host_id, host_speed, node, now, software
+from workflow_src.measure.machine import hardware, host_id, host_speed, software
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.progress import observed
 from workflow_src.measure.windows import detaches
@@ -36,13 +39,17 @@ def measured_alone(
     with told_if_killed(name), hold_several(kind, count, name) as devices:
         device = devices[0]
         before = state(device) | host_speed(kind)
-        started_at, neighbors = now(), Neighbors(device)
+        started_at, neighbors = datetime.now(UTC).isoformat(), Neighbors(device)
         with limited_memory(kind, job.get("memory_limit_gib")), observed(neighbors.look):
             found = measure()
-            after = state(device) | _speed_after(kind)
+            after = state(device)
+            # A failed capture of a graph can leave CUDA broken, with all that was timed before.
+            with suppress(RuntimeError) if kind == "cuda" else nullcontext():
+                after |= host_speed(kind)
             found = finish(found)
         neighbors.look()
-        where = {"host_id": host_id(), "node": node(), "device_name": device}
+        # The host's name is kept with results, and never published.
+        where = {"host_id": host_id(), "node": socket.gethostname(), "device_name": device}
         return {
             key: found,
             "environment": hardware(device) | software() | where,
@@ -52,18 +59,5 @@ def measured_alone(
             "locks_are_shared": locks_are_shared(),
             "profiler_detaches": detaches(kind),
             "started_at": started_at,
-            "ended_at": now(),
+            "ended_at": datetime.now(UTC).isoformat(),
         }
-
-
-def _speed_after(kind: str) -> dict[str, float]:
-    """The host's speed after a measurement; nothing where CUDA no longer works.
-
-    A failed capture of a graph can leave a process so, with all that it timed before.
-    """
-    try:
-        return host_speed(kind)
-    except RuntimeError:
-        if kind == "cpu":
-            raise
-        return {}

@@ -159,17 +159,13 @@ def _checked(case: Brought, found: Any) -> Workload:
     if places:
         why = f"the model is on {places.pop()}, and the device is {case.device}"
         raise wrong(case.workload, why)
-    if optimizer is not None and not _updates(optimizer, model):
+    needed = {id(each) for each in model.parameters() if each.requires_grad}
+    groups = optimizer.param_groups if optimizer is not None else []
+    given = {id(each) for group in groups for each in group["params"]}
+    if groups and needed and needed.isdisjoint(given):
         why = "the optimizer has none of the model's parameters, so no step changes it"
         raise wrong(case.workload, why)
     return Workload(model, tuple(batch), loss, optimizer)
-
-
-def _updates(optimizer: Optimizer, model: nn.Module) -> bool:
-    """Whether an optimizer has a parameter of a model, or the model has none that needs it."""
-    needed = {id(each) for each in model.parameters() if each.requires_grad}
-    given = {id(each) for group in optimizer.param_groups for each in group["params"]}
-    return not needed or not needed.isdisjoint(given)
 
 
 def batch_size(batch: Iterable[Any]) -> dict[str, int]:

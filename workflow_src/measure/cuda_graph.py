@@ -48,20 +48,14 @@ def graphed(call: Call) -> Callable[[], None]:
             call()
     except RuntimeError as error:
         first = first_error(error)
-        _recover()
+        # After a capture that CUDA broke off, torch refuses random numbers until another one
+        # succeeds. In vain if CUDA no longer works.
+        with suppress(RuntimeError), torch.cuda.graph(torch.cuda.CUDAGraph()):
+            torch.cuda._sleep(0)
         if isinstance(first, torch.OutOfMemoryError):
             raise first from None
         raise NotCapturableError(summary(first)) from None
     return graph.replay
-
-
-def _recover() -> None:
-    """Capture something that can be, in vain if CUDA no longer works.
-
-    After a capture that CUDA broke off, torch refuses random numbers until another one succeeds.
-    """
-    with suppress(RuntimeError), torch.cuda.graph(torch.cuda.CUDAGraph()):
-        torch.cuda._sleep(0)
 
 
 def first_error(error: RuntimeError) -> RuntimeError:

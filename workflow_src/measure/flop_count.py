@@ -1,6 +1,7 @@
 """FLOPs of a step by torch's own counter, for models that no formula of ours describes."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -19,18 +20,12 @@ def counted_flops(step: Callable[[], object]) -> dict[str, int]:
     Of operators that the counter knows, which are products, convolutions and fused attention, and
     of ADDED. All else, such as a softmax, counts nothing.
     """
-    with FlopCounterMode(display=False, custom_mapping=_known_here()) as counter:
+    here = torch.ops.aten
+    known = {getattr(here, name): flops for name, flops in ADDED.items() if hasattr(here, name)}
+    with FlopCounterMode(display=False, custom_mapping=known) as counter:
         step()
     found = counter.get_flop_counts().get("Global", {})
     return {str(operator).replace(".", "::", 1): int(flops) for operator, flops in found.items()}
-
-
-def _known_here() -> dict[Any, Callable[..., int]]:
-    """ADDED by torch's operators, those that this version of torch has."""
-    operators = torch.ops.aten
-    return {
-        getattr(operators, name): flops for name, flops in ADDED.items() if hasattr(operators, name)
-    }
 
 
 def _grouped(first: Shape, second: Shape, *_: Any, **__: Any) -> int:
@@ -39,28 +34,17 @@ def _grouped(first: Shape, second: Shape, *_: Any, **__: Any) -> int:
     return 2 * groups * first[-2] * first[-1] * second[-1]
 
 
-def _recurrent(given: Shape, weights: Sequence[Shape]) -> int:
-    """2 per weight of a matrix, element of the sequence and sample.
+def _recurrent(given: Shape, weights: Sequence[Shape], *_: Any, times: int = 1, **__: Any) -> int:
+    """2 per weight of a matrix, element of the sequence and sample, that many times.
 
     given: (..., width), whose other axes are sequence and batch, or both packed.
     """
-    return 2 * prod(given[:-1]) * sum(prod(shape) for shape in weights if len(shape) == 2)
+    matrices = sum(prod(shape) for shape in weights if len(shape) == 2)
+    return times * 2 * prod(given[:-1]) * matrices
 
 
-def _rnn(times: int) -> Callable[..., int]:
-    return lambda given, weights, *_, **__: times * _recurrent(given, weights)
-
-
-def _rnn_layer(times: int) -> Callable[..., int]:
-    return lambda given, *weights, **__: times * _recurrent(given, weights[:2])
-
-
-def _attention(q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> int:
-    return int(sdpa_flop_count(q, k, v))
-
-
-def _attention_backward(gradient: Shape, q: Shape, k: Shape, v: Shape, *_: Any, **__: Any) -> int:
-    return int(sdpa_backward_flop_count(gradient, q, k, v))
+def _recurrent_layer(given: Shape, *weights: Shape, times: int = 1, **__: Any) -> int:
+    return _recurrent(given, weights[:2], times=times)
 
 
 def _convolution_backward(
@@ -98,13 +82,17 @@ ADDED: dict[str, Callable[..., int]] = {
     "_transformer_encoder_layer_fwd": _encoder_layer,
     "_grouped_mm": _grouped,
     "_scaled_grouped_mm": _grouped,
-    "_cudnn_rnn": _rnn(1),
-    "_cudnn_rnn_backward": _rnn(WITH_GRADIENTS),
-    "miopen_rnn": _rnn(1),
-    "miopen_rnn_backward": _rnn(WITH_GRADIENTS),
-    "mkldnn_rnn_layer": _rnn_layer(1),
-    "mkldnn_rnn_layer_backward": _rnn_layer(WITH_GRADIENTS),
-    "_scaled_dot_product_flash_attention_for_cpu": _attention,
-    "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+    "_cudnn_rnn": _recurrent,
+    "_cudnn_rnn_backward": partial(_recurrent, times=WITH_GRADIENTS),
+    "miopen_rnn": _recurrent,
+    "miopen_rnn_backward": partial(_recurrent, times=WITH_GRADIENTS),
+    "mkldnn_rnn_layer": _recurrent_layer,
+    "mkldnn_rnn_layer_backward": partial(_recurrent_layer, times=WITH_GRADIENTS),
+    "_scaled_dot_product_flash_attention_for_cpu": (
+        lambda q, k, v, *_, **__: int(sdpa_flop_count(q, k, v))
+    ),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": (
+        lambda gradient, q, k, v, *_, **__: int(sdpa_backward_flop_count(gradient, q, k, v))
+    ),
 }
 """FLOPs of operators that torch's counter (2.13) lacks or has wrong, by their inputs' shapes."""

@@ -6,10 +6,8 @@ Stored with each result: launch-bound times depend on the host as much as on the
 import hashlib
 import os
 import platform
-import socket
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -61,16 +59,6 @@ def hardware(device: str) -> dict[str, Any]:
             "gpu_memory_gib": pynvml.nvmlDeviceGetMemoryInfo(handle).total / GIB,
             "driver": str(pynvml.nvmlSystemGetDriverVersion()),
         }
-
-
-def now() -> str:
-    """The current time in UTC, ISO 8601 with microseconds."""
-    return datetime.now(UTC).isoformat()
-
-
-def node() -> str:
-    """The host name of this machine; kept with results, never published."""
-    return socket.gethostname()
 
 
 def host_id() -> str:

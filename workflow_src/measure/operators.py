@@ -4,7 +4,6 @@ A step runs under torch.profiler with shapes recorded, after everything timed. I
 as they are, because a step may have 30,000 kernels and many more operators.
 """
 
-import gc
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,10 +14,8 @@ from workflow_src.common.case import Brought
 from workflow_src.measure.activities import Call, Host, host, launches
 from workflow_src.measure.flop_count import counted_flops
 from workflow_src.measure.oom import LONGEST_REASON, Row, attempt
-from workflow_src.measure.timing import run_through
-from workflow_src.measure.windows import recorded, results, torch_window
+from workflow_src.measure.windows import profiled
 from workflow_src.measure.workload import Workload
-from workflow_src.model.ranges import listening
 
 LONGEST_LIST = 8
 OPTIMIZER = "optimizer"
@@ -95,7 +92,8 @@ def compact(result: Any, device: str) -> Row:
 
     operators: rows of `described`; names: of activities; sequence: per activity, in order, the
     number of its operator (-1 if unknown) and of its name; continued: the place in `sequence` of
-    each activity whose call had launched another before, and the place of that call's first.
+    each activity whose call had launched another before, and the place of that call's first. Empty
+    without an activity.
     """
     done, events = host(result.experimental_event_tree()), result.events()
     if device == "cuda":
@@ -126,6 +124,8 @@ def compact(result: Any, device: str) -> Row:
             text = json.dumps(described(call, done, values.get(call.event.correlation_id, [])))
             operator = operators.setdefault(text, len(operators))
         sequence.append([operator, names.setdefault(name, len(names))])
+    if not sequence:
+        return {}
     about = {"operators": [json.loads(text) for text in operators], "names": list(names)}
     return about | {"sequence": sequence, "continued": continued}
 
@@ -151,20 +151,7 @@ def launched(step: Callable[[], object], device: str) -> Row:
     The step runs twice, first to settle; neither should be the first one ever. Raises RuntimeError
     if torch.profiler records nothing.
     """
-    run = partial(run_through, step, device)
-
-    def session() -> Row | None:
-        with torch_window(device, run, shapes=True) as profiler, listening("torch"):
-            run()
-        # Without garbage collection: 30 % of the time that rows of events take on a CPU.
-        gc.disable()
-        try:
-            row = compact(results(profiler), device)
-        finally:
-            gc.enable()
-        return row if row["sequence"] else None
-
-    return recorded(session)
+    return profiled(step, device, partial(compact, device=device), ranges=True, shapes=True)
 
 
 def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:

@@ -28,12 +28,9 @@ def say(line: str) -> None:
 
 def said(name: str, row: Row) -> Row:
     """`row`, after a line that says how `name` ended: its best time, or why it has none."""
-    say(f"{name}: {_outcome(row)}")
-    return row
-
-
-def _outcome(row: Row) -> str:
-    if row["status"] != "ok":
-        return f"{row['status']} ({row['reason']})"
     best = min(row.get("samples_ns") or [0]) / NS_PER_MS
-    return f"{best:.3f} ms at best" if best else "done"
+    ended = f"{best:.3f} ms at best" if best else "done"
+    if row["status"] != "ok":
+        ended = f"{row['status']} ({row['reason']})"
+    say(f"{name}: {ended}")
+    return row

@@ -1,15 +1,17 @@
 """The profilers' capture windows: only what runs inside one is captured."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from workflow_src.measure.timing import synchronize
+from workflow_src.measure.timing import Call, run_through, synchronize
 from workflow_src.model.ranges import listening
 
 DETACH = "TEARDOWN_CUPTI"
@@ -38,16 +40,17 @@ def nsys_window(device: str) -> Iterator[None]:
 
 
 @contextmanager
-def torch_window(
-    device: str, settle: Callable[[], object], shapes: bool = False
-) -> Iterator[profile]:
+def torch_window(device: str, settle: Call, shapes: bool = False) -> Iterator[profile]:
     """Open torch.profiler's window; the yielded profile holds its events afterwards.
 
     Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
     With `shapes`, operators' inputs are recorded. What the process launches afterwards takes as
-    long as before.
+    long as before: CUPTI, which records CUDA's activities, detaches after a session where it can.
+    Kineto leaves it attached, and every later launch takes longer, by half on an H200's host:
+    https://github.com/pytorch/pytorch/issues/144455.
     """
-    _detach_afterwards()
+    if _detachable():
+        os.environ.setdefault(DETACH, "1")
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
         activities.append(ProfilerActivity.CUDA)
@@ -60,32 +63,28 @@ def torch_window(
     synchronize(device)
 
 
-def results(profiler: profile) -> Any:
-    """What torch.profiler recorded in a window that has been closed, as Kineto gave it."""
-    assert profiler.profiler is not None, "the window has been open"
-    return profiler.profiler.kineto_results
+def profiled(
+    call: Call, device: str, read: Callable[[Any], Found], ranges: bool, shapes: bool = False
+) -> Found:
+    """What `read` finds in torch.profiler's record of one call, as Kineto gave it.
 
-
-def recorded(session: Callable[[], Found | None]) -> Found:
-    """What the first of SESSIONS sessions of torch.profiler found that found anything.
-
-    Where CUPTI has detached before, one of a call of 1 ms on an H200 recorded nothing at all.
-    Raises RuntimeError if none of them found anything.
+    The call runs once before, to settle. With `ranges`, the model emits its own. Where CUPTI has
+    detached before, a session of a call of 1 ms on an H200 recorded nothing at all: the first of
+    SESSIONS counts in which something is found. Raises RuntimeError if none of them found anything.
     """
+    run = partial(run_through, call, device)
     for _ in range(SESSIONS):
-        if found := session():
-            return found
+        with torch_window(device, run, shapes) as profiler, listening("torch" if ranges else None):
+            run()
+        assert profiler.profiler is not None, "the window has been open"
+        # Without garbage collection: 30 % of the time that rows of events take on a CPU.
+        gc.disable()
+        try:
+            if found := read(profiler.profiler.kineto_results):
+                return found
+        finally:
+            gc.enable()
     raise RuntimeError(f"torch.profiler recorded nothing in {SESSIONS} sessions")
-
-
-def _detach_afterwards() -> None:
-    """Have CUPTI, which records CUDA's activities, detach from the process after a session.
-
-    Kineto leaves it attached, and every later launch takes longer, by half on an H200's host:
-    https://github.com/pytorch/pytorch/issues/144455.
-    """
-    if _detachable():
-        os.environ.setdefault(DETACH, "1")
 
 
 def detaches(device: str) -> bool:
@@ -99,9 +98,7 @@ def _detachable() -> bool:
 
 
 @contextmanager
-def exported_torch_window(
-    device: str, output: Path, settle: Callable[[], object]
-) -> Iterator[None]:
+def exported_torch_window(device: str, output: Path, settle: Call) -> Iterator[None]:
     """torch.profiler's window with ranges; its trace is exported to `output` (.json.gz)."""
     with torch_window(device, settle) as profiler, listening("torch"):
         yield

@@ -67,8 +67,7 @@ def backward_flops(case: Case) -> int:
 
 def matmul_flops(case: Case) -> int:
     """FLOPs of one forward pass's matrix products, the ones that MFU counts."""
-    flops = _flops(case)
-    return sum(flops[component] for component in MATMUL_COMPONENTS)
+    return sum(_flops(case)[component] for component in MATMUL_COMPONENTS)
 
 
 def phase_flops(case: Case, phase: str) -> int:

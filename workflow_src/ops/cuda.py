@@ -1,6 +1,7 @@
 """GeLU as a CUDA C++ kernel, `gelu.cu`, built at run time with nvcc."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -29,12 +30,7 @@ def build_gelu() -> Callable[[Tensor], Tensor]:
     Its result is contiguous, with the shape and dtype of x. Raises UnavailableError without a
     CUDA device, nvcc or ninja, or if the build fails.
     """
-    launch = _build()
-
-    def gelu(x: Tensor) -> Tensor:
-        return _call(launch, x)
-
-    return gelu
+    return partial(_call, _build())
 
 
 def _call(launch: Launch, x: Tensor) -> Tensor:
