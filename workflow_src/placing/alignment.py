@@ -40,12 +40,14 @@ def align(names: Sequence[object], others: Sequence[object]) -> Indices:
         if names[here] == others[there]:
             found[here] = there
             here, there = here + 1, there + 1
-            continue
-        skips = _skips(names[here : here + REACH + RUN], others[there : there + REACH + RUN])
-        if skips is None:
-            _align_ends(names, others, found, here, there)
+        elif skips := _skips(names[here : here + REACH + RUN], others[there : there + REACH + RUN]):
+            here, there = here + skips[0], there + skips[1]
+        else:
+            last, other = len(names) - 1, len(others) - 1
+            while last >= here and other >= there and names[last] == others[other]:
+                found[last] = other
+                last, other = last - 1, other - 1
             break
-        here, there = here + skips[0], there + skips[1]
     return found
 
 
@@ -59,13 +61,3 @@ def _skips(names: Sequence[object], others: Sequence[object]) -> tuple[int, int]
             if common and mine[:common] == theirs[:common]:
                 return skipped, total - skipped
     return None
-
-
-def _align_ends(
-    names: Sequence[object], others: Sequence[object], found: Indices, here: int, there: int
-) -> None:
-    """Fill in `found` from the ends towards the places where the two have parted."""
-    last, other = len(names) - 1, len(others) - 1
-    while last >= here and other >= there and names[last] == others[other]:
-        found[last] = other
-        last, other = last - 1, other - 1

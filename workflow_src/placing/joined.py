@@ -5,8 +5,7 @@ the times of each rank are moved by how far, at the median, its collectives end 
 first rank. Where ranks have different numbers of them, times stay as they are.
 """
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,29 +48,38 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
 
     Raises TraceError if one has several processes.
     """
+    for capture, rank in zip(captures, ranks, strict=True):
+        own = [process for process in capture.processes if process != UNKNOWN]
+        if len(own) > 1:
+            raise TraceError(
+                f"the trace of rank {rank.number} holds {len(own)} processes: give it alone"
+            )
     ends = [_collective_ends(capture.work) for capture in captures]
     alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
-    parts = [
-        _as_rank(capture, rank.number, int(np.median(end - ends[0])) if alike else 0)
-        for capture, rank, end in zip(captures, ranks, ends, strict=True)
-    ]
-    tables = {
-        name: pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        for name in ("ranges", "work", "calls")
-    }
-    threads = Threads(
-        *(
-            pd.concat([getattr(part.threads, field.name) for part in parts], ignore_index=True)
-            for field in fields(Threads)
-        )
-    )
-    notes = (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *_notes(parts))
-    total = sum(part.total_ns for part in parts)
-    tables["calls"] = tables["calls"].astype(dict.fromkeys(("kind", "name"), "category"))
-    copies = joined_copies([(part.copies, len(part.work)) for part in parts])
-    recording = together([part.recording for part in parts])
+    ahead = [int(np.median(each - ends[0])) if alike else 0 for each in ends]
+
+    def every(table: Callable[[Capture], pd.DataFrame]) -> pd.DataFrame:
+        parts = zip(captures, ranks, ahead, strict=True)
+        moved = [_moved(table(capture), rank.number, ns) for capture, rank, ns in parts]
+        return pd.concat(moved, ignore_index=True)
+
+    counts: dict[tuple[str, str], int] = {}
+    for note in (note for capture in captures for note in capture.notes):
+        counts[note.code, note.about] = counts.get((note.code, note.about), 0) + note.count
+    notes = [Note(code, count, about) for (code, about), count in counts.items()]
     return Capture(
-        **tables, total_ns=total, copies=copies, threads=threads, notes=notes, recording=recording
+        every(lambda each: each.ranges),
+        every(lambda each: each.work),
+        sum(capture.total_ns for capture in captures),
+        every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
+        joined_copies([(capture.copies, len(capture.work)) for capture in captures]),
+        Threads(
+            every(lambda each: each.threads.names),
+            every(lambda each: each.threads.flows),
+            every(lambda each: each.threads.waits),
+        ),
+        (Note("ranks", len(captures), f"of {ranks[0].world_size}"), *notes),
+        together([capture.recording for capture in captures]),
     )
 
 
@@ -81,55 +89,15 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
     return np.sort(found["end_ns"].to_numpy()[ends_together(found["name"].tolist())])
 
 
-def _as_rank(capture: Capture, rank: int, ahead_ns: int) -> Capture:
-    """A capture whose process is its rank, by a clock that isn't ahead."""
-    names, flows = capture.threads.names, capture.threads.flows
-    waits = capture.threads.waits
-    recorded = waits["record_ns"]
-    own = [process for process in capture.processes if process != UNKNOWN]
-    if len(own) > 1:
-        raise TraceError(f"the trace of rank {rank} holds {len(own)} processes: give it alone")
-    return replace(
-        capture,
-        ranges=_moved(capture.ranges, rank, ahead_ns),
-        work=_moved(capture.work, rank, ahead_ns),
-        calls=_moved(capture.calls, rank, ahead_ns),
-        threads=Threads(
-            numbered(names, rank, names["process"].to_numpy()),
-            numbered(flows, rank, flows["process"].to_numpy()).assign(
-                start_ns=flows["start_ns"] - ahead_ns
-            ),
-            numbered(waits, rank, waits["process"].to_numpy()).assign(
-                device=_device(waits["device"], rank),
-                record_device=_device(waits["record_device"], rank),
-                wait_ns=waits["wait_ns"] - ahead_ns,
-                record_ns=recorded.where(recorded == UNKNOWN, recorded - ahead_ns),
-            ),
-        ),
-    )
-
-
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
-    found = numbered(rows, rank, rows["process"].to_numpy()).assign(
-        start_ns=rows["start_ns"] - ahead_ns,
-        end_ns=rows["end_ns"] - ahead_ns,
-    )
-    if "device" in rows:
-        launched = rows["missing"] == ""
-        found["device"] = _device(rows["device"], rank)
-        for name in ("launch_ns", "launch_end_ns"):
-            found[name] = (rows[name] - ahead_ns).where(launched, rows[name])
+    """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
+    found = numbered(rows, rank, rows["process"].to_numpy())
+    for name, values in rows.items():
+        if name in ("start_ns", "end_ns"):
+            found[name] = values - ahead_ns
+        elif name in ("launch_ns", "launch_end_ns", "wait_ns", "record_ns"):
+            found[name] = (values - ahead_ns).where(values != UNKNOWN, UNKNOWN)
+        elif name in ("device", "record_device"):
+            own = values.astype("int64") + rank * DEVICES
+            found[name] = own.where(values != UNKNOWN, UNKNOWN)
     return found
-
-
-def _device(device: pd.Series, rank: int) -> pd.Series:
-    """The number of a rank's device, which no other rank's has."""
-    return (device.astype("int64") + rank * DEVICES).where(device != UNKNOWN, UNKNOWN)
-
-
-def _notes(parts: Sequence[Capture]) -> list[Note]:
-    """The notes of all, those of one thing as one."""
-    counts: dict[tuple[str, str], int] = {}
-    for note in (note for part in parts for note in part.notes):
-        counts[note.code, note.about] = counts.get((note.code, note.about), 0) + note.count
-    return [Note(code, count, about) for (code, about), count in counts.items()]

@@ -83,20 +83,6 @@ class Gaps:
     known: npt.NDArray[np.bool_]
     following: Indices
 
-    @classmethod
-    def between(cls, activities: pd.DataFrame, active: Union) -> "Gaps":
-        """The gaps between activities, which are in order of start; `active` is their union."""
-        known = activities["launch_ns"].to_numpy() != NOWHERE
-        at = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
-        earliest = np.minimum.accumulate(at[::-1])[::-1]
-        return cls(
-            np.append(BEGINNING, active.ends),
-            np.append(active.starts, NEVER),
-            np.append(earliest[active.first], NEVER),
-            np.append(known[active.first], True),
-            np.append(activities.index.take(active.first), NOWHERE),
-        )
-
     def within(self, start: Indices, end: Indices) -> tuple["Gaps", Indices]:
         """The parts of the gaps that are in each of the steps [start, end), and in which of them.
 
@@ -127,19 +113,6 @@ class Host:
     overhead: Union
     held: Union
     elsewhere: Union
-
-    @classmethod
-    def of(cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union) -> "Host":
-        """The host's side of a trace."""
-        launched = np.sort(activities.loc[activities["launch_ns"] != NOWHERE, "launch_ns"])
-        # Of the launches of one time, the first. np.unique takes 20 times as long.
-        launched = launched[np.append(launched[:1] > BEGINNING, launched[1:] > launched[:-1])]
-        overhead = calls[calls["kind"] == OVERHEAD]
-        waits = blocking(calls)
-        held = _union(pd.concat([waits, overhead]))
-        starts = np.sort(waits["start_ns"].to_numpy())
-        launches = np.append([BEGINNING, BEGINNING], launched)
-        return cls(launches, starts, _union(overhead), held, elsewhere)
 
     def own(self, starts: Indices, ends: Indices) -> Indices:
         """Time (ns) from `starts` to `ends` without the profiler's overhead."""
@@ -176,11 +149,27 @@ class Device:
         """The same from activities in any order; `calls` may leave out those that don't wait."""
         if not in_time(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()):
             activities = activities.sort_values(["start_ns", "end_ns"])
-        active = _union(activities)
-        gaps = Gaps.between(activities, active)
+        active, launch = _union(activities), activities["launch_ns"].to_numpy()
+        known = launch != NOWHERE
+        returned = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
+        earliest = np.minimum.accumulate(returned[::-1])[::-1]
+        gaps = Gaps(
+            np.append(BEGINNING, active.ends),
+            np.append(active.starts, NEVER),
+            np.append(earliest[active.first], NEVER),
+            np.append(known[active.first], True),
+            np.append(activities.index.take(active.first), NOWHERE),
+        )
+        launches = np.sort(launch[known])
+        # Of the launches of one time, the first. np.unique takes 20 times as long.
+        launches = launches[np.append(launches[:1] > BEGINNING, launches[1:] > launches[:-1])]
+        launches = np.append([BEGINNING, BEGINNING], launches)
+        overhead, waits = calls[calls["kind"] == OVERHEAD], blocking(calls)
+        starts = np.sort(waits["start_ns"].to_numpy())
+        held = _union(pd.concat([waits, overhead]))
+        host = Host(launches, starts, _union(overhead), held, elsewhere)
         # The same times between gaps, which need no memory of their own.
-        active = Union(gaps.ends[:-1], gaps.starts[1:], active.first)
-        return cls(active, gaps, Host.of(activities, calls, elsewhere))
+        return cls(Union(gaps.ends[:-1], gaps.starts[1:], active.first), gaps, host)
 
 
 def _union(rows: pd.DataFrame) -> Union:
@@ -239,9 +228,9 @@ def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) 
     step, as in other tables, where activities that run at the same time all count.
     Without API calls in the capture the causes are missing.
     """
-    steps = whole_steps(ranges)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
-    return step_ledger(steps, Device.of(activities, calls), has_calls)[list(LEDGER_COLUMNS)]
+    found = step_ledger(whole_steps(ranges), Device.of(activities, calls), has_calls)
+    return found[list(LEDGER_COLUMNS)]
 
 
 def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
@@ -252,8 +241,7 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     table["wall_ns"] = end - start
     table["device_active_ns"] = device.active.until(end) - device.active.until(start)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
-    idle = idle_parts(device.gaps, device.host, start, end) if has_calls else None
-    for cause in ALL_CAUSES:
-        part = added_up(idle.step, idle.parts[cause], len(table)) if idle else np.nan
-        table[f"idle_{cause}_ns"] = part
+    idle = idle_parts(device.gaps, device.host, start, end)
+    for cause, part in idle.parts.items():
+        table[f"idle_{cause}_ns"] = added_up(idle.step, part, len(table)) if has_calls else np.nan
     return table[list(STEP_COLUMNS)]

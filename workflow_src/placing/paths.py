@@ -103,8 +103,8 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
         level, is_here = level + 1, np.zeros(len(ranges) + 1, dtype=bool)
         is_here[rows] = True
         rows = np.flatnonzero(is_here[parent])
-    numbers = (np.array(each, dtype=np.int64) for each in (process, above, depth))
-    return Paths(np.array(text, dtype=object), *numbers, of_range, notes)
+    numbers = [np.array(each, dtype=np.int64) for each in (process, above, depth)]
+    return Paths(np.array(text, dtype=object), numbers[0], numbers[1], numbers[2], of_range, notes)
 
 
 def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:

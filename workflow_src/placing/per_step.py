@@ -40,7 +40,7 @@ class InSteps:
             union = Union.of(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
             for found, (process, at) in zip(inside, moments, strict=True):
                 found |= (process == number).to_numpy() & union.holds(at.to_numpy())
-        return cls(*inside, ranges.loc[is_step, "process"].value_counts())
+        return cls(inside[0], inside[1], ranges.loc[is_step, "process"].value_counts())
 
     def added(self, table: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
         """A table of processes with `steps` and, per step, the sums over all steps of each row.

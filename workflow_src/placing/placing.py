@@ -128,4 +128,6 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
     spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
     wholes = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()
     wholes = wholes.assign(name=WHOLE, domain=DEFAULT, thread=NOWHERE)
-    return pd.concat([ranges, frame(RANGES, wholes)], ignore_index=True)
+    return pd.concat(
+        [ranges, frame(RANGES, {name: wholes[name] for name in RANGES})], ignore_index=True
+    )

@@ -38,64 +38,56 @@ class Waits:
     unmatched: int
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """The collectives of one stream in order: row numbers, names, lengths and ends (ns)."""
-
-    process: int
-    rows: Indices
-    names: tuple[str, ...]
-    length: Indices
-    end: Indices
-
-    @classmethod
-    def of(cls, found: pd.DataFrame) -> "_Stream":
-        columns = (found[name].to_numpy() for name in ("duration_ns", "end_ns"))
-        return cls(
-            int(found["process"].iloc[0]), found.index.to_numpy(), tuple(found["name"]), *columns
-        )
-
-    def joins(self, group: Sequence["_Stream"]) -> bool:
-        """Whether it calls the same collectives as streams of other processes, ending together."""
-        if self.names != group[0].names or self.process in [each.process for each in group]:
-            return False
-        both = (*group, self)
-        shortest = np.min([each.length for each in both], axis=0)
-        fits = np.ptp([each.end for each in both], axis=0) <= shortest
-        return bool(fits[ends_together(self.names)].all())
-
-
 def waits(work: pd.DataFrame) -> Waits:
     """How long each activity (with `family`) waited for other processes, all in one capture."""
-    none = np.zeros(len(work), dtype=np.int64)
+    waited = np.zeros(len(work), dtype=np.int64)
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
-        return Waits(none, False, 0)
+        return Waits(waited, False, 0)
     # Windows that open between steps hold the launches of the same ones, whatever still ran then.
     launched_inside = found[found["missing"] == ""]
     for kernels in (found, launched_inside, _in_all_windows(found)):
         groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
         if groups and all(len(group) > 1 for group in groups):
-            return Waits(_waited(groups, none), True, len(found) - len(kernels))
-    return Waits(none, False, len(found))
+            for group in groups:
+                lengths = _of_each("duration_ns", group)
+                for stream, length in zip(group, lengths, strict=True):
+                    waited[stream.index] = length - lengths.min(axis=0)
+            return Waits(waited, True, len(found) - len(kernels))
+    return Waits(waited, False, len(found))
 
 
 def _in_all_windows(found: pd.DataFrame) -> pd.DataFrame:
     """The kernels that end while each process has ended its first one and not yet its last one."""
-    ends = found["end_ns"]
-    of_process = ends.groupby(found["process"])
+    of_process = found["end_ns"].groupby(found["process"])
     begin, end = int(of_process.min().max()), int(of_process.max().min())
-    return found[ends.between(begin - TOGETHER_NS, end + TOGETHER_NS)]
+    return found[found["end_ns"].between(begin - TOGETHER_NS, end + TOGETHER_NS)]
 
 
-def _waited(groups: Sequence[Sequence["_Stream"]], none: Indices) -> Indices:
-    """How long each activity waited, in groups of streams that call the same collectives."""
-    waited = none.copy()
-    for group in groups:
-        shortest = np.min([each.length for each in group], axis=0)
-        for each in group:
-            waited[each.rows] = each.length - shortest
-    return waited
+def _groups(found: pd.DataFrame) -> list[list[pd.DataFrame]]:
+    """The streams that communicate with each other, in the order of their first kernels."""
+    groups: list[list[pd.DataFrame]] = []
+    for _, stream in found.groupby(["process", "device", "stream"], sort=False):
+        group = next((group for group in groups if _joins(stream, group)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(stream)
+    return groups
+
+
+def _joins(stream: pd.DataFrame, group: Sequence[pd.DataFrame]) -> bool:
+    """Whether it calls the same collectives as streams of other processes, ending together."""
+    names, others = stream["name"].tolist(), [each["process"].iloc[0] for each in group]
+    if names != group[0]["name"].tolist() or stream["process"].iloc[0] in others:
+        return False
+    ends, lengths = (_of_each(name, [*group, stream]) for name in ("end_ns", "duration_ns"))
+    fits = np.ptp(ends, axis=0) <= lengths.min(axis=0)
+    return bool(fits[ends_together(names)].all())
+
+
+def _of_each(name: str, streams: Sequence[pd.DataFrame]) -> Indices:
+    """A column of some streams with as many kernels each: a row per stream."""
+    return np.stack([each[name].to_numpy() for each in streams])
 
 
 def ends_together(names: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -108,16 +100,3 @@ def collectives(work: pd.DataFrame) -> pd.DataFrame:
     """The kernels (with `family`) that all processes run together."""
     found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
     return found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
-
-
-def _groups(found: pd.DataFrame) -> list[list[_Stream]]:
-    """The streams that communicate with each other, in the order of their first kernels."""
-    groups: list[list[_Stream]] = []
-    for _, rows in found.groupby(["process", "device", "stream"], sort=False):
-        stream = _Stream.of(rows)
-        fitting = (group for group in groups if stream.joins(group))
-        group = next(fitting, None)
-        if group is None:
-            groups.append(group := [])
-        group.append(stream)
-    return groups

@@ -194,7 +194,7 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     called, led = rows_by(names[THREAD]), rows_by(flows[THREAD])
     return [
         Thread(
-            capture, ranges, *key, pushed.get(key, NONE), known[launched.get(key, NONE)],
+            capture, ranges, key[0], key[1], pushed.get(key, NONE), known[launched.get(key, NONE)],
             names["name"].iloc[called.get(key, NONE)].tolist(), flows.iloc[led.get(key, NONE)],
         )
         for key in sorted({*pushed, *launched})
