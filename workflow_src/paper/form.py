@@ -156,6 +156,12 @@ class Form:
         said = self.cell(text)
         return Markup(f'<a href="#{escape(to)}">{said}</a>') if self.html else said
 
+    def count(self, cell: Any, noun: str) -> Markup:
+        """A count and what it is of, of which 1 is no plural."""
+        said = self.cell(cell)
+        plural = "" if str(number_in(cell) or cell).split()[-1] == "1" else "s"
+        return said + Markup(f" {noun}{plural}")
+
     def bar(self, cell: Any, family: str = "", most: float = 1.0) -> Markup:
         """A number with a bar beside it, on a track of `most`; what is no number without one."""
         said, number = self.cell(cell), number_in(cell)
