@@ -28,7 +28,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_a_brought_model_gets_a_report_with_every_answer(own: Project) -> None:
     report = (own.folder / "report.md").read_text()
     assert all(re.search(rf"^(## |\*)\({letter}\) ", report, re.MULTILINE) for letter in "abcdef")
-    assert "One case: my_model-width=16, context 8" in report
+    assert "1 case: my_model-width=16, context 8" in report
     assert "could not be written" not in report
     assert "Nothing to be done" in own.run(*asked("report.md"))
 

@@ -36,6 +36,12 @@ def test_a_number_opens_its_evidence() -> None:
     assert ranges([("b", 7), ("a", 3), ("b", 2), ("b", 3)]) == {"a": "3", "b": "2-3, 7"}
 
 
+def test_one_is_no_plural() -> None:
+    some = Number(1.0, "of 3", frozenset([("timings", 2)]), "a")
+    said = [str(Form(False).count(each, "case")) for each in ("1", "11", some, NAN)]
+    assert said == ["1 case", "11 cases", "1 of 3 cases", f"{DASH} cases"]
+
+
 def test_a_table_has_the_columns_that_say_something() -> None:
     rows = pd.DataFrame({"a": ["x", "y"], "b": [HALF, NAN], "c": ["", None], "d": [NAN, "OOM"]})
     made = Form(html=False).table(rows, "Shares", d="state", b="share", a="what", c="empty")

@@ -116,7 +116,7 @@ def test_doubts_stand_in_one_line(tmp_path):
     section = chapter("opening", run_of(tmp_path, Sample(environment=here), hot)).markdown[
         "section"
     ]
-    assert "1 of 2 cases lack a time or a capture, 1 of 2 carry a warning." in section
+    assert "Without a time or a capture: 1 of 2 cases; with a warning: 1 of 2." in section
     assert "They ran on 2 hosts, whose unprofiled times may not compare." in section
     assert "**Cases differ in gpu, so that their times don't compare.**" in section
     alone = chapter("opening", run_of(tmp_path / "alone", Sample(environment=here)))
@@ -128,7 +128,7 @@ def test_a_disturbed_capture_leaves_its_numbers(tmp_path):
     plain = Sample().median_ms
     busy = Sample(device="cpu", median_ms={**plain, "forward": 5.0})
     made = chapter("opening", run_of(tmp_path, busy))
-    assert "Other work disturbed 1 cases" in made.markdown["section"]
+    assert "Other work disturbed 1 case:" in made.markdown["section"]
     assert "A CPU works all the time, most of it on matrix products." in made.markdown["headline"]
 
 

@@ -1,6 +1,6 @@
 """What chapters that answer questions share: times of cases, kernels, ceilings, an example."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,18 +9,23 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
 from workflow_src.common.case import PHASES
-from workflow_src.common.thresholds import MATCH_WITHIN, WORKING_FULLY
+from workflow_src.common.thresholds import MATCH_WITHIN, REPLAY_AT_LEAST, WORKING_FULLY
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
 from workflow_src.paper.figures import Panel
-from workflow_src.paper.number import NAN, Numbers, holds, lift, named, of, over, to
+from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
 from workflow_src.paper.run import Run, facets
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
 MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
 """Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
+
+KEY = ["case", "phase"]
+
+BOUND = "\N{DAGGER}"
+"""Behind the unprofiled time of a phase that waits for its launches."""
 
 PRODUCTS = ("gemm", "attention")
 """The families that multiply matrices: plain products, and fused attention's kernels."""
@@ -48,6 +53,52 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     found = run.cases.join(made).join(timed.set_index("case")["device"])
     waits = (works < WORKING_FULLY).astype(bool) & (found["device"] != "cpu")
     return found.assign(works=works, waits=waits, state=state)
+
+
+def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
+    """The rows of `phase` by case and phase, with more times of each.
+
+    `profiled` (ms), or the `profiled_state`; `fastest` and `slowest` of several processes;
+    `replayed` as one CUDA graph unless that ran other kernels, with `same`, whether it ran these;
+    `told`: the unprofiled time in digits that it has earned, two where the host of one process sets
+    the pace; `longer`: profiled beyond unprofiled.
+    """
+    every = pd.concat({name: phase(run, name) for name in names}, names=["phase"])
+    order = pd.MultiIndex.from_product([run.cases.index, names], names=KEY)
+    found = every.swaplevel().rename_axis(KEY).reindex(order)
+    timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(order)
+    several = (timed["processes"] > 1).astype(bool)
+    made = {name: timed[f"{name}_ms"].where(several, NAN) for name in ("fastest", "slowest")}
+    ratio = timed["replayed_median_ms"] / found["busy"]
+    same = (timed["replay_status"] == "ok") & ~(ratio < REPLAY_AT_LEAST).astype(bool)
+    made["replayed"] = timed["replayed_median_ms"].where(same, NAN)
+    steps = run["ranges"][run["ranges"]["path"] == run["ranges"]["phase"]]
+    state = pd.concat({name: captured(run, name, "ranges") for name in names}, names=["phase"])
+    state = state.swaplevel().rename_axis(KEY).reindex(order)
+    profiled = over(steps, KEY, "host_ms", "median").reindex(order)
+    made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
+    found = found.join(named(pd.DataFrame(made, order, dtype=object)))
+    found = found.assign(same=same, profiled_state=state.map(STATES).astype(object))
+    longer = to(found["profiled"] / found["unprofiled"] - 1, "change")
+    ends = (found["fastest"], found["slowest"])
+    return found.assign(told=told(found, found["unprofiled"], *ends), longer=longer)
+
+
+def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
+    """What follows from unprofiled times in the digits that these have earned; see `phases`."""
+    few = found["fastest"].notna() | found["waits"].astype(bool)
+    return within(cells, least, most).where(few, cells)
+
+
+def marked(found: pd.DataFrame) -> pd.Series:
+    """Unprofiled times, with a mark where launches set the pace, or why there is none."""
+    cells = each(found["told"], lambda number: (number, BOUND))
+    return shown(cells.where(found["waits"].astype(bool), found["told"]), found["state"])
+
+
+def shown(cells: pd.Series, state: pd.Series) -> pd.Series:
+    """Cells, or why there is none."""
+    return cells.where(cells.notna(), state.replace(STATES["ok"], STATES["not_measured"]))
 
 
 def states(run: Run, phase: str) -> pd.Series:

@@ -90,6 +90,12 @@ class Capture:
         general = [MECHANISMS[key].general for key in rows["mechanism"]]
         return rows.assign(general=pd.Series(general, rows.index, dtype=bool))
 
+    @property
+    def special(self) -> pd.DataFrame:
+        """Findings but for what is true of a whole program and saves what the account has."""
+        general = self.findings["general"] & self.findings["saves_ms"].notna()
+        return self.of_process(self.findings[~general])
+
     @cached_property
     def on_cpu(self) -> bool:
         """Whether all work is that of operators, as no device's was read."""

@@ -6,10 +6,10 @@ import pandas as pd
 
 from workflow_src.capture_report import contents
 from workflow_src.capture_report.capture import Capture, share
-from workflow_src.capture_report.pictures import flame_chart
+from workflow_src.capture_report.pictures import flame_chart, trace_button
 from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.captures.capture import NO_KERNELS, UNREADABLE
-from workflow_src.paper.number import is_number, lift, of
+from workflow_src.paper.number import is_number, lift, of, to
 from workflow_src.paper.run import lifted
 from workflow_src.paper.written import Facts
 
@@ -30,13 +30,11 @@ SHORT = {
 """Rows in Markdown of tables, of which the first are shown."""
 
 
-def facts(capture: Capture) -> Facts:
-    """What the template says of a capture."""
-    findings = capture.findings
-    special = findings[~(findings["general"] & findings["saves_ms"].notna())]
+def facts(capture: Capture, trace: str = "") -> Facts:
+    """What the template says of a capture; trace: the path of its step's."""
     tables = contents.tables(capture) | {
-        "cards": cards(capture, special)[:CARDS],
-        "found": found(capture, special),
+        "cards": cards(capture)[:CARDS],
+        "found": found(capture, capture.special),
         "smaller": smaller(capture),
         "candidates": candidates(capture),
     }
@@ -51,6 +49,7 @@ def facts(capture: Capture) -> Facts:
         "every": capture.every,
         "where": where(capture),
         "flame": flame_chart(capture.name, capture["kernels"]),
+        "trace": trace_button(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
         **first_screen(capture),
@@ -58,7 +57,7 @@ def facts(capture: Capture) -> Facts:
 
 
 def shortened(found: Facts) -> Facts:
-    """What Markdown has: of long tables the rows of the most time, and no flame chart.
+    """What Markdown has: of long tables the rows of the most time, neither flame chart nor button.
 
     Paths that processes share stand there once.
     """
@@ -69,7 +68,7 @@ def shortened(found: Facts) -> Facts:
         short[name] = rows[place <= SHOWN]
     if len(found.get("ranks", ())):
         short["paths"] = short["paths"][:0]
-    return short | {"flame": ""}
+    return short | {"flame": "", "trace": ""}
 
 
 def where(capture: Capture) -> Facts:
@@ -87,10 +86,12 @@ def where(capture: Capture) -> Facts:
     return said | {"verdict": verdict, "path": path, "most": share(own, capture.total)}
 
 
-def cards(capture: Capture, findings: pd.DataFrame) -> pd.DataFrame:
+def cards(capture: Capture) -> pd.DataFrame:
     """Findings for cards: what, what it saves, where, an example, and what to do."""
-    rows = found(capture, findings)[["name", "saves_ms", "process", "where", "example", "remedy"]]
-    return rows.assign(saves_ms=rows["saves_ms"].map(whole_ms))
+    rows = found(capture, capture.special)
+    share = to(rows["saves_ms"] / rows["step_ms"], "share")
+    told = ["name", "saves_ms", "share", "process", "where", "example", "remedy"]
+    return rows.assign(saves_ms=rows["saves_ms"].map(whole_ms), share=share)[told]
 
 
 def found(capture: Capture, findings: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.capture_report.capture import Capture, share
-from workflow_src.capture_report.chapter import facts, shortened
+from workflow_src.capture_report.chapter import CARDS, facts, shortened
+from workflow_src.capture_report.pictures import numbered
 from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.arguments import Parser, existing_folder, new_file
@@ -42,10 +43,12 @@ def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: 
     """The chapter of the capture whose tables are in a folder, for a report beside `beside`."""
     svg = step_picture(capture, folder)
     picture = Path(os.path.relpath(folder / "step.svg", beside)) if svg else None
-    made, names = lambda: facts(capture), ["capture.j2"]
+    trace = picture.with_suffix(".trace.json.gz").as_posix() if picture else ""
+    drawing = numbered(svg, capture.special[["process", "path"]].to_numpy()[:CARDS])
     return written.write(
-        capture.name, made, templates, names, picture, log=log, drawing=svg, short=shortened
-    )
+        capture.name, lambda: facts(capture, trace), templates, ["capture.j2"], picture, log=log,
+        drawing=drawing, short=shortened,
+    )  # fmt: skip
 
 
 def readable_last(captures: Sequence[Capture]) -> list[Capture]:

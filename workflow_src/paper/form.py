@@ -156,6 +156,12 @@ class Form:
         said = self.cell(text)
         return Markup(f'<a href="#{escape(to)}">{said}</a>') if self.html else said
 
+    def count(self, cell: Any, noun: str) -> Markup:
+        """A count and what it is of, of which 1 is no plural."""
+        said = self.cell(cell)
+        plural = "" if str(number_in(cell) or cell).split()[-1] == "1" else "s"
+        return said + Markup(f" {noun}{plural}")
+
     def bar(self, cell: Any, family: str = "", most: float = 1.0) -> Markup:
         """A number with a bar beside it, on a track of `most`; what is no number without one."""
         said, number = self.cell(cell), number_in(cell)
@@ -237,24 +243,29 @@ class Form:
         return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
 
     def cards(self, rows: pd.DataFrame, gain: str, /, **labels: str) -> Markup:
-        """A card per row: its first column, its second in the text `gain`, and below these the
-        named columns beside their labels. Of no rows, ""."""
+        """A card per row: its first column, in the text `gain` its second and the share that its
+        third is, in HTML a bar; below, the named columns beside their labels. Of no rows, ""."""
         made: list[Markup] = []
-        chosen = rows[[*list(rows)[:2], *labels]]
-        for title, gained, *cells in chosen.itertuples(index=False, name=None):
+        chosen = rows[[*list(rows)[:3], *labels]]
+        for title, gained, share, *cells in chosen.itertuples(index=False, name=None):
             saves = "" if is_missing(gained) else Markup(gain).format(self.cell(gained))
             pairs = zip(labels.values(), cells, strict=True)
             said = [(label, self.cell(cell)) for label, cell in pairs if not is_missing(cell)]
-            made.append(self._card(len(made) + 1, self.cell(title), saves, said))
+            made.append(self._card(len(made) + 1, self.cell(title), saves, share, said))
         cards = Markup("" if self.html else "\n").join(made)
         boxed = f'<div class="findings">{cards}</div>' if self.html and made else cards
         return Markup(f"\n\n{boxed}\n\n")
 
-    def _card(self, place: int, title: Markup, gain: str, said: list[tuple[str, Markup]]) -> Markup:
+    def _card(
+        self, place: int, title: Markup, gain: str, share: Any, said: list[tuple[str, Markup]]
+    ) -> Markup:
+        of = "" if is_missing(share) else self.cell(share)
         if not self.html:
             below = (f"   - {label}: {cell}" for label, cell in said)
+            gain += f" ({of})" if of else ""
             return Markup("\n".join([f"{place}. **{title}** {gain}".rstrip(), *below]))
         head = f'<span class="no">{place}</span><h3>{title}</h3><span class="saves">{gain}</span>'
+        head += meter(float(share), of) if of else ""
         pairs = "".join(f"<dt>{label}</dt><dd>{cell}</dd>" for label, cell in said)
         return Markup(f'<article class="finding">{head}<dl>{pairs}</dl></article>')
 

@@ -30,7 +30,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
+FILTERS = ("bar", "count", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
 """How a template has a value printed that isn't a cell; see Form."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")

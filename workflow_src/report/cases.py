@@ -2,29 +2,34 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, kernels, phase, product_share, tables_of
+from workflow_src.answers.facts import (
+    captured,
+    kernels,
+    marked,
+    phases,
+    product_share,
+    tables_of,
+)
 from workflow_src.answers.machines import of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
 from workflow_src.paper.form import Link
-from workflow_src.paper.number import NAN, each, over, to
+from workflow_src.paper.number import over, to
 from workflow_src.paper.run import AXES, Run
 from workflow_src.paper.written import Facts, main
 
 STEP = PHASES[-1]
-BOUND = "\N{DAGGER}"
-"""Behind the unprofiled time of a phase that waits for its launches."""
 
 
 def facts(run: Run) -> Facts:
     """What the template says of all cases."""
-    rows, by_phase = run.cases.copy(), {name: phase(run, name) for name in PHASES}
+    rows, timed = run.cases.copy(), phases(run)
     rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
-    for name, found in by_phase.items():
-        rows[name] = times(found)
+    for name in PHASES:
+        rows[name] = marked(timed.xs(name, level="phase"))
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
-    works = by_phase[STEP]["busy"]
+    works = timed.xs(STEP, level="phase")["busy"]
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)
     share = product_share(kernels(run, STEP)).reindex(rows.index).astype(object)
     rows = rows.assign(
@@ -35,20 +40,9 @@ def facts(run: Run) -> Facts:
     return {
         "verdict": "",
         "cases": of_cases(run, run.cases.index, "cases"),
-        "bound": any(found["waits"].any() for found in by_phase.values()),
+        "bound": bool(timed["waits"].any()),
         "rows": varied(rows).rename_axis("case").reset_index(),
     }
-
-
-def times(found: pd.DataFrame) -> pd.Series:
-    """Unprofiled times of a phase, with a mark where launches set the pace, or why there is none.
-
-    A marked one has two digits, as other processes take another time.
-    """
-    told = each(found["unprofiled"], lambda number: (number.within(NAN, NAN), BOUND))
-    told = told.where(found["waits"], found["unprofiled"])
-    words = found["state"].replace(STATES["ok"], STATES["not_measured"])
-    return told.where(told.notna(), words)
 
 
 def varied(rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,12 +3,12 @@
 import pandas as pd
 
 from workflow_src.answers.components import components
-from workflow_src.answers.facts import kernels, phase
+from workflow_src.answers.facts import kernels, phases
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import NAN, each
+from workflow_src.paper.number import NAN
 from workflow_src.paper.run import Run, facets
 from workflow_src.placing.kernel_words import changes_type
 
@@ -20,13 +20,11 @@ PARTS = ("matrix products", "softmax", "casts", "everything else", "optimizer", 
 def parts(run: Run) -> pd.DataFrame:
     """By case the ms of each of PARTS in a training step, those of `unprofiled`, and `state`.
 
-    An unprofiled time has two digits where the device waits, as other processes take another.
-
     Idle is what the unprofiled time exceeds the device's by; where it doesn't, as under a profiler
     that slows operators, there is none. Whose gradient a kernel of backward computes is in
     operators alone, so that softmax is a part of everything else where there are none.
     """
-    steps = phase(run, STEP)
+    steps = phases(run, [STEP]).droplevel("phase")
     known = steps.index[steps["works"].notna()]
     rows = work(run)
     rows = rows[rows["case"].isin(known)]
@@ -36,9 +34,7 @@ def parts(run: Run) -> pd.DataFrame:
     found["everything else"] += (busy - found.sum(axis=1)).clip(lower=0)
     found["device idle"] = (whole - busy).clip(lower=0)
     found = found.where(steps["works"].notna(), NAN)
-    told = each(steps["unprofiled"], lambda number: number.within(NAN, NAN))
-    told = told.where(steps["waits"], steps["unprofiled"])
-    return found.assign(unprofiled=told, state=steps["state"])
+    return found.assign(unprofiled=steps["told"], state=steps["state"])
 
 
 def work(run: Run) -> pd.DataFrame:

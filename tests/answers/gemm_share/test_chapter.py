@@ -56,7 +56,7 @@ def test_a_step_that_did_not_run_says_why_and_one_beside_other_work_counts(tmp_p
     plain = {"forward": 9.0, "forward_backward": 36.0, "train_step": 50.0}
     write_tables(tmp_path, Sample(device="cpu", median_ms=plain), late)
     section = chapter("d", tmp_path).markdown["section"]
-    assert "| small | 50 % | OOM |" in section and "capture of 1 of 1 cases" in section
+    assert "| small | 50 % | OOM |" in section and "capture of 1 of 1 case" in section
 
 
 def written(folder: Path, name: str, rows: Sequence[tuple[Any, ...]], columns: str) -> Path:

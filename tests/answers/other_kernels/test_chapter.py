@@ -115,7 +115,7 @@ def test_a_disturbed_case_is_counted_and_a_lost_one_says_why(tmp_path: Path) -> 
     plain = {"forward": 9.0, "forward_backward": 36.0, "train_step": 50.0}
     write_tables(tmp_path, Sample(device="cpu", median_ms=plain), late)
     section = chapter("c", tmp_path).markdown["section"]
-    assert "| small | 40 % | OOM |" in section and "capture of 1 of 1 cases" in section
+    assert "| small | 40 % | OOM |" in section and "capture of 1 of 1 case" in section
 
 
 def test_the_figure_has_a_bar_of_what_matters(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from math import inf
 
 import pandas as pd
 
-from workflow_src.answers.facts import PRODUCTS, captured, kernels, phase
+from workflow_src.answers import facts
+from workflow_src.answers.facts import KEY, PRODUCTS, kernels
 from workflow_src.answers.gemm_share.chapter import changes
 from workflow_src.answers.softmax.chapter import attention
 from workflow_src.common.case import PHASES
 from workflow_src.common.datasheets import peak_tflop_per_s
-from workflow_src.common.thresholds import REPLAY_AT_LEAST, WORKING_FULLY
+from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
 from workflow_src.paper.number import (
@@ -22,13 +23,10 @@ from workflow_src.paper.number import (
     named,
     over,
     to,
-    within,
 )
 from workflow_src.paper.run import Run
 
-KEY = ["case", "phase"]
 FORWARD, STEP = PHASES[0], PHASES[-1]
-BOUND = "\N{DAGGER}"
 
 SOLD_GB = (16, 24, 40, 80, 141, 192)
 """What GPUs are sold with, at 10^9 bytes a GB; what they have beyond is left to the CUDA context
@@ -51,57 +49,35 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 
 def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase with all columns of this module."""
-    every = pd.concat({name: phase(run, name) for name in PHASES}, names=["phase"])
-    order = pd.MultiIndex.from_product([run.cases.index, PHASES], names=KEY)
-    found = every.swaplevel().rename_axis(KEY).reindex(order)
+    found = times(run)
     rows = pd.concat([kernels(run, name) for name in PHASES])
-    found = times(run, found)
     columns = [idle(run, found), of_device(rows, found), of_memory(found), softmax(run, found)]
-    found = found.join([each.reindex(order) for each in [*columns, optimizer(run)]])
+    found = found.join([each.reindex(found.index) for each in [*columns, optimizer(run)]])
     return found.join(speed(run, found))
 
 
-def times(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """With TIMED, `profiled` and `replayed` (ms, or why not), `fastest` and `slowest` of several
-    processes; `told`: the unprofiled time in the digits that these earn, marked where the device
-    waits, or why there is none; `longer`: profiled beyond unprofiled; `steps` captured."""
+def times(run: Run) -> pd.DataFrame:
+    """facts.phases with TIMED; `replayed`, or why there is none; `shown`: the unprofiled time,
+    marked where the device waits, or why there is none; `steps` captured."""
+    found = facts.phases(run)
     timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
-    found = found.assign(**{name: timed[column] for name, column in TIMED.items()})
-    several = (found["processes"] > 1).astype(bool)
-    for name in ("fastest", "slowest"):
-        found[name] = timed[f"{name}_ms"].where(several, NAN)
     whole = run["ranges"]
     whole = whole[whole["path"] == whole["phase"]].assign(step_count=1.0)
-    there = pd.concat({name: captured(run, name, "ranges") for name in PHASES}).swaplevel()
-    there = there.rename_axis(KEY).reindex(found.index).isin(["ok", "no_activity"])
-    profiled = over(whole, KEY, "host_ms", "median").reindex(found.index).where(there, NAN)
-    found["steps"] = over(whole, KEY, "step_count", unit="count").reindex(found.index)
-    ratio = timed["replayed_median_ms"] / found["busy"]
-    same = (timed["replay_status"] == "ok") & ~(ratio < REPLAY_AT_LEAST).astype(bool)
-    why = timed["replay_status"].mask(timed["replay_status"] == "ok", "not_comparable")
-    found = found.assign(
-        profiled=profiled,
-        replayed=timed["replayed_median_ms"].where(same, why.replace("", NAN).map(STATES)),
-        replay_reason=timed["replay_reason"].where(why != "not_comparable", OTHER_KERNELS),
+    same, why = found["same"], timed["replay_status"]
+    why = why.mask(why == "ok", "not_comparable").replace("", NAN)
+    reason = timed["replay_reason"].where(why != "not_comparable", OTHER_KERNELS)
+    return found.assign(
+        **{name: timed[column] for name, column in TIMED.items()},
+        steps=over(whole, KEY, "step_count", unit="count").reindex(found.index),
+        shown=facts.marked(found),
+        replayed=found["replayed"].where(same, why.map(STATES)),
+        replay_reason=reason.mask(same | why.isna(), ""),
         reason=timed["reason"].where(~timed["status"].isin(["ok", "not_measured"]), ""),
         memory=to(timed["peak_memory_mib"], "GiB"),
-        longer=to(profiled / found["unprofiled"] - 1, "change"),
     )
-    found["replay_reason"] = found["replay_reason"].mask(same | timed["replay_status"].isna(), "")
-    ends = (found["fastest"], found["slowest"])
-    plain = told(found, found["unprofiled"], *ends)
-    marked = each(plain, lambda number: (number, BOUND)).where(found["waits"].astype(bool), plain)
-    return found.assign(told=marked.where(marked.notna(), found["state"]))
 
 
 OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran other ones"
-
-
-def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
-    """What follows from unprofiled times in the digits that it has earned: by its ends in several
-    processes; two where the host of one sets the pace."""
-    few = found["fastest"].notna() | found["waits"].astype(bool)
-    return within(cells, least, most).where(few, cells)
 
 
 def pairs(run: Run) -> pd.DataFrame:
@@ -197,7 +173,7 @@ def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     amounts["items_rate"] = (found["items"], "count/s")
     for column, (amount, unit) in amounts.items():
         ends = (to(amount / known[each], unit) for each in ("unprofiled", "slowest", "fastest"))
-        made[column] = told(found, *ends)
+        made[column] = facts.told(found, *ends)
     return pd.DataFrame(made | {"millions": to(found["parameters"], "millions")}, dtype=object)
 
 

@@ -9,15 +9,14 @@ from dataclasses import replace
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured
+from workflow_src.answers.facts import KEY, phases
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PHASES
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, REPLAY_AT_LEAST, SPREAD_BEYOND
-from workflow_src.paper.number import NAN, Numbers, each, named, of, over
+from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, SPREAD_BEYOND
+from workflow_src.paper.number import NAN, Numbers, each, named, of
 from workflow_src.paper.run import AXES, Run
 
-KEY = ["case", "phase"]
 PLAIN_TIME, TIME = ("plain", "plain_low", "plain_high"), ("time", "low", "high")
 REPLAYED = ("replayed", "replayed_low", "replayed_high")
 AS_TIME = dict(zip(REPLAYED, TIME, strict=True))
@@ -62,44 +61,23 @@ def times(run: Run) -> pd.DataFrame:
     The ends of a plain time are the fastest and the slowest process; of one process what the run's
     phases of several spread, as a share of `beyond` (device time repeats); or its percentiles.
     """
-    every = run.numbers("timings")
-    every = every[every["case"].isin(run.cases.index)].set_index(KEY)
-    several, replays = every["processes"] > 1, every["replay_status"] == "ok"
-    plain = every["median_ms"].where(every["status"] == "ok", NAN)
-    columns = {"plain": plain, "p20": every["p20_ms"], "p80": every["p80_ms"]}
-    for name in ("fastest", "slowest"):
-        columns[name] = every[f"{name}_ms"].where(several, NAN)
-    for name in ("median", "p20", "p80"):
-        columns[f"replayed_{name}"] = every[f"replayed_{name}_ms"].where(replays, NAN)
-    found = named(pd.DataFrame(columns, dtype=object).join(of_capture(run)))
-    on_cpu = every["device"] == "cpu"
-    other_kernels = found["replayed_median"] / found["busy"] < REPLAY_AT_LEAST
-    replayed = found["replayed_median"].mask(other_kernels.astype(bool), NAN)
+    found = phases(run)
+    every = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
+    ok, on_cpu = every["status"] == "ok", every["device"] == "cpu"
+    columns = {"plain": every["median_ms"].where(ok, NAN)}
+    columns |= {name: every[f"{name}_ms"] for name in ("p20", "p80")}
+    columns |= {name: found[name] for name in ("fastest", "slowest", "profiled", "busy")}
+    columns["replayed"] = replayed = found["replayed"]
+    for name, end in zip(REPLAYED[1:], ("p20", "p80"), strict=True):
+        cells = every[f"replayed_{end}_ms"]
+        columns[name] = cells.where(found["same"] & cells.notna(), replayed)
+    found = named(pd.DataFrame(columns, dtype=object))
     works = found["plain"].notna() & found["busy"].notna() & ~on_cpu
     beyond = (found["plain"] - found["busy"]).where(works, found["plain"])
     found["beyond"] = each(beyond, lambda ms: replace(ms, value=max(ms.value, 0.0)))
     low, high = ends(found)
-    return found.assign(
-        plain_low=low,
-        plain_high=high,
-        replayed=replayed,
-        replayed_low=found["replayed_p20"].where(found["replayed_p20"].notna(), replayed),
-        replayed_high=found["replayed_p80"].where(found["replayed_p80"].notna(), replayed),
-        comparable=(every["status"] == "ok") & ~(on_cpu & doubted(run, found)),
-    )
-
-
-def of_capture(run: Run) -> pd.DataFrame:
-    """By case and phase, of captured steps: `profiled` and `busy`, in ms."""
-    steps = run["ranges"]
-    steps = steps[steps["path"] == steps["phase"]]
-    state = pd.concat({phase: captured(run, phase, "ranges") for phase in PHASES}, names=["phase"])
-    state = state.swaplevel().rename_axis(KEY)
-    made = {"profiled": ("host_ms", ["ok", "no_activity"]), "busy": ("busy_ms", ["ok"])}
-    found = {name: over(steps, KEY, column, "median") for name, (column, _) in made.items()}
-    return pd.DataFrame(
-        {name: found[name].reindex(state.index).where(state.isin(made[name][1])) for name in made}
-    ).astype(object)
+    comparable = ok & ~(on_cpu & doubted(run, found))
+    return found.assign(plain_low=low, plain_high=high, comparable=comparable)
 
 
 def ends(found: pd.DataFrame) -> tuple[Numbers, Numbers]:

@@ -2,19 +2,15 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, example, main, over_context, phase
+from workflow_src.answers.facts import example, main, marked, over_context, phases, shown
 from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
-from workflow_src.common.thresholds import MATCH_WITHIN, REPLAY_AT_LEAST
-from workflow_src.common.words import STATES
+from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
+from workflow_src.paper.number import NAN, Numbers, holds, of, to
 from workflow_src.paper.run import Run, first, matrices, medians
 from workflow_src.paper.written import Facts
 
 FORWARD = "forward"
-BOUND = "\N{DAGGER}"
-"""Behind the unprofiled time of a pass that waits for its launches."""
-
 CLEARLY_MORE = 0.5
 """Agreement depends on whether the device works if it is more frequent there by this share."""
 
@@ -43,8 +39,8 @@ def facts(run: Run) -> Facts:
         "(a) profiled within 10 % of unprofiled": (counted, "count"),
         "forward: device works, of unprofiled time": (cases["works"], "median"),
     }
-    phases = every_phase(run)
-    under_compile = compiled(phases)
+    timed = every_phase(run)
+    under_compile = compiled(timed)
     by_case = cases.rename_axis("name").reset_index()
     return works | {
         "verdict": verdict(counted, cases),
@@ -55,7 +51,7 @@ def facts(run: Run) -> Facts:
         "bound": bool(cases["waits"].any()),
         "example": first(cases[cases.index == chosen]),
         "by_case": by_case[by_case["unprofiled"].notna() | by_case["profiled"].notna()],
-        "phases": measured(phases),
+        "phases": measured(timed),
         "compiled": under_compile,
         "breaks": under_compile[under_compile["reason"] != ""],
         "figure": figure(cases),
@@ -64,34 +60,12 @@ def facts(run: Run) -> Facts:
 
 
 def times(run: Run) -> pd.DataFrame:
-    """A row per case: facts.phase of the forward pass, with `profiled`, `fastest` and `slowest` of
-    several processes, and `replayed` (ms), `longer`, `saved` and `replay`."""
-    found = phase(run, FORWARD)
-    timed = run.of_phase("timings", FORWARD).drop_duplicates("case")
-    several, replays = timed["processes"] > 1, timed["replay_status"] == "ok"
-    columns = {"fastest": ("fastest_ms", several), "slowest": ("slowest_ms", several)}
-    columns |= {"replayed": ("replayed_median_ms", replays)}
-    made = {
-        name: lift(timed[column].where(mine)).set_axis(timed["case"])
-        for name, (column, mine) in columns.items()
-    }
-    steps = run.of_phase("ranges", FORWARD)
-    steps = steps[steps["path"] == FORWARD]
-    state = captured(run, FORWARD, "ranges")
-    profiled = over(steps, "case", "host_ms", "median").reindex(found.index)
-    made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
-    found = found.join(named(pd.DataFrame(made).reindex(found.index).astype(object)))
-    same = ~(found["replayed"] / found["busy"] < REPLAY_AT_LEAST).astype(bool)
-    replayed = found["replayed"].where(same, NAN)
-    ended = within(found["unprofiled"], found["fastest"], found["slowest"])
-    told = ended.where(found["fastest"].notna() | found["waits"], found["unprofiled"])
+    """A row per case: facts.phases of the forward pass, with what a CUDA graph of it saves of
+    unprofiled time (`saved`), and takes beyond device time (`replay`)."""
+    found = phases(run, [FORWARD]).droplevel("phase")
     return found.assign(
-        told=told,
-        profiled_state=state.map(STATES).astype(object),
-        replayed=replayed,
-        longer=to(found["profiled"] / found["unprofiled"] - 1, "change"),
-        saved=to(1 - replayed / found["unprofiled"], "share"),
-        replay=to(replayed / found["busy"] - 1, "change"),
+        saved=to(1 - found["replayed"] / found["unprofiled"], "share"),
+        replay=to(found["replayed"] / found["busy"] - 1, "change"),
     )
 
 
@@ -110,18 +84,6 @@ def verdict(counted: Numbers, cases: pd.DataFrame) -> str:
         return "everywhere" if known.mean() else "nowhere"
     parts = [known[mine.reindex(known.index)].mean() for mine in groups(cases).values()]
     return "where it works" if parts[0] - parts[1] >= CLEARLY_MORE else "partly"
-
-
-def marked(cases: pd.DataFrame) -> pd.Series:
-    """Unprofiled times, with a mark where launches set the pace, or why there is none."""
-    cells = each(cases["told"], lambda number: (number, BOUND))
-    return shown(cells.where(cases["waits"], cases["told"]), cases["state"])
-
-
-def shown(cells: pd.Series, state: pd.Series) -> pd.Series:
-    """Cells, or why there is none."""
-    words = state.replace(STATES["ok"], STATES["not_measured"])
-    return cells.where(cells.notna(), words)
 
 
 def figure(cases: pd.DataFrame) -> Plot:

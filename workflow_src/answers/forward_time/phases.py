@@ -2,42 +2,33 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import kernels, phase
+from workflow_src.answers.facts import KEY, kernels, phases
 from workflow_src.common.case import COMPILED, EAGER
 from workflow_src.common.words import PHASES, STATES
-from workflow_src.paper.number import Numbers, lift, over, to
+from workflow_src.paper.number import Numbers, over, to
 from workflow_src.paper.run import AXES, Run
 
-TIMED = {"mean": "mean_ms", "std": "std_ms", "cv": "within_cv", "fastest": "fastest_ms"}
-TIMED |= {"slowest": "slowest_ms", "processes": "processes", "samples": "samples"}
-TIMED |= {"compiling": "compile_ms", "graphs": "graphs", "breaks": "graph_breaks"}
-TIMED |= {"replayed": "replayed_median_ms", "memory": "peak_memory_mib"}
+TIMED = {"mean": "mean_ms", "std": "std_ms", "cv": "within_cv", "processes": "processes"}
+TIMED |= {"samples": "samples", "compiling": "compile_ms", "graphs": "graphs"}
+TIMED |= {"breaks": "graph_breaks", "reason": "graph_break_reasons"}
 
 
 def every_phase(run: Run) -> pd.DataFrame:
-    """A row per case and phase: facts.phase with TIMED, `deviation` within a process (of several
+    """A row per case and phase: facts.phases with TIMED, `deviation` within a process (of several
     the median one's share of the mean), and `kernels` a step."""
-    return pd.concat([_phase(run, name) for name in PHASES]).sort_index(kind="stable", level=0)
-
-
-def _phase(run: Run, name: str) -> pd.DataFrame:
-    timed = run.of_phase("timings", name).drop_duplicates("case")
-    made = {key: lift(timed[column]).set_axis(timed["case"]) for key, column in TIMED.items()}
-    made["kernels"] = over(kernels(run, name), "case", "calls_per_step", unit="calls")
-    found = phase(run, name)
-    found = found.join(pd.DataFrame(made).reindex(found.index).astype(object))
-    deviation = (found["mean"] * found["cv"]).combine_first(found["std"]).astype(object)
-    reason = timed.set_index("case")["graph_break_reasons"].reindex(found.index).fillna("")
-    state = found["state"].where(found["state"] != STATES["ok"], "")
-    index = pd.MultiIndex.from_arrays([range(len(found)), [name] * len(found)])
+    found = phases(run)
+    timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
+    rows = pd.concat([kernels(run, name) for name in PHASES])
+    found = found.assign(**{name: timed[column] for name, column in TIMED.items()})
     return found.assign(
-        name=found.index,
-        deviation=deviation,
-        phase=PHASES[name],
-        reason=reason,
-        lost=state,
-        memory=to(found["memory"], "GiB"),
-    ).set_index(index)
+        kernels=over(rows, KEY, "calls_per_step", unit="calls").reindex(found.index),
+        deviation=(found["mean"] * found["cv"]).combine_first(found["std"]).astype(object),
+        reason=found["reason"].fillna(""),
+        lost=found["state"].where(found["state"] != STATES["ok"], ""),
+        memory=to(timed["peak_memory_mib"], "GiB"),
+        name=found.index.get_level_values("case"),
+        phase=found.index.get_level_values("phase").map(PHASES),
+    ).reset_index(drop=True)
 
 
 def measured(phases: pd.DataFrame) -> pd.DataFrame:
