@@ -52,19 +52,12 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     ph: Any = None
     cat: str | None = None
     name: Any = None
-    ts: Any = NULL
-    dur: Any = NULL
+    ts: msgspec.Raw = NULL
+    dur: msgspec.Raw = NULL
     pid: Any = None
     tid: Any = None
     id: Any = None
     args: Arguments = Arguments()
-
-
-class _Read(Event, frozen=True, gc=False):
-    """An event whose times stay as they are written."""
-
-    ts: msgspec.Raw = NULL
-    dur: msgspec.Raw = NULL
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Events:
     cut_off: bool
 
 
-_decoder = msgspec.json.Decoder(list[_Read])
+_decoder = msgspec.json.Decoder(list[Event])
 
 
 def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
@@ -90,7 +83,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     for block in source:
         rest += block
         if cut := _last_cut(rest):
-            yield list(_decoder.decode(b"[" + rest[: cut[0]] + b"]"))
+            yield _decoder.decode(b"[" + rest[: cut[0]] + b"]")
             rest = rest[cut[1] :]
         elif len(rest) > LONGEST:
             raise ValueError("it has too few events for its size")
@@ -99,7 +92,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     found = json.loads(before.decode() + "]" + text[end:])
     if (found.get("traceEvents") if isinstance(found, dict) else found) != []:
         raise ValueError("its list of events is in another place")
-    yield list(_decoder.decode(text[:end]))
+    yield _decoder.decode(text[:end])
 
 
 NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.MsgspecError)
@@ -173,30 +166,17 @@ def _each(text: str, decoder: json.JSONDecoder) -> Events:
             "it is neither an export of nsys nor a trace of torch.profiler, and begins with "
             f"{text[:SHOWN]!r}; {GIVE}"
         )
-    between = re.compile(NEXT.pattern.decode())
-    at, bad, cut_off, found = begin.end(), 0, False, []
-    while True:
-        at = _skip(text, at)
-        if text[at : at + 1] in ("]", ""):
-            cut_off = not text[at : at + 1]
-            break
+    between, space = re.compile(NEXT.pattern.decode()), re.compile(r"[ ,\n\r\t]*")
+    at, bad, found = space.match(text, begin.end()), 0, []
+    while at and at.end() < len(text) and text[at.end()] != "]":
         try:
-            event, at = decoder.raw_decode(text, at)
+            event, end = decoder.raw_decode(text, at.end())
             found.append(event)
+            at = space.match(text, end)
         except (ValueError, RecursionError):
-            after = between.search(text, at)
-            if not after:
-                cut_off = True
-                break
-            at, bad = after.end(), bad + 1
-    return _sorted_out(found, bad, cut_off)
-
-
-def _skip(text: str, at: int) -> int:
-    """The position of the next character that is neither a space nor a comma."""
-    while text[at : at + 1] in (" ", ",", "\n", "\r", "\t"):
-        at += 1
-    return at
+            at = between.search(text, at.end())
+            bad += at is not None
+    return _sorted_out(found, bad, cut_off=not at or at.end() == len(text))
 
 
 def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:
