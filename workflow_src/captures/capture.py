@@ -156,7 +156,7 @@ def early(work: pd.DataFrame) -> int:
     return int(((work["missing"] == "") & (work["start_ns"] < work["launch_ns"])).sum())
 
 
-def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
+def frame(columns: Iterable[str], rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
     """A frame with `columns` in this order; times are 64-bit integers."""
 
     def typed(name: str) -> "pd.Series[Any]":

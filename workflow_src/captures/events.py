@@ -145,17 +145,9 @@ def _kept(found: dict[str, Any]) -> Any:
         return found
     more = found.get("args")
     arguments = more if isinstance(more, dict) else {}
-    return Event(
-        found["ph"],
-        str(found.get("cat", "")),
-        found.get("name"),
-        found.get("ts"),
-        found.get("dur"),
-        found.get("pid"),
-        found.get("tid"),
-        found.get("id"),
-        Arguments(*(arguments.get(name) for name in Arguments.__struct_encode_fields__)),
-    )
+    own: list[Any] = [found.get(name) for name in Event.__struct_fields__[:-1]]
+    own[1] = str(found.get("cat", ""))
+    return Event(*own, Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
 
 
 def _each(text: str, decoder: json.JSONDecoder) -> Events:
@@ -166,17 +158,17 @@ def _each(text: str, decoder: json.JSONDecoder) -> Events:
             "it is neither an export of nsys nor a trace of torch.profiler, and begins with "
             f"{text[:SHOWN]!r}; {GIVE}"
         )
-    between, space = re.compile(NEXT.pattern.decode()), re.compile(r"[ ,\n\r\t]*")
-    at, bad, found = space.match(text, begin.end()), 0, []
-    while at and at.end() < len(text) and text[at.end()] != "]":
+    between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
+    at, bad, found = event_at.search(text, begin.end()), 0, []
+    while at and at[0] != "]":
         try:
-            event, end = decoder.raw_decode(text, at.end())
+            event, end = decoder.raw_decode(text, at.start())
             found.append(event)
-            at = space.match(text, end)
         except (ValueError, RecursionError):
-            at = between.search(text, at.end())
-            bad += at is not None
-    return _sorted_out(found, bad, cut_off=not at or at.end() == len(text))
+            after = between.search(text, at.start())
+            bad, end = bad + (after is not None), after.end() if after else len(text)
+        at = event_at.search(text, end)
+    return _sorted_out(found, bad, cut_off=at is None)
 
 
 def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:

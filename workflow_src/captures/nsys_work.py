@@ -82,7 +82,7 @@ def read_work(store: Store, lost: Counter[str]) -> Worked:
     counts = [len(part.rows["start_ns"]) for part in parts]
     kinds = np.repeat([list(KINDS.values()).index(part.kind) for part in parts], counts)
     none = coded(np.array([], dtype=np.int64), [])
-    columns = {
+    columns: dict[str, object] = {
         "kind": coded(kinds.astype(np.int8), list(KINDS.values())).remove_unused_categories(),
         "name": union_categoricals([none, *(part.names for part in parts)]),
     }

@@ -138,7 +138,7 @@ def _possible(parts: Parts) -> Parts:
     only around calls."""
     hosts = [rows["start_ns"] for name, rows in parts.items() if name != "work"]
     middle = _middle(hosts)
-    found = {}
+    found = Parts()
     for name, rows in parts.items():
         at = middle if middle is not None else _middle([rows["start_ns"]])
         first, last = ((at or 0) - LONGEST_NS, (at or 0) + LONGEST_NS)
