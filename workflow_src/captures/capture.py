@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.recording import Recording
@@ -207,7 +208,7 @@ def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
     return copies_frame(dict(pd.concat([copies_frame({}), *rows]).items()))
 
 
-def coded(codes: Integers, texts: Sequence[str]) -> "pd.Categorical[str]":
+def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Categorical[str]":
     """Text by its number in `texts`, of which several may be the same; in order of `texts`."""
     number, different = pd.factorize(np.array(texts, dtype=object))
     categories = pd.Index(different, dtype=object)

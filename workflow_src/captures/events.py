@@ -147,7 +147,8 @@ def _kept(found: dict[str, Any]) -> Any:
     arguments = more if isinstance(more, dict) else {}
     own: list[Any] = [found.get(name) for name in Event.__struct_fields__[:-1]]
     own[1] = str(found.get("cat", ""))
-    return Event(*own, Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
+    own.append(Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
+    return Event(*own)
 
 
 def _each(text: str, decoder: json.JSONDecoder) -> Events:

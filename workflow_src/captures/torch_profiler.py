@@ -100,9 +100,7 @@ def read(path: Path) -> Capture:
     )
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     names = ranges["name"].cat
-    domains = coded(
-        names.codes.to_numpy(np.int64), [torch_domain(name) for name in names.categories]
-    )
+    domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
     return Capture(
         frame(RANGES, ranges.assign(domain=domains)),
         table,
