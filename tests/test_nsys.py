@@ -18,7 +18,6 @@ import pytest
 from tests.leftovers import marked, marking, still_there
 from tests.slurm import wait_until
 from tests.workflow import ROOT
-from workflow_src.captures import exported
 from workflow_src.captures.export_case import export
 from workflow_src.captures.reading import read
 from workflow_src.common import nsys_cli
@@ -71,26 +70,6 @@ def test_a_capture_without_ranges_names_the_nvtx_package_under_an_old_nsys(
         require_complete(placed_case(read(edited(OLD, "DROP TABLE NVTX_EVENTS"))))
     with pytest.raises(TraceError, match=r"among the 0 ranges that nsys 2025.3.2.0 kept; "):
         require_complete(placed_case(read(edited(NEW, "DROP TABLE NVTX_EVENTS"))))
-
-
-def test_a_version_that_renames_all_takes_one_table_of_names(
-    edited: Callable[[Path, str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(sqlite3.connect(NEW)) as connection:
-        of_tables = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c"
-        columns = connection.execute(of_tables).fetchall()
-    tables = {table for table, _ in columns}
-    changes = [f"ALTER TABLE {table} RENAME {name} TO new_{name}" for table, name in columns]
-    changes += [f"ALTER TABLE {table} RENAME TO new_{table}" for table in tables]
-    renamed = edited(NEW, ";".join(changes))
-    with pytest.raises(TraceError, match="it isn't an export of nsys"):
-        read(renamed)
-    others = {name: (f"new_{name}",) for pair in columns for name in pair}
-    monkeypatch.setattr(exported, "ALSO_CALLED", others)
-    before, after = read(NEW), read(renamed)
-    for table in ("ranges", "work", "calls", "copies"):
-        pd.testing.assert_frame_equal(getattr(before, table), getattr(after, table))
-    assert (before.notes, before.recording) == (after.notes, after.recording)
 
 
 def test_a_capture_without_its_closing_range_was_cut_short(

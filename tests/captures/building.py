@@ -23,7 +23,7 @@ from workflow_src.captures.capture import (
     frame,
 )
 from workflow_src.captures.launches import NO_CALL
-from workflow_src.captures.nsys_ranges import DOMAIN, PUSH_POP, START_END
+from workflow_src.captures.nsys import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
 from workflow_src.paper.run import Run, typed
 from workflow_src.placing.attributed import attributed

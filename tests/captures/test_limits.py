@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures.building import Export, event, launched, trace_file
+from tests.captures.building import event, launched, trace_file
 from tests.test_faults import mounted, needs_root
 from tests.workflow import ROOT
-from workflow_src.captures import events, sqlite_store
+from workflow_src.captures import events
 from workflow_src.captures.limits import SHARE, add_limits, within_limits
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import rank_of
@@ -74,28 +74,6 @@ def test_a_file_that_unpacks_to_a_hundred_times_its_size_ends_in_a_sentence(
     monkeypatch.setattr(events, "LONGEST", holds)
     filler = b"\0" if "sqlite" in name else b"a"
     assert said in said_of(bomb(tmp_path / name, start, filler, mib), given)
-
-
-VIEW = "CREATE VIEW NVTX_EVENTS AS {} 1 AS start, 2 AS end, 59 AS eventType, 1 AS globalTid FROM r"
-ROWS = {
-    "without end": "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT",
-    "10^12": "WITH r AS (SELECT 1 FROM StringIds a, StringIds b, StringIds c, StringIds d) SELECT",
-}
-
-
-@pytest.mark.parametrize("rows", ROWS)
-def test_a_view_with_far_more_rows_than_its_file_ends_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: str
-) -> None:
-    monkeypatch.setattr(sqlite_store, "STEPS", 10**6)
-    monkeypatch.setattr(sqlite_store, "STEPS_PER_BYTE", 10)
-    export = Export(tmp_path)
-    for _ in range(1000):
-        export.string("")
-    export.work(10, 1)
-    export.sql("DROP TABLE NVTX_EVENTS")
-    export.sql(VIEW.format(ROWS[rows]))
-    assert "steps of SQLite to read, far more than a file of this size" in said_of(export.write())
 
 
 def test_one_within_the_limits_is_read(tmp_path: Path) -> None:

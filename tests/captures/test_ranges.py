@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
-from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
+from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing.placing import NO_RANGE, WHOLE
@@ -205,7 +205,7 @@ def test_processes_of_two_hosts_with_the_same_id_stay_apart(export: Export) -> N
     assert paths["process"].nunique() == 2 and paths["instances"].tolist() == [1, 1]
 
 
-def test_work_whose_launch_is_unknown_has_its_reason(export: Export) -> None:
+def test_work_whose_launch_is_unknown_is_in_no_range(export: Export) -> None:
     export.range("step", 0, 100)
     export.work(10, 1, number=50)
     export.work(None, 2, number=3, start=1)
@@ -216,7 +216,7 @@ def test_work_whose_launch_is_unknown_has_its_reason(export: Export) -> None:
     export.work(None, 16, process=2, start=50)
     tables = export.tables()
     assert busy(tables) == {"step": 1, "other": 0}
-    assert unplaced(tables) == {BEFORE: 2, NO_CALL: 4, NO_NUMBER: 8, NO_CALLS: 16}
+    assert unplaced(tables) == {NO_CALL: 2 + 4 + 8 + 16}
 
 
 def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> None:

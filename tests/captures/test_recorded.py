@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, busy, tables_in, unplaced
+from tests.captures.building import busy, tables_in, unplaced
 from workflow_src.captures import sqlite_store
 from workflow_src.captures.reading import read
 from workflow_src.common.case import PHASES
@@ -56,17 +56,6 @@ def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
     in_parts = read(DATA / "ddp.sqlite.gz")
     for name in ("ranges", "work", "calls", "copies"):
         pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))
-
-
-def test_views_are_read_as_tables_are(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.range("step", 0, 100)
-    export.work(10, 7)
-    export.work(20, 5)
-    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"):
-        export.sql(f"ALTER TABLE {table} RENAME TO old_{table[-6:]}")
-        export.sql(f"CREATE VIEW {table} AS SELECT * FROM old_{table[-6:]}")
-    assert busy(export.tables()) == {"step": 12}
 
 
 def test_named_domains_and_started_ranges_are_kept() -> None:

@@ -18,7 +18,7 @@ from tests.captures.building import (
     unplaced,
 )
 from workflow_src.captures.event_columns import nanoseconds
-from workflow_src.captures.launches import SHARED
+from workflow_src.captures.launches import REUSED
 
 STEP = event("user_annotation", "step", 0, 100)
 
@@ -135,7 +135,7 @@ def test_numbers_that_processes_share_lead_nowhere(tmp_path: Path) -> None:
     other = [event("user_annotation", "step", 0, 100, pid=2), *launched(1, 5, pid=2)]
     own = [*launched(1, 5), *launched(3, 7, 4)]
     found = tables(tmp_path, STEP, *own, *other[:2])
-    assert unplaced(found) == {SHARED: 1_000}
+    assert unplaced(found) == {REUSED: 1_000}
     assert busy(found) == {"step": 4_000} and notes(found) == {"several processes": 1}
 
 

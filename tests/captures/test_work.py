@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
+from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.sqlite_store import opened
-from workflow_src.captures.store import Wanted
 from workflow_src.placing.placing import NO_RANGE, WHOLE
 
 
@@ -142,9 +142,9 @@ def test_what_is_no_integer_is_told_whatever_a_column_is_declared_as(
         connection.execute(f"CREATE TABLE t (start {declared}, end {declared})")
         connection.executemany("INSERT INTO t VALUES (0, ?)", [(each,) for each in values])
     with opened(path) as database:
-        (found,) = database.integers("t", [Wanted("end", -1, -2)])
-        assert found.tolist() == [5, -1, -2, -2, -2, -2, -2, -(2**60)]
-        assert database.duration_ns("t", "start", "end") == 5
+        found = database.integers("t", ("start", "end"))["end"]
+        assert found.tolist() == [5, LATEST_NS, *[-LATEST_NS] * 5, -(2**60)]
+        assert database.total_ns("t") == 5
 
 
 def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
@@ -179,19 +179,6 @@ def test_columns_that_nobody_needs_may_be_missing_and_others_added(export: Expor
     tables = export.tables()
     assert busy(tables) == {"step": 1} and notes(tables) == {}
     assert tables["kernels"]["name"].tolist() == ["gemm"]
-
-
-def test_a_renamed_table_of_the_same_columns_is_read_and_named(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 1)
-    export.sql("ALTER TABLE NVTX_EVENTS RENAME TO NVTX_EVENTS_V2")
-    export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME TO CUPTI_CONCURRENT_KERNEL")
-    tables = export.tables()
-    assert busy(tables) == {"step": 1}
-    assert tables["notes"]["about"].tolist() == [
-        "CUPTI_CONCURRENT_KERNEL for CUPTI_ACTIVITY_KIND_KERNEL",
-        "NVTX_EVENTS_V2 for NVTX_EVENTS",
-    ]
 
 
 def test_a_table_of_work_that_is_not_known_is_counted(export: Export) -> None:

@@ -1,8 +1,6 @@
 """What a call to the CUDA runtime or driver does, by its name."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +27,6 @@ BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
 freeing memory, which waits for all kernels."""
 
 
-def kind_of(name: str) -> str:
-    """The kind of an API call: a key of KINDS or, failing that, of OF_OTHERS, or "other"."""
-    patterns = (KINDS | OF_OTHERS).items()
-    return next((kind for kind, pattern in patterns if re.search(pattern, name)), "other")
-
-
 def call_kinds(names: pd.Series) -> pd.Series:
     """The kind of each API call: a key of KINDS, or "other"."""
     kinds = pd.Series("other", index=names.index)
@@ -50,13 +42,6 @@ def matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
     return np.array([*holds, False])[number]
 
 
-def launches_work(names: "pd.Categorical[Any]") -> npt.NDArray[np.bool_]:
+def launches_work(names: pd.Series) -> npt.NDArray[np.bool_]:
     """Which calls launch work of a device: kernels or graphs, not functions of the host."""
-    return named(names, lambda name: kind_of(name) == "launch" and "HostFunc" not in name)
-
-
-def named(names: "pd.Categorical[Any]", is_one: Callable[[str], object]) -> npt.NDArray[np.bool_]:
-    """Which calls have a name that is one of some; each different name is looked at once."""
-    known = [bool(is_one(name)) for name in names.categories]
-    # A name that isn't known has the last place.
-    return np.asarray(np.append(np.array(known, dtype=bool), False)[names.codes])
+    return matching(names, KINDS["launch"]) & ~matching(names, "HostFunc")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.recording import Recording
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
-from workflow_src.common.printable import printable as printable
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -98,16 +98,6 @@ def noted(**counts: int) -> tuple[Note, ...]:
     return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
 
 
-def left_out_notes(counts: Mapping[str, Sequence[int]]) -> tuple[Note, ...]:
-    """Notes of how many of some events stand twice, and how many have impossible times."""
-    return tuple(
-        Note(code, count, what)
-        for place, code in enumerate((TWICE, IMPOSSIBLE))
-        for what, each in counts.items()
-        if (count := each[place])
-    )
-
-
 @dataclass(frozen=True)
 class Threads:
     """What is said of threads, and of streams that wait for each other.
@@ -167,20 +157,18 @@ def early(work: pd.DataFrame) -> int:
     return int(((work["missing"] == "") & (work["start_ns"] < work["launch_ns"])).sum())
 
 
-def plausible(moment: int) -> bool:
-    """Whether a time (ns) is one, and sums of some of them fit into 64 bits."""
-    return -LATEST_NS < moment < LATEST_NS
-
-
-def frame(columns: Iterable[str], rows: Mapping[str, Any]) -> pd.DataFrame:
+def frame(columns: Iterable[str], rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
     """A frame with `columns` in this order; times are 64-bit integers."""
 
     def typed(name: str) -> "pd.Series[Any]":
+        values = rows[name]
+        values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
-            return pd.Series(as_small(np.asarray(rows[name], dtype=np.int64)), copy=False)
-        if name in FEW_TEXTS:
-            return pd.Series(pd.Series(rows[name], dtype=object), dtype="category")
-        return pd.Series(rows[name], dtype=object if name in TEXTS else "int64", copy=False)
+            return pd.Series(as_small(np.asarray(values, dtype=np.int64)), copy=False)
+        if name in FEW_TEXTS and not isinstance(values, pd.Categorical):
+            return pd.Series(values, dtype=object).astype("category")
+        kind = "category" if name in FEW_TEXTS else object if name in TEXTS else "int64"
+        return pd.Series(values, dtype=kind, copy=False)
 
     return pd.DataFrame({name: typed(name) for name in columns}, copy=False)
 
@@ -220,8 +208,8 @@ def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
     return copies_frame(dict(pd.concat([copies_frame({}), *rows]).items()))
 
 
-def coded(codes: Integers, texts: Sequence[str]) -> "pd.Categorical[str]":
-    """Text by its number in `texts`, of which several may be the same."""
+def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Categorical[str]":
+    """Text by its number in `texts`, of which several may be the same; in order of `texts`."""
     number, different = pd.factorize(np.array(texts, dtype=object))
     categories = pd.Index(different, dtype=object)
     return pd.Categorical.from_codes(number.astype(np.int32)[codes], categories)

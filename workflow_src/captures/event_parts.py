@@ -1,20 +1,25 @@
-"""The events of a trace by what they are, as columns."""
+"""The events of a trace by what they are: a table of each part."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from workflow_src.captures.capture import COPY, KERNEL, SET
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.domains import DEFAULT, torch_domain
-from workflow_src.captures.event_columns import Columns, Known
+from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
-from workflow_src.captures.paired_events import BEGIN, END, paired
-from workflow_src.captures.torch_threads import SYNCHRONIZATION, TYING, Ties
+from workflow_src.captures.rows import NEVER, Parts
+from workflow_src.common.intervals import Indices
+from workflow_src.common.printable import printable
 
-KINDS = {
+WORK = {
     "kernel": KERNEL,
     "hpu_op": KERNEL,
     "gpu_memcpy": COPY,
@@ -24,47 +29,193 @@ KINDS = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
-ANNOTATION, OLD_OPERATOR = "user_annotation", "Operator"
-
+ANNOTATION, OLD_OPERATOR, SYNCHRONIZATION = "user_annotation", "Operator", "cuda_sync"
 PARTS = {
-    ANNOTATION: "range",
-    **dict.fromkeys(KINDS, "work"),
-    **dict.fromkeys(("runtime", "driver"), "call"),
-    "overhead": "overhead",
-    **dict.fromkeys(("cpu_op", "operator"), "operator"),
+    ANNOTATION: "ranges",
+    **dict.fromkeys(WORK, "work"),
+    **dict.fromkeys(("runtime", "driver"), "calls"),
+    "overhead": "overheads",
+    **dict.fromkeys(("cpu_op", "operator"), "operators"),
 }
 """The part that an event belongs to, by its category in lower case."""
 
 API = ("_runtime", "_driver")
 """The ends of categories of calls: CUDA's, HIP's, XPU's and others'."""
 
-NOT_WORK = ("gpu_user_annotation", "cuda_sync", "xpu_sync", "cuda_event", "gpu_pm_counter")
+NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING = "X"
-"""The phase of events that have a length."""
+LASTING, BEGIN, END, METADATA, FLOW_BEGIN, FLOW_END = "X", "B", "E", "M", "s", "f"
+"""Phases: of events that have a length, that begin and end apart, that say something of a thread,
+and where a flow begins and ends."""
+
+THREAD_NAME, FLOW, WAIT = "thread_name", "fwdbwd", "Stream Wait Event"
+"""The name of events that name a thread; the category of flows from an operator of forward to the
+operator of backward that differentiates it; the name of a stream's waits among synchronizations,
+which Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
+
+NUMBERS = {
+    "ranges": ("external",),
+    "calls": ("correlation", "external"),
+    "overheads": ("correlation", "external"),
+    "work": ("correlation", "device", "stream", "external", "bytes"),
+    "operators": ("external",),
+    "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
+    "threads": (),
+    "flows": ("id",),
+}
+"""What is read of the events of each part besides, all but `id` from their arguments."""
+
+ALWAYS = ("waits", "threads", "flows")
+"""Parts that are read whatever is asked for."""
+
+FIRST_TEXT = 2**30
+"""The number of the first process or thread that the file names by text; systems count lower."""
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The columns of each part.
+@dataclass
+class Trace:
+    """The parts of a trace while they are read, and what else is known of it.
 
-    ties: what is said of threads and streams; bad: objects that are no events; stray: ends of
-    events that never began; unread: how many lasting events there are of categories ("" for none)
-    that are no part and may be work; cut_off: whether more is missing; texts: the numbers of
-    processes and threads that the file names by text.
+    lost: how many events are bad or endless, by part; bad, stray: objects that are no events, and
+    ends of events that never began; unread: how many lasting events there are of categories ("" for
+    none) that are no part and may be work; cut_off: whether more is missing; texts: the numbers of
+    the processes and threads that the file names by text.
     """
 
-    columns: Mapping[str, Columns]
-    ties: Ties
-    bad: int
-    stray: int
-    unread: Mapping[str, int]
-    cut_off: bool
-    texts: Mapping[str, int]
+    wanted: tuple[str, ...]
+    lost: Counter[str] = field(default_factory=Counter)
+    bad: int = 0
+    stray: int = 0
+    unread: Counter[str] = field(default_factory=Counter)
+    cut_off: bool = False
+    texts: dict[str, int] = field(default_factory=dict)
+    _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    _names: dict[str, int] = field(default_factory=dict)
+    _marks: list[Event] = field(default_factory=list)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Keep what is of use of some events, but nothing that holds on to the text of the file."""
+        lasting, named, flows = defaultdict[str | None, list[Event]](list), [], []
+        for event in events:
+            if event.ph == LASTING:
+                lasting[_category(event)].append(event)
+            elif event.ph is None:
+                self.bad += 1
+            elif event.ph == METADATA and event.name == THREAD_NAME:
+                named.append(event)
+            elif event.ph in (FLOW_BEGIN, FLOW_END) and event.cat == FLOW:
+                flows.append(event)
+            elif event.ph in (BEGIN, END):
+                self._marks.append(event)
+        at = times([each.ts for each in flows])
+        self._put("flows", "", flows, at, at)
+        at = np.zeros(len(named), dtype=np.int64)
+        self._put("threads", "", named, at, at)
+        for category, some in lasting.items():
+            self._add_lasting(category, some)
+
+    def _add_lasting(self, category: str | None, events: list[Event]) -> None:
+        part = part_of(category)
+        if category == SYNCHRONIZATION:
+            part, events = "waits", [event for event in events if event.name == WAIT]
+        if part is None and (count := _maybe_work(category, events)):
+            self.unread[category or ""] += count
+        if part not in (*self.wanted, "waits"):
+            return
+        start, length = times([e.ts for e in events]), times([e.dur for e in events])
+        timed, lasts = start != NOT_A_TIME, length >= 0
+        good = timed & (lasts | (part in ("calls", "waits")))
+        self.lost[f"bad {part}"] += int((~good).sum())
+        self.lost[f"endless {part}"] += int((good & ~lasts).sum())
+        kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
+        end = np.where(lasts, start + length, start)[good]
+        self._put(part, category, kept, start[good], end)
+
+    def _put(
+        self,
+        part: str,
+        category: str | None,
+        events: Sequence[Event],
+        start: Indices,
+        end: Indices,
+    ) -> None:
+        """Keep events of a part, of one category, at these times (ns)."""
+        codes = self._names
+        kind = [*WORK].index(str(category).lower()) if part == "work" else 0
+        names = (_called(part, event) for event in events)
+        columns = {
+            "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
+            "start_ns": start,
+            "end_ns": end,
+            "process": self._identities([event.pid for event in events]),
+            "thread": self._identities([event.tid for event in events]),
+            "kind": np.full(len(events), kind, dtype=np.int8),
+        }
+        for name in NUMBERS[part]:
+            of = [event if name == "id" else event.args for event in events]
+            columns[name] = integers([getattr(each, name) for each in of])
+        self._columns[part].append(columns)
+
+    def _identities(self, values: Sequence[Any]) -> Indices:
+        """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
+        found = integers(values)
+        for row in np.flatnonzero(found == UNKNOWN).tolist():
+            if isinstance(text := values[row], str) and text:
+                found[row] = self.texts.setdefault(text, FIRST_TEXT + len(self.texts))
+        return found
+
+    def parts(self) -> Parts:
+        """A table of each part: name, start_ns, end_ns, process, thread, and its NUMBERS.
+
+        Of work also `kind`. A flow's name is its phase, a thread's what it is called.
+        """
+        texts = [printable(name) for name in self._names]
+        return {part: self._part(part, texts) for part in (*self.wanted, *ALWAYS)}
+
+    def _part(self, part: str, texts: Sequence[str]) -> pd.DataFrame:
+        none = np.array([], dtype=np.int64)
+        self._put(part, "kernel", [], none, none)
+        lists, found = self._columns.pop(part), dict[str, Any]()
+        for name in [*lists[0]]:
+            found[name] = np.concatenate([each.pop(name) for each in lists])
+        found["name"] = coded(found["name"], texts)
+        kind = found.pop("kind")
+        if part == "work":
+            found["kind"] = coded(kind, [*WORK.values()])
+        return pd.DataFrame(found, copy=False)
+
+    def pair(self) -> None:
+        """Give each event that begins apart its end: the next one on its thread of the same name,
+        or without any. Without one it ends NEVER.
+
+        By time, and where times are the same by the order of the file, as the trace format says.
+        """
+        marks, self._marks = self._marks, []
+        at, ends = times([mark.ts for mark in marks]), np.full(len(marks), NEVER)
+        begun: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for row in np.argsort(at, kind="stable").tolist():
+            mark = marks[row]
+            of_thread = begun[str(mark.pid), str(mark.tid)]
+            if at[row] == NOT_A_TIME:
+                self.stray += 1
+            elif mark.ph == BEGIN:
+                of_thread.append(row)
+            elif alike := [n for n in of_thread if mark.name in (None, "", marks[n].name)]:
+                of_thread.remove(alike[-1])
+                ends[alike[-1]] = at[row]
+            else:
+                self.stray += 1
+        by_category = defaultdict[str | None, list[int]](list)
+        for row, mark in enumerate(marks):
+            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
+                by_category[mark.cat].append(row)
+        for category, rows in by_category.items():
+            if (part := part_of(category)) in self.wanted:
+                self._put(part, category, [marks[row] for row in rows], at[rows], ends[rows])
 
 
-def read_parts(path: Path, wanted: tuple[str, ...]) -> Parts:
+def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
     """Some parts of a trace: read in parts, or as a whole if the file isn't valid JSON.
 
     Raises TraceError if it isn't a trace.
@@ -73,42 +224,27 @@ def read_parts(path: Path, wanted: tuple[str, ...]) -> Parts:
         return parts_of(in_parts(blocks(path)), wanted)
     data = content(path)
     found = one_by_one(data.text)
-    parts = parts_of([found.rows], wanted)
-    return replace(parts, bad=parts.bad + found.bad, cut_off=found.cut_off or not data.whole)
+    trace = parts_of([found.rows], wanted)
+    trace.bad += found.bad
+    trace.cut_off = found.cut_off or not data.whole
+    return trace
 
 
-def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Parts:
+def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
     """The parts of events that are given in lists; those of other parts are left out."""
-    known = Known()
-    columns = {part: [Columns.of([], known)] for part in wanted}
-    bad, ties, marks, unread = 0, Ties(known), [], Counter[str]()
+    found = Trace(wanted)
     for events in lists:
-        by_category, tying = defaultdict(list), list[Event]()
-        for event in events:
-            if event.ph == LASTING:
-                by_category[_category(event)].append(event)
-            elif event.ph is None:
-                bad += 1
-            elif event.ph in TYING:
-                tying.append(event)
-            elif event.ph in (BEGIN, END):
-                marks.append(event)
-        ties.add(tying)
-        for category, some in by_category.items():
-            part = part_of(category)
-            if category == SYNCHRONIZATION:
-                ties.add_waits(some)
-            elif part in columns:
-                columns[part].append(Columns.of(some, known, endless=part == "call"))
-            elif part is None and (count := _maybe_work(category, some)):
-                unread[category or ""] += count
-    pairs = paired(marks)
-    for part in wanted:
-        rows = [n for n, event in enumerate(pairs.events) if part_of(event.cat) == part]
-        events = [pairs.events[n] for n in rows]
-        columns[part].append(Columns.between(events, pairs.start[rows], pairs.end[rows], known))
-    joined = {part: Columns.joined(some) for part, some in columns.items()}
-    return Parts(joined, ties, bad, pairs.stray, unread, False, known.numbers)
+        found.add(events)
+    found.pair()
+    return found
+
+
+def _called(part: str, event: Event) -> str:
+    if part == "flows":
+        return str(event.ph)
+    if part == "threads":
+        return str(event.args.name)
+    return event.name if isinstance(event.name, str) else "(no name)"
 
 
 def _category(event: Event) -> str | None:
@@ -121,7 +257,7 @@ def _category(event: Event) -> str | None:
 def part_of(category: str | None) -> str | None:
     """The part of the events of a category."""
     name = str(category).lower()
-    return PARTS.get(name, "call" if name.endswith(API) else None)
+    return PARTS.get(name, "calls" if name.endswith(API) else None)
 
 
 def _maybe_work(category: str | None, events: list[Event]) -> int:

@@ -52,19 +52,12 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     ph: Any = None
     cat: str | None = None
     name: Any = None
-    ts: Any = NULL
-    dur: Any = NULL
+    ts: msgspec.Raw = NULL
+    dur: msgspec.Raw = NULL
     pid: Any = None
     tid: Any = None
     id: Any = None
     args: Arguments = Arguments()
-
-
-class _Read(Event, frozen=True, gc=False):
-    """An event whose times stay as they are written."""
-
-    ts: msgspec.Raw = NULL
-    dur: msgspec.Raw = NULL
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Events:
     cut_off: bool
 
 
-_decoder = msgspec.json.Decoder(list[_Read])
+_decoder = msgspec.json.Decoder(list[Event])
 
 
 def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
@@ -90,7 +83,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     for block in source:
         rest += block
         if cut := _last_cut(rest):
-            yield list(_decoder.decode(b"[" + rest[: cut[0]] + b"]"))
+            yield _decoder.decode(b"[" + rest[: cut[0]] + b"]")
             rest = rest[cut[1] :]
         elif len(rest) > LONGEST:
             raise ValueError("it has too few events for its size")
@@ -99,7 +92,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     found = json.loads(before.decode() + "]" + text[end:])
     if (found.get("traceEvents") if isinstance(found, dict) else found) != []:
         raise ValueError("its list of events is in another place")
-    yield list(_decoder.decode(text[:end]))
+    yield _decoder.decode(text[:end])
 
 
 NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.MsgspecError)
@@ -152,17 +145,10 @@ def _kept(found: dict[str, Any]) -> Any:
         return found
     more = found.get("args")
     arguments = more if isinstance(more, dict) else {}
-    return Event(
-        found["ph"],
-        str(found.get("cat", "")),
-        found.get("name"),
-        found.get("ts"),
-        found.get("dur"),
-        found.get("pid"),
-        found.get("tid"),
-        found.get("id"),
-        Arguments(*(arguments.get(name) for name in Arguments.__struct_encode_fields__)),
-    )
+    own: list[Any] = [found.get(name) for name in Event.__struct_fields__[:-1]]
+    own[1] = str(found.get("cat", ""))
+    own.append(Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
+    return Event(*own)
 
 
 def _each(text: str, decoder: json.JSONDecoder) -> Events:
@@ -173,30 +159,17 @@ def _each(text: str, decoder: json.JSONDecoder) -> Events:
             "it is neither an export of nsys nor a trace of torch.profiler, and begins with "
             f"{text[:SHOWN]!r}; {GIVE}"
         )
-    between = re.compile(NEXT.pattern.decode())
-    at, bad, cut_off, found = begin.end(), 0, False, []
-    while True:
-        at = _skip(text, at)
-        if text[at : at + 1] in ("]", ""):
-            cut_off = not text[at : at + 1]
-            break
+    between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
+    at, bad, found = event_at.search(text, begin.end()), 0, []
+    while at and at[0] != "]":
         try:
-            event, at = decoder.raw_decode(text, at)
+            event, end = decoder.raw_decode(text, at.start())
             found.append(event)
         except (ValueError, RecursionError):
-            after = between.search(text, at)
-            if not after:
-                cut_off = True
-                break
-            at, bad = after.end(), bad + 1
-    return _sorted_out(found, bad, cut_off)
-
-
-def _skip(text: str, at: int) -> int:
-    """The position of the next character that is neither a space nor a comma."""
-    while text[at : at + 1] in (" ", ",", "\n", "\r", "\t"):
-        at += 1
-    return at
+            after = between.search(text, at.start())
+            bad, end = bad + (after is not None), after.end() if after else len(text)
+        at = event_at.search(text, end)
+    return _sorted_out(found, bad, cut_off=at is None)
 
 
 def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from workflow_src.captures.exported import NOT_EXPORTED
+from workflow_src.captures.store import NOT_EXPORTED
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, any_path, new_file
 from workflow_src.common.atomic_write import write_whole

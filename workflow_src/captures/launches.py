@@ -1,197 +1,127 @@
 """Which call launched a device activity: by the number that the profiler gave to both."""
 
-import re
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import union_categoricals
 
-from workflow_src.captures.call_kinds import launches_work, named
-from workflow_src.captures.capture import UNKNOWN
+from workflow_src.captures.call_kinds import launches_work, matching
+from workflow_src.captures.capture import (
+    API,
+    CALL_KINDS,
+    CALLS,
+    OVERHEAD,
+    PAGEABLE,
+    PAGEABLE_COPY,
+    STREAM_WAITS,
+    UNKNOWN,
+    calls_frame,
+    coded,
+    frame,
+)
+from workflow_src.captures.rows import Mask, in_order
 from workflow_src.common.intervals import Indices, Integers
 
-NO_NUMBER = "the profiler recorded no number that leads to its launch"
-NO_CALLS = "the capture has no API call of its process"
-BEFORE = "it was launched before the first API call of the capture"
 NO_CALL = "its launch is not in the capture"
-SHARED = "its launch has the number of launches in other processes"
-REUSED = "its launch has the number of other launches in its process, which may be its own"
+REUSED = "its launch has the number of other launches, which may be its own"
+
+NO_NUMBER = NO_CALLS = BEFORE = NO_CALL
+SHARED = REUSED
+"""Finer reasons of earlier versions, which rooms above still list."""
+
+AMBIGUOUS = -2
+"""In place of a call's row: several launches have the number, and any may be the one."""
 
 _BITS = 44
 """Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
 
 
 @dataclass(frozen=True)
-class Calls:
-    """API calls: start and end (ns), process, thread and number of each."""
+class Numbered:
+    """API calls (as Capture.calls) by process and number.
 
-    start: Indices
-    end: Indices
-    process: Integers
-    thread: Integers
-    number: Integers
-
-
-@dataclass(frozen=True)
-class Launches:
-    """For each activity: start, end (ns) and thread of its launch, or UNKNOWN, and why (or "").
-
-    reused: how many have a number that several launches of their process have.
-    outermost: which calls have a number, and aren't inside of another call of it; unanswered: those
-    of them whose number no activity has.
+    known: their processes; keys: of the calls with a number, in order; row: of each its row;
+    outer: whether it isn't inside of another call of its number, as a driver's in the runtime's.
     """
 
-    start: Indices
-    end: Indices
-    thread: Integers
-    missing: npt.NDArray[np.object_]
-    reused: int
-    outermost: npt.NDArray[np.bool_]
-    unanswered: npt.NDArray[np.bool_]
-
-
-def launches(
-    process: Indices, number: Indices, begun: Indices, calls: Calls, complete: bool = True
-) -> Launches:
-    """The launch of each activity, which began at `begun` (ns): the call of its number.
-
-    complete: whether no calls were left out, so that work of a number before the first one was
-    launched before all of them.
-    """
-    known = np.sort(pd.unique(calls.process))
-    made = _by_number(known, calls)
-    wanted = _keys(known, process, number)
-    call = made.first(wanted)
-    again = np.isin(wanted, made.reused) & (call != UNKNOWN)
-    if again.any():
-        call[again] = _latest(made, wanted[again], begun[again], calls)
-    found, unclear = call != UNKNOWN, again & (call == UNKNOWN)
-    start, end = (np.full(len(process), UNKNOWN) for _ in range(2))
-    thread = np.full(len(process), UNKNOWN, dtype=calls.thread.dtype)
-    missing, unanswered = np.full(len(process), "", dtype=object), made.outermost.copy()
-    missing[~found] = _why(known, process[~found], number[~found], calls, complete)
-    if len(unclaimed := number[~found & (number > 0)]):
-        unanswered &= ~np.isin(calls.number, unclaimed)
-    missing[unclear] = REUSED
-    call = call[found]
-    start[found], end[found], thread[found] = calls.start[call], calls.end[call], calls.thread[call]
-    unanswered[call] = False
-    return Launches(start, end, thread, missing, int(again.sum()), made.outermost, unanswered)
-
-
-def counted(names: "pd.Categorical[Any]", calls: Calls, launched: Launches) -> tuple[int, int]:
-    """How many calls launch work of a device, and how many of these have no activity.
-
-    names: of `calls`. What a stream's capture records into a graph is launched with that.
-    """
-    launching = launches_work(names) & launched.outermost
-    lost = launching & launched.unanswered
-    if lost.any():
-        recorded = lost & _into_graphs(names, calls)
-        launching, lost = launching & ~recorded, lost & ~recorded
-    return int(launching.sum()), int(lost.sum())
-
-
-def _into_graphs(names: "pd.Categorical[Any]", calls: Calls) -> npt.NDArray[np.bool_]:
-    """Which calls begin while a stream of their process is captured, by whatever thread."""
-    begins, ends = (
-        named(names, re.compile(f"Stream{edge}Capture").search) for edge in ("Begin", "End")
-    )
-    inside = np.zeros(len(begins), dtype=bool)
-    for process in pd.unique(calls.process[begins]):
-        mine = calls.process == process
-        begun, ended = (
-            np.searchsorted(np.sort(calls.start[mine & edge]), calls.start, side="right")
-            for edge in (begins, ends)
-        )
-        inside |= mine & (begun > ended)
-    return inside
-
-
-def that_launched(process: Indices, number: Indices, calls: Calls) -> npt.NDArray[np.bool_]:
-    """Which calls have the number of one of these activities of their process."""
-    if not len(number):
-        return np.zeros(len(calls.start), dtype=bool)
-    known = np.sort(pd.unique(calls.process))
-    keys = _keys(known, calls.process, calls.number)
-    return np.asarray(np.isin(keys, _keys(known, process, number)) & (keys != UNKNOWN))
-
-
-@dataclass(frozen=True)
-class _Made:
-    """Calls with a number: their rows in order of `keys`, those of one key in order of start.
-
-    outermost: which calls have a number, and aren't inside of another call of it; reused: the keys
-    that several of these have.
-    """
-
+    calls: pd.DataFrame
+    known: Integers
     keys: Indices
-    order: Indices
-    outermost: npt.NDArray[np.bool_]
-    reused: Indices
+    row: Indices
+    outer: Mask
 
-    def first(self, wanted: Indices) -> Indices:
-        """The row of the first call of each key, or UNKNOWN."""
+    @classmethod
+    def of(cls, calls: pd.DataFrame) -> Self:
+        """The calls in order of number; of one number in order of time, the outer ones first."""
+        known = np.sort(calls["process"].unique())
+        keys = _keys(known, calls["process"].to_numpy(), calls["correlation"].to_numpy())
+        row = np.flatnonzero(keys != UNKNOWN)
+        keys, outer = keys[row], np.ones(len(row), dtype=bool)
+        if (keys[1:] > keys[:-1]).all():
+            return cls(calls, known, keys, row, outer)
+        start, end = (calls[name].to_numpy()[row] for name in ("start_ns", "end_ns"))
+        order = in_order((keys, start, -end))
+        keys, row, end = keys[order], row[order], end[order]
+        same = np.append(False, keys[1:] == keys[:-1])
+        some = same | np.append(same[1:], False)
+        thread = calls["thread"].to_numpy()[row[some]]
+        outer[some] = ~_inside(keys[some], end[some], thread)
+        return cls(calls, known, keys, row, outer)
+
+    def has(self, process: Integers, number: Integers) -> Mask:
+        """Which calls have the number of one of these activities."""
+        found = np.zeros(len(self.calls), dtype=bool)
+        found[self.row[np.isin(self.keys, _keys(self.known, process, number))]] = True
+        return found
+
+    def launch(self, process: Integers, number: Integers, begun: Indices) -> Indices:
+        """The row of the call that launched each activity, which began at `begun` (ns).
+
+        UNKNOWN without a call of its number; AMBIGUOUS if several are and it isn't told which.
+        """
+        wanted = _keys(self.known, process, number)
         if not len(self.keys):
             return np.full(len(wanted), UNKNOWN)
         at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        call = self.order[at]
+        call = self.row[at]
         call[(wanted == UNKNOWN) | (self.keys[at] != wanted)] = UNKNOWN
+        if len(self.reused):
+            again = np.isin(wanted, self.reused)
+            call[again] = self._latest(wanted[again], begun[again])
         return call
 
+    @cached_property
+    def reused(self) -> Indices:
+        """The keys that several calls have, none inside of another."""
+        own = self.keys[self.outer]
+        return np.unique(own[1:][own[1:] == own[:-1]])
 
-def _by_number(known: Indices, calls: Calls) -> _Made:
-    keys = _keys(known, calls.process, calls.number)
-    outermost = keys != UNKNOWN
-    order = np.flatnonzero(outermost)
-    keys = keys[order]
-    if not (keys[1:] > keys[:-1]).all():
-        again = np.lexsort((calls.start[order], keys))
-        order, keys = order[again], keys[again]
-    same = np.append(False, keys[1:] == keys[:-1])[: len(keys)]
-    if not same.any():
-        return _Made(keys, order, outermost, np.array([], dtype=np.int64))
-    some = same | np.append(same[1:], False)
-    rows = order[some]
-    table = pd.DataFrame({"key": keys[some], "start": calls.start[rows], "end": calls.end[rows]})
-    table = table.assign(thread=calls.thread[rows], row=rows)
-    table = table.sort_values(["key", "start", "end"], ascending=[True, True, False], kind="stable")
-    inside = _inside(table)
-    outermost[table.loc[inside, "row"]] = False
-    outer = table.loc[~inside, "key"]
-    order[some] = table["row"]
-    return _Made(keys, order, outermost, np.asarray(outer[outer.duplicated()].unique()))
+    def _latest(self, wanted: Indices, begun: Indices) -> Indices:
+        """Of launches of one number the latest one that an activity can be of, or else the first.
 
-
-def _inside(calls: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which calls lie in an earlier one of their key, as a driver's call in the runtime's."""
-    by_key = calls.groupby("key")
-    until = by_key["end"].cummax().groupby(calls["key"]).shift(fill_value=UNKNOWN)
-    before = by_key["thread"].shift(fill_value=UNKNOWN)
-    inside = (calls["end"] <= until) & (calls["thread"] == before) & (by_key.cumcount() > 0)
-    return inside.to_numpy(dtype=bool)
+        AMBIGUOUS after a launch that is left without an activity: what it launched may have begun
+        late. So it is where traces of several ranks have become those of one process.
+        """
+        own = np.isin(self.keys, self.reused) & self.outer
+        at = self.calls["start_ns"].to_numpy()[self.row[own]]
+        made = pd.DataFrame({"key": self.keys[own], "row": self.row[own], "at": at})
+        asking = pd.DataFrame({"key": wanted, "at": begun, "place": np.arange(len(wanted))})
+        found = pd.merge_asof(asking.sort_values("at"), made.sort_values("at"), on="at", by="key")
+        found = found.sort_values("place")
+        call = found["row"].fillna(found["key"].map(made.groupby("key")["row"].first()))
+        left = made[~made["row"].isin(call)].groupby("key")["at"].min()
+        unclear = found["at"] >= found["key"].map(left)
+        return call.mask(unclear, AMBIGUOUS).to_numpy(dtype=np.int64)
 
 
-def _latest(made: _Made, wanted: Indices, begun: Indices, calls: Calls) -> Indices:
-    """Of launches of one number the latest one that an activity can be of, or else the first.
-
-    UNKNOWN after a launch that is left without an activity: what it launched may have begun late.
-    So it is where traces of several ranks have become those of one process.
-    """
-    some = np.isin(made.keys, made.reused)
-    row, key = made.order[some], made.keys[some]
-    own = made.outermost[row]
-    launched = pd.DataFrame({"key": key[own], "row": row[own], "at": calls.start[row[own]]})
-    asking = pd.DataFrame({"key": wanted, "at": begun, "place": np.arange(len(wanted))})
-    found = pd.merge_asof(asking.sort_values("at"), launched.sort_values("at"), on="at", by="key")
-    found = found.sort_values("place")
-    firsts = found["key"].map(launched.groupby("key")["row"].first())
-    call = found["row"].fillna(firsts)
-    left = launched[~launched["row"].isin(call)].groupby("key")["at"].min()
-    unclear = found["at"] >= found["key"].map(left)
-    return call.mask(unclear, UNKNOWN).to_numpy(dtype=np.int64)
+def _inside(keys: Indices, end: Indices, thread: Integers) -> Mask:
+    """Which calls, in order, lie in an earlier one of their key on their thread."""
+    until = pd.Series(end).groupby(keys).cummax()
+    later = np.append(False, keys[1:] == keys[:-1]) & np.append(False, thread[1:] == thread[:-1])
+    return np.asarray(later & (end <= until.shift(fill_value=UNKNOWN).to_numpy()))
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
@@ -206,14 +136,108 @@ def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
     return keys
 
 
-def _why(
-    known: Indices, process: Indices, number: Indices, calls: Calls, complete: bool
-) -> npt.NDArray[np.str_]:
-    """Why an activity's launch isn't known, if it isn't."""
-    first = np.full(len(process), np.iinfo(np.int64).max)
-    for one in known:
-        numbers = calls.number[(calls.process == one) & (calls.number > 0)]
-        if len(numbers):
-            first[process == one] = numbers.min()
-    conditions = [number <= 0, ~np.isin(process, known), (number < first) & complete]
-    return np.select(conditions, [NO_NUMBER, NO_CALLS, BEFORE], NO_CALL)
+@dataclass(frozen=True)
+class Launched:
+    """For each activity: launch_ns, launch_end_ns, thread and missing, as in Capture.work.
+
+    reused: how many have a number that several launches of their process have; launches: how many
+    calls launch work of a device; unanswered: how many of these have no activity.
+    """
+
+    columns: dict[str, Any]
+    reused: int
+    launches: int
+    unanswered: int
+
+
+def launched(work: pd.DataFrame, made: Numbered) -> Launched:
+    """The launches of activities: process, start_ns and number (`correlation`) of each are given.
+
+    What a stream's capture records into a graph is launched with that.
+    """
+    process, number, begun = (
+        work[name].to_numpy() for name in ("process", "correlation", "start_ns")
+    )
+    call = made.launch(process, number, begun)
+    found = call >= 0
+    columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
+    rows: dict[str, Any] = {
+        name: _at(made.calls[column].to_numpy(), call, found) for name, column in columns.items()
+    }
+    missing = coded(np.where(found, 0, -call), ["", NO_CALL, REUSED])
+    rows["missing"] = missing.remove_unused_categories()
+    outermost = np.zeros(len(made.calls), dtype=bool)
+    outermost[made.row[made.outer]] = True
+    launching = launches_work(made.calls["name"]) & outermost
+    lost = launching.copy()
+    lost[call[found]] = False
+    if len(unclaimed := number[~found & (number > 0)]):
+        lost &= ~np.isin(made.calls["correlation"].to_numpy(), unclaimed)
+    if lost.any():
+        recorded = lost & _into_graphs(made.calls)
+        launching, lost = launching & ~recorded, lost & ~recorded
+    reused = int(np.isin(_keys(made.known, process, number), made.reused).sum())
+    return Launched(rows, reused, int(launching.sum()), int(lost.sum()))
+
+
+def pageable(copies: pd.DataFrame, work: pd.DataFrame, made: Numbered) -> Mask:
+    """Which calls copied from or to host memory that isn't pinned."""
+    copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
+    if not copying.any():
+        return np.zeros(len(made.calls), dtype=bool)
+    at = copies.loc[copying, "work"].to_numpy()
+    return made.has(*(work[name].to_numpy()[at] for name in ("process", "correlation")))
+
+
+def all_calls(calls: pd.DataFrame, copying: Mask, overheads: pd.DataFrame) -> pd.DataFrame:
+    """Capture.calls of API calls, of which some copy pageable memory, and of overheads."""
+    kinds = np.full(len(calls) + len(overheads), CALL_KINDS.index(OVERHEAD), dtype=np.int8)
+    kinds[: len(calls)] = np.where(copying, CALL_KINDS.index(PAGEABLE_COPY), CALL_KINDS.index(API))
+    numbers = {name: calls[name].to_numpy() for name in CALLS[2:]}
+    if len(overheads):
+        numbers = {name: np.append(each, overheads[name]) for name, each in numbers.items()}
+    names = union_categoricals([calls["name"], overheads["name"]])
+    return calls_frame(coded(kinds, CALL_KINDS), names, numbers)
+
+
+def _at(values: Integers, call: Indices, found: Mask) -> Integers:
+    """The values of calls, UNKNOWN for activities of none."""
+    if found.all():
+        return values[call]
+    each = np.full(len(call), UNKNOWN, dtype=values.dtype)
+    each[found] = values[call[found]]
+    return each
+
+
+def _into_graphs(calls: pd.DataFrame) -> Mask:
+    """Which calls begin while a stream of their process is captured, by whatever thread."""
+    edges = [matching(calls["name"], f"Stream{edge}Capture") for edge in ("Begin", "End")]
+    process, start = calls["process"].to_numpy(), calls["start_ns"].to_numpy()
+    inside = np.zeros(len(calls), dtype=bool)
+    for one in pd.unique(process[edges[0]]):
+        mine = process == one
+        begun, ended = (
+            np.searchsorted(np.sort(start[mine & edge]), start, side="right") for edge in edges
+        )
+        inside |= mine & (begun > ended)
+    return inside
+
+
+def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
+    """Which stream waited for which record of an event, with STREAM_WAITS, in order of time.
+
+    waits: process, device and stream; `number`: of the call that makes the stream wait, begun by
+    `seen_ns`; the record's device, stream and number as record_device and so on, or UNKNOWN. Those
+    whose call or device isn't known are left out.
+    """
+    process, seen = (waits[name].to_numpy() for name in ("process", "seen_ns"))
+    calls = (
+        made.launch(process, waits[name].to_numpy(), seen) for name in ("number", "record_number")
+    )
+    start = made.calls["start_ns"].to_numpy()
+    wait, record = (_at(start, call, call >= 0) for call in calls)
+    found = waits.assign(wait_ns=wait, record_ns=record)
+    of_record = [name for name in STREAM_WAITS if name.startswith("record")]
+    found.loc[(record == UNKNOWN) | (record >= wait), of_record] = UNKNOWN
+    found = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
+    return frame(STREAM_WAITS, found.sort_values("wait_ns", ignore_index=True))

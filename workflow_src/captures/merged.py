@@ -8,15 +8,15 @@ the device but for one number.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, as_small, printable
-from workflow_src.captures.event_columns import Columns
+from workflow_src.captures.capture import UNKNOWN, Note, as_small
+from workflow_src.captures.rows import Parts
 from workflow_src.common.intervals import Indices, Integers
+from workflow_src.common.printable import printable
 
 OTHER_THREADS = 2**32
 """Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
@@ -24,40 +24,11 @@ OTHER_THREADS = 2**32
 LAUNCH_BITS = 32
 """Of a profiler's number of a launch. In a merged trace its rank, from 1, stands above them."""
 
-ON_HOST = ("range", "call", "operator")
+NAMED = "named"
+"""A column of work: the process that the name of its device says, or UNKNOWN."""
+
+ON_HOST = ("ranges", "calls", "operators")
 NUMBER = re.compile(r"-?\d+")
-
-
-@dataclass(frozen=True)
-class Named:
-    """Processes that the file names by text: by number in its events, what each is called.
-
-    texts: in the file; numbers: in the capture; first: by its main thread, which has the number
-    that stands in the text.
-    """
-
-    texts: Mapping[int, str]
-    numbers: Mapping[int, int]
-    first: Mapping[int, int]
-
-    def of(self, capture: Capture) -> Capture:
-        """A capture whose processes have their numbers, which a note explains."""
-        if not self.texts:
-            return capture
-        names = (f"{self.numbers[each]} is {printable(self.texts[each])}" for each in self.numbers)
-        note = Note("named processes", len(self.texts), ", ".join(names))
-        return replace(
-            capture,
-            ranges=self._of(capture.ranges),
-            work=self._of(capture.work),
-            calls=self._of(capture.calls),
-            threads=Threads(self._of(capture.threads.names), self._of(capture.threads.flows)),
-            notes=(*capture.notes, note),
-        )
-
-    def _of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        own = rows["process"].to_numpy(dtype=np.int64)
-        return numbered(rows, _called(own, self.numbers), _called(own, self.first))
 
 
 def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
@@ -74,44 +45,50 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
     return rows.assign(process=as_small(called), **threads)
 
 
-def told_apart(
-    columns: Mapping[str, Columns], texts: Mapping[str, int]
-) -> tuple[dict[str, Columns], Named]:
-    """The parts of a trace with launches numbered apart by rank, and the processes named by text.
+def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:
+    """The parts of a trace with launches numbered apart by rank, processes that the file names by
+    text numbered in the order of these, and a note that says so.
 
     texts: by the number that they have in events.
     """
+    used = {part: {*rows["process"].unique().tolist()} for part, rows in parts.items()}
+    of_host = {n for part in ON_HOST for n in used.get(part, ())}
     hosts, lanes, others = (
-        _named(columns, parts, texts) for parts in (ON_HOST, ("work",), ("overhead",))
+        {number: text for text, number in texts.items() if number in some}
+        for some in (of_host, used.get("work", ()), used["overheads"])
     )
     if not hosts:
-        return dict(columns), Named({}, {}, {})
+        return parts, []
     place = _place(hosts.values(), lanes.values())
-    label = {number: _split(text, place)[0] for number, text in (hosts | lanes | others).items()}
+    label, first = dict[int, str](), dict[int, int]()
+    for number, text in (hosts | lanes | others).items():
+        label[number], first[number] = _split(text, place)
     codes = {each: n for n, each in enumerate(dict.fromkeys(label.values()), start=1)}
     rank = {number: codes[each] << LAUNCH_BITS for number, each in label.items()}
-    only = {number: _only(label[number], hosts, label) for number in lanes | others}
+    host_of = {number: _only(label[number], hosts, label) for number in lanes | others}
+    events = (*ON_HOST, "overheads", "work")
+    taken = {host_of.get(n, n) for part in events for n in used.get(part, ())}
+    shown = _in_order(hosts, taken)
     found = {}
-    for part, each in columns.items():
-        own, launch = each.numbers["process"], each.numbers["correlation"]
-        above = np.where(launch > 0, _called(own, dict.fromkeys(own.tolist(), 0) | rank), 0)
-        changed = {"correlation": launch + above, "process": _called(own, only)}
+    for part, rows in parts.items():
+        own = rows["process"].to_numpy()
+        if part in events and "correlation" in rows:
+            above = _called(own, dict.fromkeys(own.tolist(), 0) | rank)
+            launch = rows["correlation"].to_numpy()
+            rows = rows.assign(correlation=launch + np.where(launch > 0, above, 0))
+        host = _called(own, host_of if part in events else {})
         if part == "work":
-            device = np.where(np.isin(own, [*lanes]), own, each.numbers["device"])
-            changed["device"] = _called(device, _in_order(lanes, device))
-        found[part] = replace(each, numbers=each.numbers | changed)
-    used = np.concatenate([each.numbers["process"] for each in columns.values()])
-    first = {number: _split(text, place)[1] for number, text in hosts.items()}
-    return found, Named(hosts, _in_order(hosts, used), first)
-
-
-def _named(
-    columns: Mapping[str, Columns], parts: Iterable[str], texts: Mapping[str, int]
-) -> dict[int, str]:
-    """The processes of some parts that are named by text."""
-    some = [columns[part].numbers["process"] for part in parts if part in columns]
-    numbers = {*np.unique(np.concatenate([[], *some])).tolist()}
-    return {number: text for text, number in texts.items() if number in numbers}
+            device = np.where(np.isin(own, [*lanes]), own, rows["device"])
+            device = _called(device, _in_order(lanes, {*device.tolist()}))
+            is_named = np.isin(host, [*hosts])
+            rows = rows.assign(
+                device=device, **{NAMED: np.where(is_named, _called(host, shown), UNKNOWN)}
+            )
+        else:
+            rows = numbered(rows.assign(process=host), _called(host, shown), _called(host, first))
+        found[part] = rows
+    names = (f"{number} is {printable(hosts[own])}" for own, number in shown.items())
+    return found, [Note("named processes", len(hosts), ", ".join(names))]
 
 
 def _place(hosts: Iterable[str], lanes: Iterable[str]) -> int:
@@ -141,15 +118,14 @@ def _only(label: str, hosts: Iterable[int], of: Mapping[int, str]) -> int:
     return those[0] if len(those) == 1 else UNKNOWN
 
 
-def _in_order(named: Mapping[int, str], used: Indices) -> dict[int, int]:
-    """Numbers from 0 on that aren't used, by text, in which 2 is before 10."""
+def _in_order(named: Mapping[int, str], taken: Iterable[int]) -> dict[int, int]:
+    """Numbers from 0 on that aren't taken, by text, in which 2 is before 10."""
 
     def by(number: int) -> list[str | int]:
         parts = re.split(r"(\d+)", named[number])
         return [int(part) if n % 2 else part for n, part in enumerate(parts)]
 
-    taken = {*np.unique(used).tolist()}
-    free = (number for number in count() if number not in taken)
+    free = (number for number in count() if number not in {*taken})
     return dict(zip(sorted(named, key=by), free, strict=False))
 
 

@@ -1,8 +1,10 @@
 """Reads an nsys export of any program, of nsys 2023.4 and later."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,208 +12,234 @@ import pandas as pd
 
 from workflow_src.captures.capture import (
     GRAPH,
-    IMPOSSIBLE,
-    PAGEABLE,
+    LATEST_NS,
     RANGES,
     THREADS,
     UNKNOWN,
     WORK,
     Capture,
-    Note,
     Threads,
     as_small,
+    calls_frame,
+    coded,
     empty,
     frame,
-    joined_copies,
-    left_out_notes,
     noted,
 )
-from workflow_src.captures.exported import Exported, exported, table_notes
-from workflow_src.captures.launches import Launches, launches, that_launched
-from workflow_src.captures.nsys_calls import NamedCalls, calls_table, read_calls, read_overheads
-from workflow_src.captures.nsys_ranges import NEVER, Ranges, read_ranges
+from workflow_src.captures.domains import DEFAULT
+from workflow_src.captures.launches import Numbered, all_calls, launched, pageable
 from workflow_src.captures.nsys_recording import recording
-from workflow_src.captures.nsys_work import Worked, column, read_work
-from workflow_src.captures.plausible import Window, of_work, window
-from workflow_src.captures.recording import Recording
-from workflow_src.captures.store import Store
-from workflow_src.captures.stream_waits import nsys_waits
+from workflow_src.captures.nsys_work import nsys_waits, read_work
+from workflow_src.captures.rows import Mask, checked, in_order, repeated
+from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
+from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices, Integers
+from workflow_src.common.printable import printable
 
+PUSH_POP, START_END, DOMAIN = 59, 60, 75
+IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
+"""Types of events, since nsys 2023.4; imported ones come from a text file."""
 
-@dataclass(frozen=True)
-class _Launched:
-    """All device work with its launches, all calls, and which streams waited for which record.
+TIMED = ("eventType", (PUSH_POP, START_END, IMPORTED_PUSH_POP, IMPORTED_START_END))
+CREATED = ("eventType", (DOMAIN,))
+OF_RANGES = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
+OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 
-    last: the latest end of a call (ns); lost: how many calls were left out or have no end, by the
-    notes that say so; possible: when calls and work can have been.
-    """
+VERSION = re.compile(r"_v\d+$")
+"""What nsys appends to a call's name: cudaLaunchKernel_v7000."""
 
-    parts: list[Worked]
-    launches: Launches
-    calls: pd.DataFrame
-    waits: pd.DataFrame
-    last: int
-    lost: Mapping[str, int]
-    recording: Recording
-    possible: Window | None
+Lost = Counter[str]
+"""How many events were left out or changed, by the note that says so."""
 
 
 def read(store: Store) -> Capture:
     """The capture in an nsys export. Raises TraceError, or what reading the store raises."""
-    found = exported(store)
-    return _capture(found, _launched(found))
-
-
-def _launched(found: Exported) -> _Launched:
-    """The calls are read in another thread while this one reads all else of them."""
+    store.check()
+    lost = Lost()
+    # The calls are read in another thread while this one reads all else.
     with ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(_calls_apart, found)
-        parts = read_work(found)
-        overheads = read_overheads(found)
-        api = reading.result()
-    possible = window([api.calls.start] if len(api.calls.start) else [column(parts, "start")])
-    if possible:
-        api = api.within(possible)
-        parts = [part.within(of_work(api.calls.start, api.calls.end, possible)) for part in parts]
-    calls, process = api.calls, column(parts, "globalPid") >> 24
-    number, begun = column(parts, "correlationId"), column(parts, "start")
-    launched = launches(process, number, begun, calls, complete=not api.bad + api.impossible)
-    table = calls_table(api, _pageable(parts, api), overheads)
-    last, made = int(calls.end.max(initial=-NEVER)), recording(found, api, launched)
-    lost = {"bad": api.bad, "endless": api.endless, IMPOSSIBLE: api.impossible}
-    waits = nsys_waits(found, calls)
-    return _Launched(parts, launched, table, waits, last, lost, made, possible)
-
-
-def _calls_apart(found: Exported) -> NamedCalls:
-    with found.store.apart() as store:
-        return read_calls(replace(found, store=store))
-
-
-def _pageable(parts: list[Worked], api: NamedCalls) -> npt.NDArray[np.bool_]:
-    """Which calls copied from or to host memory that isn't pinned."""
-    process, number = [], []
-    for part in parts:
-        copying = (part.copies["source"] == PAGEABLE) | (part.copies["target"] == PAGEABLE)
-        rows = part.copies.loc[copying, "work"].to_numpy()
-        process.append(part.columns["globalPid"][rows] >> 24)
-        number.append(part.columns["correlationId"][rows])
-    none = [np.array([], dtype=np.int64)]
-    return that_launched(np.concatenate(none + process), np.concatenate(none + number), api.calls)
-
-
-def _capture(found: Exported, launched: _Launched) -> Capture:
-    """The capture, its ranges read besides."""
-    ranges, parts = read_ranges(found), launched.parts
-    if launched.possible:
-        ranges = ranges.within(launched.possible)
-    unclosed = int((ranges.end == NEVER).sum())
-    last = int(column(parts, "end").max(initial=launched.last))
-    ranges = ranges.closed(max(last, _last(ranges)))
-    shown = _shown([ranges.thread >> 24, column(parts, "globalPid") >> 24])
-    calls, waits = (
-        rows.assign(process=_as_shown(rows["process"].to_numpy(), shown))
-        for rows in (launched.calls, launched.waits)
-    )
-    return Capture(
-        frame(RANGES, _range_rows(ranges, shown)),
-        frame(WORK, _work_rows(parts, launched.launches, shown)),
-        sum(part.total_ns for part in parts),
-        calls,
-        joined_copies([(part.copies, len(part.names)) for part in parts]),
-        threads=Threads(_thread_names(found, shown), waits=waits),
-        notes=_notes(ranges, unclosed, launched) + table_notes(found),
-        recording=launched.recording,
-    )
-
-
-def _notes(ranges: Ranges, unclosed: int, launched: _Launched) -> tuple[Note, ...]:
-    parts, lost = launched.parts, launched.lost
-    left_out = {
-        "ranges": (ranges.twice, ranges.impossible),
-        "API calls": (0, lost[IMPOSSIBLE]),
-        "device activities": (
-            sum(part.twice for part in parts),
-            sum(part.impossible for part in parts),
-        ),
-    }
-    return noted(
+        reading = beside.submit(_calls_apart, store, lost)
+        work = read_work(store, lost)
+        overheads = _calls(store, OVERHEADS, Lost())
+        calls = reading.result()
+    every = {"calls": calls, "overheads": overheads, "work": work.rows}
+    ranges, twice = _ranges(store, lost)
+    once = {"ranges": twice, "calls": 0, "overheads": 0, "work": work.twice}
+    parts, unclosed, notes = checked({"ranges": ranges} | every, once)
+    ranges, calls, overheads, rows = parts.values()
+    made = Numbered.of(calls)
+    found, copies = launched(rows, made), work.copies_of(rows)
+    calls = all_calls(calls, pageable(copies, rows, made), overheads)
+    lengths = _lengths(rows)
+    lost_ns = int(_lengths(work.rows).sum()) - int(lengths.sum())
+    shown = _shown(ranges, rows)
+    in_order_of_note = noted(
         unclosed=unclosed,
-        crossing=ranges.crossing,
-        whole_graphs=sum(len(part.names) for part in parts if part.kind == GRAPH),
-        bad_ranges=ranges.bad,
-        bad_work=sum(part.bad for part in parts),
-        bad_calls=lost["bad"],
-        endless_calls=lost["endless"],
-        reused_numbers=launched.launches.reused,
-        lost_names=ranges.lost_names + sum(part.lost_names for part in parts),
-    ) + left_out_notes(left_out)
+        crossing=lost["crossing"],
+        whole_graphs=int((rows["kind"] == GRAPH).sum()),
+        bad_ranges=lost["bad ranges"],
+        bad_work=lost["bad work"],
+        bad_calls=lost["bad calls"],
+        endless_calls=lost["endless calls"],
+        reused_numbers=found.reused,
+        lost_names=lost["lost names"],
+    )
+    threads = Threads(_thread_names(store, shown), waits=_as_shown(nsys_waits(store, made), shown))
+    columns = dict(_as_shown(rows, shown).items()) | {"duration_ns": lengths} | found.columns
+    return Capture(
+        frame(RANGES, _as_shown(ranges, shown)),
+        frame(WORK, columns),
+        work.total_ns - lost_ns,
+        _as_shown(calls, shown),
+        copies,
+        threads,
+        (*in_order_of_note, *notes, *store.unread()),
+        recording(store, found),
+    )
 
 
-def _last(ranges: Ranges) -> int:
-    """The latest time (ns) of a range."""
-    ends = np.where(ranges.end == NEVER, ranges.start, ranges.end)
-    return int(ends.max(initial=-NEVER))
+def _lengths(rows: pd.DataFrame) -> Indices:
+    return np.asarray(rows["end_ns"].to_numpy() - rows["start_ns"].to_numpy())
 
 
-def _shown(processes: list[Indices]) -> dict[int, int]:
+def _calls_apart(store: Store, lost: Lost) -> pd.DataFrame:
+    with store.apart() as other:
+        return _calls(other, RUNTIME, lost)
+
+
+def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
+    """The calls, or the time that nsys recorded as its own, that have a start, as Capture.calls.
+
+    Processes have nsys's own numbers. What has no end ends where it begins; of nsys's own time,
+    that is left out.
+    """
+    if not store.has(table):
+        return calls_frame([], [], {})
+    rows = store.integers(table, OF_CALLS)
+    start, end = rows["start"], rows["end"]
+    good = (start > -LATEST_NS) & (start < LATEST_NS)
+    ends = (end >= start) & (end < LATEST_NS)
+    if table == OVERHEADS:
+        good &= ends
+    lost["bad calls"] += int((~good).sum())
+    lost["endless calls"] += int((good & ~ends).sum())
+    if not (good.all() and ends.all()):
+        rows["end"] = np.where(ends, end, start)
+        rows = {name: values[good] for name, values in rows.items()}
+    # With ten million calls, each column that isn't let go at once takes 80 MB.
+    code, own = pd.factorize(rows.pop("nameId"))
+    texts = store.texts(own)
+    names = [VERSION.sub("", texts.get(number, "")) for number in own.tolist()]
+    names = ["profiler overhead"] * len(own) if table == OVERHEADS else names
+    thread = rows.pop("globalTid")
+    numbers: dict[str, Integers] = {
+        "start_ns": rows.pop("start"),
+        "end_ns": rows.pop("end"),
+        "correlation": rows.pop("correlationId"),
+        "process": thread >> 24,
+        "thread": as_small(np.where(thread == UNKNOWN, UNKNOWN, thread & 0xFFFFFF)),
+    }
+    return calls_frame(
+        coded(np.zeros(len(thread), dtype=np.int8), ["api"]), coded(code, names), numbers
+    )
+
+
+def _ranges(store: Store, lost: Lost) -> tuple[pd.DataFrame, int]:
+    """All ranges in order of time, of one start the longest first, each once; and how many stood
+    there again. Processes have nsys's own numbers."""
+    if not store.has(EVENTS):
+        if near := [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]:
+            raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
+        return empty(RANGES), 0
+    rows = store.integers(EVENTS, OF_RANGES, TIMED)
+    start, end, thread = rows["start"], rows["end"], rows["globalTid"]
+    good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
+    names, lost_names = _texts(store, rows, TIMED)
+    crossing = (rows["endGlobalTid"] != UNKNOWN) & (rows["endGlobalTid"] != thread)
+    lost.update(
+        {
+            "bad ranges": int((~good).sum()),
+            "crossing": int((good & crossing).sum()),
+            "lost names": int((good & lost_names).sum()),
+        }
+    )
+    domains = _domains(store, rows)
+    keys = [each[good] for each in (start, -end, thread, names, domains)]
+    order = in_order(keys)
+    again = repeated(order, keys)
+    start, end, thread, names, domains = (key[order[~np.isin(order, again)]] for key in keys)
+    return pd.DataFrame(
+        {
+            "name": pd.Series(names, dtype=object),
+            "domain": pd.Series(domains, dtype=object),
+            "start_ns": start,
+            "end_ns": -end,
+            "process": thread >> 24,
+            "thread": thread & 0xFFFFFF,
+        }
+    ), len(again)
+
+
+def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> tuple[Any, Mask]:
+    """The name of each of these events, and whether the file lacks it.
+
+    An event has a text of its own, or the number of a registered string.
+    """
+    count = len(rows["textId"])
+    own = store.values(EVENTS, "text", among) if store.has(EVENTS, "text") else [None] * count
+    strings = store.texts(rows["textId"])
+    names, lost = np.empty(count, dtype=object), np.zeros(count, dtype=bool)
+    for row, (text, number) in enumerate(zip(own, rows["textId"].tolist(), strict=True)):
+        lost[row] = text is None and number not in strings
+        instead = "(no name)" if number == UNKNOWN else f"(string {number})"
+        names[row] = printable(text) if text is not None else strings.get(number, instead)
+    return names, lost
+
+
+def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
+    """Each range's domain by name: its number counts within its process only."""
+    created = store.integers(EVENTS, OF_RANGES, CREATED)
+    texts, lost = _texts(store, created, CREATED)
+    keys = list(_domain_keys(created))
+    names = {key: text for key, text, is_lost in zip(keys, texts, lost, strict=True) if not is_lost}
+    each = [
+        DEFAULT if key[1] in (0, UNKNOWN) else names.get(key, f"domain {key[1]}")
+        for key in _domain_keys(ranges)
+    ]
+    return np.array(each, dtype=object)
+
+
+def _domain_keys(rows: Columns) -> Iterator[tuple[int, int]]:
+    """The process and the domain's number of each event."""
+    return zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
+
+
+def _shown(*parts: pd.DataFrame) -> dict[int, int]:
     """The number to show for each process: its id or, where two have the same, nsys's own."""
-    own = np.sort(pd.unique(np.concatenate(processes)))
+    own = np.sort(pd.unique(np.concatenate([part["process"].to_numpy() for part in parts])))
     ids, counts = np.unique(own & 0xFFFFFF, return_counts=True)
     alone = set(ids[counts == 1].tolist())
     return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
 
 
-def _as_shown(processes: Integers, shown: dict[int, int]) -> Integers:
-    """Processes by the numbers to show; one with neither ranges nor work keeps nsys's own."""
-    inverse, own = pd.factorize(processes)
-    return as_small(np.array([shown.get(n, n) for n in own.tolist()], dtype=np.int64))[inverse]
+def _as_shown(rows: pd.DataFrame, shown: dict[int, int]) -> pd.DataFrame:
+    """Rows with processes as shown; one with neither ranges nor work keeps nsys's own number."""
+    inverse, own = pd.factorize(rows["process"].to_numpy())
+    numbers = np.array([shown.get(number, number) for number in own.tolist()], dtype=np.int64)
+    return rows.assign(process=as_small(numbers)[inverse])
 
 
-def _range_rows(ranges: Ranges, shown: dict[int, int]) -> dict[str, object]:
-    return {
-        "name": ranges.name,
-        "domain": ranges.domain,
-        "start_ns": ranges.start,
-        "end_ns": ranges.end,
-        "process": _as_shown(ranges.thread >> 24, shown),
-        "thread": ranges.thread & 0xFFFFFF,
-    }
-
-
-def _work_rows(parts: list[Worked], launched: Launches, shown: dict[int, int]) -> dict[str, object]:
-    """All device work, with its launches."""
-    start, end = column(parts, "start"), column(parts, "end")
-    empty = np.array([], dtype=object)
-    kinds = np.array([part.kind for part in parts], dtype=object)
-    return {
-        "kind": np.repeat(kinds, [len(part.names) for part in parts]),
-        "name": np.concatenate([empty, *(part.names for part in parts)]),
-        "start_ns": start,
-        "end_ns": end,
-        "duration_ns": end - start,
-        "process": _as_shown(column(parts, "globalPid") >> 24, shown),
-        "device": column(parts, "deviceId"),
-        "stream": column(parts, "streamId"),
-        "launch_ns": launched.start,
-        "launch_end_ns": launched.end,
-        "thread": launched.thread,
-        "missing": launched.missing,
-    }
-
-
-def _thread_names(found: Exported, shown: dict[int, int]) -> pd.DataFrame:
+def _thread_names(store: Store, shown: dict[int, int]) -> pd.DataFrame:
     """The names of the threads of some processes, with THREADS; nsys lists all of the host.
 
     shown: the number to show for each process, by nsys's own.
     """
-    if not found.has_columns("ThreadNames", "nameId", "globalTid"):
+    if not store.has("ThreadNames", "nameId", "globalTid"):
         return empty(THREADS)
-    rows = found.integers("ThreadNames", ("nameId", "globalTid"))
+    rows = store.integers("ThreadNames", ("nameId", "globalTid"))
     number, thread = rows["nameId"], rows["globalTid"]
     own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)
-    texts = found.texts(number[own])
+    texts = store.texts(number[own])
     columns = {
         "process": [shown[process] for process in (thread[own] >> 24).tolist()],
         "thread": thread[own] & 0xFFFFFF,

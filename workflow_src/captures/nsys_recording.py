@@ -3,14 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from workflow_src.captures.capture import printable
 from workflow_src.captures.cards import PROPERTY, Card, one_card
-from workflow_src.captures.exported import Exported
-from workflow_src.captures.launches import Launches, counted
-from workflow_src.captures.nsys_calls import NamedCalls
+from workflow_src.captures.launches import Launched
 from workflow_src.captures.recording import HARDWARE, SOFTWARE, Recording
+from workflow_src.captures.store import ABOUT, Store
+from workflow_src.common.printable import printable
 
-MESSAGES, ABOUT, GPUS = "DIAGNOSTIC_EVENT", "META_DATA_EXPORT", "TARGET_INFO_GPU"
+MESSAGES, GPUS = "DIAGNOSTIC_EVENT", "TARGET_INFO_GPU"
 PRODUCT, SCHEMA = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
 
 LOSS = re.compile(
@@ -28,44 +27,33 @@ INSTEAD = re.compile(r"\bsoftware\b|\bnot supported\b", re.IGNORECASE)
 HARDWARE_SINCE = (2025, 6)
 
 
-def recording(found: Exported, api: NamedCalls, launched: Launches) -> Recording:
+def recording(store: Store, found: Launched) -> Recording:
     """How the export's capture was recorded, with its launches and those without an activity."""
-    texts, about = messages(found), facts(found)
+    said = store.values(MESSAGES, "text") if store.has(MESSAGES, "text") else []
+    messages = [printable(text) for text in said if text is not None]
+    about = {}
+    if store.has(ABOUT, "name", "value"):
+        pairs = zip(store.values(ABOUT, "name"), store.values(ABOUT, "value"), strict=True)
+        about = {printable(name): printable(value) for name, value in pairs if value is not None}
     return Recording(
         "nsys",
         about.get(PRODUCT, "unknown"),
         about.get(SCHEMA, ""),
-        tracing(texts, about.get(PRODUCT, "")),
-        dropped(texts) if texts else None,
-        *counted(api.names, api.calls, launched),
-        card_of_export(found),
+        tracing(messages, about.get(PRODUCT, "")),
+        dropped(messages) if messages else None,
+        found.launches,
+        found.unanswered,
+        _card(store),
     )
 
 
-def card_of_export(found: Exported) -> Card | None:
+def _card(store: Store) -> Card | None:
     """The card that the export names."""
-    if not found.has_columns(GPUS, *PROPERTY):
+    if not store.has(GPUS, *PROPERTY):
         return None
     name, *numbers = PROPERTY
-    columns = (column.tolist() for column in found.integers(GPUS, (*numbers,)).values())
-    return one_card(zip(found.values(GPUS, name), *columns, strict=True))
-
-
-def messages(found: Exported) -> list[str]:
-    """What nsys said while it recorded; empty where the export has none."""
-    if not found.has_columns(MESSAGES, "text"):
-        return []
-    texts = found.values(MESSAGES, "text")
-    return [printable(text) for text in texts if text is not None]
-
-
-def facts(found: Exported) -> dict[str, str]:
-    """What the export says of itself, by name."""
-    if not found.has_columns(ABOUT, "name", "value"):
-        return {}
-    names, values = (found.values(ABOUT, name) for name in ("name", "value"))
-    pairs = zip(names, values, strict=True)
-    return {printable(name): printable(value) for name, value in pairs if value is not None}
+    columns = (column.tolist() for column in store.integers(GPUS, (*numbers,)).values())
+    return one_card(zip(store.values(GPUS, name), *columns, strict=True))
 
 
 def dropped(texts: Sequence[str]) -> int:

@@ -1,130 +1,236 @@
-"""What devices did, in an nsys export: kernels, copies, sets and whole graphs."""
+"""What devices did, in an nsys export: kernels, copies, sets and whole graphs, and which streams
+waited for each other."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import union_categoricals
 
-from workflow_src.captures.capture import COPY, GRAPH, KERNEL, SET, UNKNOWN, as_small
-from workflow_src.captures.exported import COPY_KINDS, WORK_TABLES, Columns, Exported
-from workflow_src.captures.nsys_copies import COPIED, copies, labels
-from workflow_src.captures.plausible import Window, outside
+from workflow_src.captures.capture import (
+    COPY,
+    GRAPH,
+    KERNEL,
+    LATEST_NS,
+    SET,
+    STREAM_WAITS,
+    UNKNOWN,
+    UNKNOWN_TEXT,
+    as_small,
+    coded,
+    copies_frame,
+    empty,
+    joined_copies,
+)
+from workflow_src.captures.launches import Numbered, stream_waits
 from workflow_src.captures.rows import in_order, repeated
+from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
-NAMED_BY = {
-    "KERNEL": "demangledName",
-    "MEMCPY": "copyKind",
-    "MEMSET": "value",
-    "GRAPH_TRACE": "graphId",
+AT = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
+KERNEL_NAME = "demangledName"
+MORE: dict[str, tuple[str, ...]] = {
+    "KERNEL": (KERNEL_NAME,),
+    "MEMCPY": ("bytes", "copyKind", "srcKind", "dstKind"),
+    "MEMSET": ("bytes", "memKind"),
+    "GRAPH_TRACE": ("graphId",),
 }
-TIMES = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
+"""What is read of each table besides."""
+
 NODE = "graphNodeId"
 """Tells apart the kernels of one launch of a graph."""
+
+COPY_KINDS, MEMORY_KINDS = "ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"
+OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
+"""What nsys 2023.4 to 2025.3 means by the numbers, for exports without tables that say so."""
+
+BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
+"""In the label of an operation: Host-to-Device, Unified Device-to-Host."""
+
+
+COLUMNS = ("start_ns", "end_ns", "process", "correlation", "device", "stream")
+SMALL = COLUMNS[3:]
 
 
 @dataclass(frozen=True)
 class Worked:
-    """One table of device work, by time, each activity once.
+    """The work of devices: a table after the other, each by time and each activity once.
 
-    total_ns: what the file has of it; bad, twice, impossible: how many rows were left out, without
-    a time, equal to another, or at times that can't be.
+    rows: as in Capture.work, but of launches the number alone, as `correlation`; copies: as in
+    Capture.copies; total_ns: what the file has of it, but for what stands there again: `twice`.
     """
 
-    kind: str
-    columns: Columns
-    names: npt.NDArray[np.object_]
+    rows: pd.DataFrame
     copies: pd.DataFrame
     total_ns: int
-    bad: int
-    lost_names: int
     twice: int
-    impossible: int = 0
 
-    def within(self, window: Window) -> "Worked":
-        """The same, but for what lies outside of a window."""
-        start, end = self.columns["start"], self.columns["end"]
-        lost = outside(start, end, window)
-        if not lost.any():
-            return self
-        kept, place = ~lost, np.cumsum(~lost) - 1
-        copied = self.copies[kept[self.copies["work"].to_numpy()]]
-        return replace(
-            self,
-            columns={name: column[kept] for name, column in self.columns.items()},
-            names=self.names[kept],
-            copies=copied.assign(work=place[copied["work"].to_numpy()]),
-            total_ns=self.total_ns - int((end - start)[lost].sum()),
-            impossible=int(lost.sum()),
-        )
+    def copies_of(self, some: pd.DataFrame) -> pd.DataFrame:
+        """The copies among some of the rows."""
+        place = some.index.get_indexer(pd.Index(self.copies["work"]))
+        return copies_frame(dict(self.copies.assign(work=place)[place >= 0].items()))
 
 
-def read_work(found: Exported) -> list[Worked]:
-    """The device work of an export, a table after the other."""
-    return [_worked(found, key) for key, table in WORK_TABLES.items() if found.has(table)]
+def read_work(store: Store, lost: Counter[str]) -> Worked:
+    """The device work of an export; `lost`: how many rows are left out or lack their names."""
+    parts = [_table(store, key, lost) for key, table in WORK_TABLES.items() if store.has(table)]
+    counts = [len(part.rows["start_ns"]) for part in parts]
+    kinds = np.repeat([list(KINDS.values()).index(part.kind) for part in parts], counts)
+    none = coded(np.array([], dtype=np.int64), [])
+    columns: dict[str, object] = {
+        "kind": coded(kinds.astype(np.int8), list(KINDS.values())).remove_unused_categories(),
+        "name": union_categoricals([none, *(part.names for part in parts)]),
+    }
+    columns |= {name: _joined([part.rows.pop(name) for part in parts]) for name in COLUMNS}
+    copies = joined_copies([(part.copies, n) for part, n in zip(parts, counts, strict=True)])
+    total_ns, twice = (sum(getattr(part, name) for part in parts) for name in ("total_ns", "twice"))
+    return Worked(pd.DataFrame(columns, copy=False), copies, total_ns, twice)
 
 
-def column(parts: Sequence[Worked], name: str) -> Indices:
-    """A column of all device work; that of a single table takes no memory of its own."""
-    found = [part.columns[name] for part in parts if len(part.names)]
-    return found[0] if len(found) == 1 else np.concatenate([np.array([], dtype=np.int64), *found])
+def _joined(columns: Sequence[Indices]) -> Indices:
+    """That of a single table takes no memory of its own."""
+    some = [column for column in columns if len(column)]
+    return some[0] if len(some) == 1 else np.concatenate([np.array([], dtype=np.int64), *some])
 
 
-def _worked(found: Exported, key: str) -> Worked:
-    """The valid rows of one table of device work."""
+@dataclass(frozen=True)
+class _Part:
+    """One table of work; rows: COLUMNS; total_ns and twice as of Worked."""
+
+    kind: str
+    rows: Columns
+    names: "pd.Categorical[str]"
+    copies: pd.DataFrame
+    total_ns: int
+    twice: int
+
+
+def _table(store: Store, key: str, lost: Counter[str]) -> _Part:
+    """The valid rows of one table."""
     table = WORK_TABLES[key]
-    kind, named_by = KINDS[key], NAMED_BY[key]
-    wanted = tuple(dict.fromkeys((*TIMES, *COPIED.get(kind, ()), named_by)))
-    rows = found.timed(table, wanted)
-    bad, total_ns = found.rows(table) - len(rows["start"]), found.duration_ns(table)
-    again = _by_time(found, table, rows)
-    copied = copies(found, kind, rows)
-    rows |= {name: as_small(rows[name]) for name in ("correlationId", "deviceId", "streamId")}
-    names, lost = _names(found, key, rows.pop(named_by))
-    return Worked(kind, rows, names, copied, total_ns - int(again.sum()), bad, lost, len(again))
-
-
-def _by_time(found: Exported, table: str, rows: Columns) -> Indices:
-    """Put rows in order of time, each once; how long (ns) those take that were there before.
-
-    Changes `rows`, so that a column of ten million is let go before the next one is made.
-    """
-    order = in_order(rows["start"], list(rows.values()))
-    again = repeated(order, list(rows.values()))
-    if len(again) and found.has_columns(table, NODE):
-        nodes = found.timed(table, ("start", "end", NODE))[NODE]
-        order = in_order(rows["start"], [*rows.values(), nodes])
-        again = repeated(order, [*rows.values(), nodes])
-    lengths = rows["end"][again] - rows["start"][again]
+    rows = store.integers(table, (*AT, *MORE[key]))
+    good = (rows["end"] >= rows["start"]) & (rows["start"] > -LATEST_NS)
+    good &= rows["end"] < LATEST_NS
+    lost["bad work"] += int((~good).sum())
+    if not good.all():
+        rows = {name: column[good] for name, column in rows.items()}
+    keys = list(rows.values())
+    order = in_order(keys)
+    again = repeated(order, keys)
+    if len(again) and store.has(table, NODE):
+        keys.append(store.integers(table, (NODE,))[NODE][good])
+        order = in_order(keys)
+        again = repeated(order, keys)
+    again_ns = int((rows["end"][again] - rows["start"][again]).sum())
     if len(again):
         order = order[~np.isin(order, again)]
+    del keys
     if len(again) or (order[1:] < order[:-1]).any():
+        # A column of ten million is let go before the next one is made.
         for name in rows:
             rows[name] = rows[name][order]
-    return lengths
+    total_ns = store.total_ns(table) - again_ns
+    names = _names(store, key, rows, lost)
+    copies = _copies(store, KINDS[key], rows)
+    rows["globalPid"] = rows["globalPid"] >> 24
+    own = dict(zip(COLUMNS, (rows.pop(name) for name in AT), strict=True))
+    own |= {name: as_small(own[name]) for name in SMALL}
+    return _Part(KINDS[key], own, names, copies, total_ns, len(again))
 
 
-def _names(found: Exported, key: str, numbers: Indices) -> tuple[npt.NDArray[np.object_], int]:
-    """The name of each activity, and how many have only a number for one."""
-    inverse, own = pd.factorize(numbers)
-    known, lost = _known_names(found, key, own), f"({KINDS[key]} {{}})"
-    if key == "GRAPH_TRACE":
-        known = {number: f"CUDA graph {number}" for number in own.tolist()}
-        known[UNKNOWN] = "CUDA graph"
+def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Categorical[str]":
+    """The name of each activity; that of some is only a number."""
     if key == "MEMSET":
-        known = dict.fromkeys(own.tolist(), "[CUDA memset]")
-    texts = [known.get(number, lost.format(number)) for number in own.tolist()]
-    is_lost = np.array([number not in known for number in own.tolist()], dtype=bool)
-    return np.array(texts, dtype=object)[inverse], int(is_lost[inverse].sum())
+        return coded(np.zeros(len(rows["start"]), dtype=np.int8), ["[CUDA memset]"])
+    column = {"KERNEL": KERNEL_NAME, "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}[key]
+    code, own = pd.factorize(rows.pop(column) if key == "KERNEL" else rows[column])
+    if key == "GRAPH_TRACE":
+        texts = {n: "CUDA graph" if n == UNKNOWN else f"CUDA graph {n}" for n in own.tolist()}
+    elif key == "KERNEL":
+        texts = store.texts(own)
+    else:
+        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.labels(COPY_KINDS).items()}
+    named = np.isin(own, list(texts))
+    lost["lost names"] += int((~named)[code].sum())
+    return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 
 
-def _known_names(found: Exported, key: str, numbers: Indices) -> dict[int, str]:
-    if key == "KERNEL":
-        return found.texts(numbers)
-    if key == "MEMCPY":
-        known = labels(found, COPY_KINDS)
-        return {number: f"[CUDA memcpy {label}]" for number, label in known.items()}
-    return {}
+def _copies(store: Store, kind: str, columns: Columns) -> pd.DataFrame:
+    """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
+    if kind not in (COPY, SET):
+        return copies_frame({})
+    memory = {n: _memory(label) for n, label in store.labels(MEMORY_KINDS).items()}
+    memory = MEMORIES | memory
+    count = len(columns["bytes"])
+    rows: dict[str, object] = {"work": np.arange(count), "bytes": columns["bytes"]}
+    if kind == SET:
+        both = {"source": [UNKNOWN_TEXT] * count, "target": _meant(columns["memKind"], memory)}
+        return copies_frame(rows | both | {"direction": [SET] * count})
+    operations = {
+        number: "to".join(ends.groups())
+        for number, label in store.labels(COPY_KINDS).items()
+        if (ends := BETWEEN.search(label))
+    }
+    both = {
+        "source": _meant(columns["srcKind"], memory),
+        "target": _meant(columns["dstKind"], memory),
+    }
+    direction = _meant(columns["copyKind"], OPERATIONS | operations)
+    return copies_frame(rows | both | {"direction": direction})
+
+
+def _memory(label: str) -> str:
+    """Device Static and arrays lie on the device; Managed Static is managed."""
+    word = label.lower().split()[0]
+    return "device" if word == "array" else word
+
+
+def _meant(numbers: Indices, known: Mapping[int, str]) -> "pd.Categorical[str]":
+    code, own = pd.factorize(numbers)
+    return coded(code, [known.get(number, UNKNOWN_TEXT) for number in own.tolist()])
+
+
+SYNCHRONIZATIONS, RECORDS, CONTEXTS = (
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+    "TARGET_INFO_CUDA_CONTEXT_INFO",
+)
+STREAM_WAITS_FOR_EVENT = 2
+"""In ENUM_CUPTI_SYNC_TYPE, as in CUpti_ActivitySynchronizationType."""
+
+EVENT = ("globalPid", "eventId", "eventSyncId")
+"""What a wait and the record that it waits for have in common."""
+
+CALLED = ("contextId", "streamId", "correlationId")
+CONTEXT = ("processId", "contextId")
+
+
+def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
+    """Which stream waited for which record, with STREAM_WAITS and nsys's own numbers of processes.
+
+    A wait's own deviceId is 0 whatever its device is: its context tells that.
+    """
+    needed = {SYNCHRONIZATIONS: (*CALLED, "syncType"), CONTEXTS: (*CONTEXT, "deviceId")}
+    if not all(store.has(table, *names) for table, names in needed.items()):
+        return empty(STREAM_WAITS)
+    waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "start", "syncType")))
+    waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
+    records = pd.DataFrame(columns=[*EVENT, *CALLED], dtype="int64")
+    if store.has(RECORDS, *EVENT, *CALLED):
+        records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
+    contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
+    device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
+    both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
+    process = both["globalPid"].to_numpy() >> 24
+    columns: Columns = {"process": process, "seen_ns": both["start"].to_numpy()}
+    for prefix, suffix in (("", ""), ("record_", "_of")):
+        context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
+        places = device.reindex([process & 0xFFFFFF, context]).fillna(UNKNOWN)
+        columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
+        columns |= {f"{prefix}number": number}
+    return stream_waits(pd.DataFrame(columns), made)

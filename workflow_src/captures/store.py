@@ -1,53 +1,167 @@
-"""What an nsys export is kept in: tables with columns, by the names that they have there."""
+"""What an nsys export is kept in: tables, whose columns are looked up by name, in any letters."""
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Self
 
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import LATEST_NS, UNKNOWN, Note
+from workflow_src.captures.files import GIVE
+from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
+from workflow_src.common.printable import printable
+
+WORK_TABLES = {
+    name: f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
+}
+RUNTIME, EVENTS, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
+OVERHEADS, ABOUT = "PROFILER_OVERHEAD", "META_DATA_EXPORT"
+NEEDED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(WORK_TABLES.values(), ("start", "end", "globalPid", "correlationId")),
+    RUNTIME: ("start", "end", "globalTid", "correlationId"),
+    EVENTS: ("start", "end", "eventType", "globalTid"),
+    OVERHEADS: ("start", "end"),
+}
+"""The tables of events that are read, and the columns without which one can't be."""
+
+NOT_EXPORTED = "NOT_EXPORTED"
+"""The only table of a database in place of an export that failed: it says why."""
+
+MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
+"""What stands for a number that is missing, so that the event never ends; in others UNKNOWN."""
+NO_INTEGER = {"start": -LATEST_NS, "end": -LATEST_NS}
+"""What stands for a value that is no integer."""
+
+ONE_BY_ONE = 10_000
+"""Strings that are looked up; of more, all that the export has are read."""
+
+NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
+"""Tables of activities that take no time of a device."""
+
+Columns = dict[str, Indices]
+Among = tuple[str, Sequence[int]]
+"""The rows in which a column has one of some values."""
+
+
+class NotExportedError(TraceError):
+    """Why a report of nsys, which it names, could not be exported."""
+
+
+def names_of(column: str) -> tuple[str, ...]:
+    """The names of a column, of which the first that is there is read."""
+    return (column, "shortName", "mangledName") if column == "demangledName" else (column,)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A column of integers, and what stands for a value that is missing or no integer."""
+class Store(ABC):
+    """The tables of an export, by name, with the names of their columns.
 
-    column: str
-    missing: int
-    no_integer: int
+    Rows come in one order, whatever is read of them.
+    """
 
+    tables: Mapping[str, tuple[str, ...]]
 
-@dataclass(frozen=True)
-class Among:
-    """The rows in which a column has one of some values."""
+    def has(self, table: str, *columns: str) -> bool:
+        """Whether a table is there, with these columns."""
+        return table in self.tables and all(self._own(table, name) for name in columns)
 
-    column: str
-    values: tuple[int, ...]
+    def integers(self, table: str, names: Sequence[str], among: Among | None = None) -> Columns:
+        """Columns of integers of a table that is there, or of some of its rows, by name.
 
+        Values that are missing or no integer are those of MISSING and NO_INTEGER, or UNKNOWN.
+        Raises TraceError where one that is needed isn't there; of other tables that is the first.
+        """
+        needed = NEEDED.get(table, names[:1])
+        here = [name for name in names if name in needed or self.has(table, name)]
+        own = [self._column(table, name) for name in here]
+        missing = [(MISSING.get(n, UNKNOWN), NO_INTEGER.get(n, UNKNOWN)) for n in here]
+        found = dict(zip(here, self._integers(table, own, missing, among), strict=True))
+        rows = len(found[here[0]])
+        return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
 
-class Store(Protocol):
-    """The tables of an export. Rows come in one order, whatever is read of them."""
+    def values(self, table: str, name: str, among: Among | None = None) -> list[Any]:
+        """A column of text of the rows that `integers` has; None where it is missing."""
+        return self._values(table, self._column(table, name), among)
 
-    @property
-    def columns(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns of each table."""
-
-    def rows(self, table: str) -> int:
-        """How many rows a table has."""
-
-    def integers(
-        self, table: str, wanted: Sequence[Wanted], among: Among | None = None
-    ) -> list[Indices]:
-        """Columns of a table, or of some of its rows."""
-
-    def values(self, table: str, column: str, among: Among | None = None) -> list[object]:
-        """A column of text; None where it is missing."""
-
-    def duration_ns(self, table: str, start: str, end: str) -> int:
+    def total_ns(self, table: str) -> int:
         """The sum of end - start of the rows that start and end, in this order, at plausible times.
 
         It is computed apart from `integers`, so that what is lost in reading these is seen.
         """
+        return self._total_ns(table, *(self._column(table, name) for name in ("start", "end")))
 
+    def texts(self, numbers: Any) -> dict[int, str]:
+        """The strings of these numbers, as far as the export has them."""
+        own = pd.unique(np.asarray(numbers))
+        own = own[own != UNKNOWN]
+        if not self.has(STRINGS) or not len(own):
+            return {}
+        among = ("id", own.tolist()) if len(own) <= ONE_BY_ONE else None
+        return self._named(STRINGS, "value", among)
+
+    def labels(self, table: str) -> dict[int, str]:
+        """What the numbers of an enumeration mean; empty without its table."""
+        return self._named(table, "label") if self.has(table, "id", "label") else {}
+
+    def _named(self, table: str, text: str, among: Among | None = None) -> dict[int, str]:
+        numbers = self.integers(table, ("id",), among)["id"].tolist()
+        pairs = zip(numbers, self.values(table, text, among), strict=True)
+        return {number: printable(value) for number, value in pairs if number != UNKNOWN}
+
+    def _own(self, table: str, name: str) -> str | None:
+        """What a column is called there, if it is there."""
+        here = {own.casefold(): own for own in self.tables[table]}
+        return next((here[each] for n in names_of(name) if (each := n.casefold()) in here), None)
+
+    def _column(self, table: str, name: str) -> str:
+        """What a column is called there. Raises TraceError if it isn't there."""
+        if own := self._own(table, name):
+            return own
+        raise TraceError(
+            f"its table {table} has no column {name}, it has {', '.join(self.tables[table])[:150]}"
+            "; export it with nsys 2023.4 or later"
+        )
+
+    def check(self) -> None:
+        """Raise TraceError if this isn't an export of nsys, or NotExportedError in place of one."""
+        if NOT_EXPORTED in self.tables:
+            raise NotExportedError(str(self.values(NOT_EXPORTED, "why")[0]))
+        if not {*NEEDED, ABOUT} & {*self.tables}:
+            here = ", ".join(self.tables)[:150] or "none"
+            raise TraceError(f"it isn't an export of nsys: its tables are {here}; {GIVE}")
+
+    def unread(self) -> tuple[Note, ...]:
+        """The tables of activities that aren't read."""
+        of_work = ("start", "end", "correlationId", "streamId")
+        others = [n for n in self.tables if n not in NEEDED and not NOT_WORK.search(n)]
+        counts = {name: self.rows(name) for name in others if self.has(name, *of_work)}
+        return tuple(Note("unread tables", count, name) for name, count in counts.items() if count)
+
+    @abstractmethod
+    def rows(self, table: str) -> int:
+        """How many rows a table has."""
+
+    @abstractmethod
     def apart(self) -> AbstractContextManager[Self]:
         """The same tables, to be read in another thread."""
+
+    @abstractmethod
+    def _integers(
+        self,
+        table: str,
+        columns: Sequence[str],
+        instead: Sequence[tuple[int, int]],
+        among: Among | None,
+    ) -> list[Indices]:
+        """Columns, with what stands `instead` of a value that is missing, and of no integer."""
+
+    @abstractmethod
+    def _values(self, table: str, column: str, among: Among | None) -> list[Any]: ...
+
+    @abstractmethod
+    def _total_ns(self, table: str, start: str, end: str) -> int: ...

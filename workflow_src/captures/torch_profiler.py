@@ -7,100 +7,114 @@ no activities, nor has one that is cut off before any: kernels come last.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
-    API,
     COPY,
+    FLOWS,
     OPERATOR,
-    OVERHEAD,
-    PAGEABLE,
-    PAGEABLE_COPY,
     RANGES,
     SET,
+    THREADS,
     UNKNOWN,
     UNKNOWN_TEXT,
     WORK,
     Capture,
     Note,
-    calls_frame,
+    Threads,
     coded,
     copies_frame,
     frame,
     noted,
 )
 from workflow_src.captures.domains import torch_domain
-from workflow_src.captures.event_checks import checked
-from workflow_src.captures.event_columns import FIRST_TEXT, Columns
-from workflow_src.captures.event_parts import KINDS, read_parts
-from workflow_src.captures.launches import SHARED, Calls, counted, launches
-from workflow_src.captures.merged import told_apart
+from workflow_src.captures.event_columns import NOT_A_TIME
+from workflow_src.captures.event_parts import ALWAYS, FLOW_BEGIN, read_parts
+from workflow_src.captures.launches import (
+    REUSED,
+    Numbered,
+    all_calls,
+    launched,
+    pageable,
+    stream_waits,
+)
+from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
-from workflow_src.captures.self_times import operator_calls
-from workflow_src.captures.stream_waits import stream_waits
+from workflow_src.captures.rows import Mask, checked
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.common.operators import DISPATCHED
 
 COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>\w+)\)")
 """The name of a copy, as CUPTI's activities are named: Memcpy HtoD (Pageable -> Device)."""
 
 FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
 
-
-BY_TORCH = Recording("torch")
-
-
-@dataclass(frozen=True)
-class _Done:
-    """Device work as rows; how many numbers of launches several processes share, and how many
-    several launches of one; and what is known of the launches."""
-
-    rows: dict[str, object]
-    shared: int = 0
-    reused: int = 0
-    recording: Recording = BY_TORCH
+HOST = ("ranges", "calls", "overheads")
 
 
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
-    found = read_parts(path, ("range", "call", "overhead", "work"))
-    launching = launches_work(pd.Categorical(found.columns["call"].names)).any()
+    found = read_parts(path, (*HOST, "work"))
+    every, done = found.parts(), "work"
+    launching = launches_work(every["calls"]["name"]).any()
+    worked = len(every["work"]) + found.lost["bad work"]
     # What isn't read may be the work of another vendor's device: operators aren't all, then.
-    on_device = any((found.columns["work"].count, launching, found.unread, found.cut_off))
-    if not on_device:
-        found = read_parts(path, ("range", "call", "overhead", "operator"))
-    if not any(columns.count for columns in found.columns.values()):
+    if not (worked or launching or found.unread or found.cut_off):
+        done, found = "operators", read_parts(path, (*HOST, "operators"))
+        every = found.parts()
+    if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
         raise TraceError(_nothing(found.unread))
-    once, checks = checked(found.columns)
-    columns, named = told_apart(once, found.texts)
-    ranges, calls, overheads, work = columns.values()
-    done = _device_rows(work, calls, ranges) if on_device else _Done(_operator_rows(work))
+    events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, {})
+    parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
+    ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
+    made = Numbered.of(calls)
+    by, shared, reused = Recording("torch"), 0, 0
+    copies = copies_frame({})
+    if done == "work":
+        work, is_shared = _with_processes(work, calls, ranges)
+        copies, launch = _copies(work), launched(work, made)
+        if is_shared.any():
+            launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
+        table = frame(WORK, dict(work.items()) | launch.columns)
+        by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
+        shared, reused = int(is_shared.sum()), launch.reused
+    else:
+        table = frame(WORK, _operators(work))
     notes = noted(
-        bad_ranges=ranges.bad,
-        bad_work=work.bad,
-        bad_calls=calls.bad,
-        endless_calls=calls.endless,
+        bad_ranges=found.lost["bad ranges"],
+        bad_work=found.lost[f"bad {done}"],
+        bad_calls=found.lost["bad calls"],
+        endless_calls=found.lost["endless calls"],
         bad_events=found.bad + found.stray,
         cut_off=int(found.cut_off),
-        several_processes=done.shared,
-        reused_numbers=done.reused,
+        several_processes=shared,
+        reused_numbers=reused,
+        unclosed=unclosed,
     )
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
-    notes += (*checks, *unread)
-    table = frame(WORK, done.rows)
-    copies = _copies(table, work.numbers["bytes"]) if on_device else copies_frame({})
-    every = _calls(calls, _pageable(copies, work), overheads)
-    total, spans = int(table["duration_ns"].sum()), frame(RANGES, _range_rows(ranges))
-    threads = replace(found.ties.threads, waits=_waits(found.ties.waits, calls, ranges))
-    return named.of(Capture(spans, table, total, every, copies, threads, notes, done.recording))
+    names = ranges["name"].cat
+    domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
+    return Capture(
+        frame(RANGES, ranges.assign(domain=domains)),
+        table,
+        int(table["duration_ns"].sum()),
+        all_calls(calls, pageable(copies, work, made), overheads),
+        copies,
+        Threads(
+            frame(THREADS, parts["threads"]),
+            _flows(parts["flows"]),
+            _waits(parts["waits"], calls, ranges, made),
+        ),
+        (*notes, *left_out, *unread, *named),
+        by,
+    )
 
 
 def _nothing(unread: Mapping[str, int]) -> str:
@@ -118,8 +132,8 @@ def _nothing(unread: Mapping[str, int]) -> str:
     )
 
 
-def _copies(work: pd.DataFrame, size: Indices) -> pd.DataFrame:
-    """Copies and sets, by their names; size: the bytes of all work."""
+def _copies(work: pd.DataFrame) -> pd.DataFrame:
+    """Copies and sets, by their names."""
     row = np.flatnonzero(work["kind"].isin((COPY, SET)))
     code, names = pd.factorize(work["name"].to_numpy()[row])
     ends = [_ends(name) for name in names]
@@ -127,7 +141,7 @@ def _copies(work: pd.DataFrame, size: Indices) -> pd.DataFrame:
         column: coded(code, [each[n] for each in ends])
         for n, column in enumerate(("direction", "source", "target"))
     }
-    return copies_frame({"work": row, "bytes": size[row]} | columns)
+    return copies_frame({"work": row, "bytes": work["bytes"].to_numpy()[row]} | columns)
 
 
 def _ends(name: str) -> tuple[str, str, str]:
@@ -139,84 +153,28 @@ def _ends(name: str) -> tuple[str, str, str]:
     return UNKNOWN_TEXT, UNKNOWN_TEXT, UNKNOWN_TEXT
 
 
-def _pageable(copies: pd.DataFrame, work: Columns) -> Indices:
-    """The numbers of copies from or to host memory that isn't pinned."""
-    rows = copies.loc[(copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE), "work"]
-    numbers = work.numbers["correlation"][rows.to_numpy()]
-    return np.asarray(numbers[numbers != UNKNOWN])
+def _with_processes(
+    work: pd.DataFrame, calls: pd.DataFrame, ranges: pd.DataFrame
+) -> tuple[pd.DataFrame, Mask]:
+    """A device's activities with the process of their launch, and where several may be that.
 
-
-def _calls(calls: Columns, pageable: Indices, overheads: Columns) -> pd.DataFrame:
-    """All API calls, those that copied pageable memory told apart, and the profiler's overhead."""
-    copying = np.isin(calls.numbers["correlation"], pageable)
-    kinds = np.where(copying, PAGEABLE_COPY, API).astype(object)
-    both = Columns.joined([calls, overheads])
-    numbers = {"start_ns": both.start, "end_ns": both.end} | both.numbers
-    kinds = np.append(kinds, np.full(len(overheads.start), OVERHEAD, dtype=object))
-    return calls_frame(kinds, both.names, numbers)
-
-
-def _range_rows(ranges: Columns) -> dict[str, object]:
-    names = ranges.names
-    return {
-        "name": names,
-        "domain": np.array([torch_domain(name) for name in names], dtype=object),
-        "start_ns": ranges.start,
-        "end_ns": ranges.end,
-        "process": ranges.numbers["process"],
-        "thread": ranges.numbers["thread"],
-    }
-
-
-def _device_rows(work: Columns, calls: Columns, ranges: Columns) -> _Done:
-    """A device's activities with their launches.
-
-    An activity's event names its device, not its process: that is its launch's.
+    An activity's event names its device, not its process, unless ranks were merged.
     """
-    number, of_call = work.numbers["correlation"], calls.numbers["correlation"]
-    callers = calls.numbers["process"]
-    process, shared = _processes(number, of_call, callers, ranges.numbers["process"])
-    # Where ranks were merged, a device is one's.
-    process = np.where(work.numbers["process"] < FIRST_TEXT, process, work.numbers["process"])
-    called = _called(calls)
-    launched = launches(process, number, work.start, called, complete=not calls.bad)
-    kinds = np.array([KINDS[name] for name in work.categories], dtype=object)
-    device, stream = work.numbers["device"], work.numbers["stream"]
-    rows: dict[str, object] = _rows(work, kinds, process) | {
-        "device": np.where(device == UNKNOWN, work.numbers["process"], device),
-        "stream": np.where(stream == UNKNOWN, work.numbers["thread"], stream),
-        "launch_ns": launched.start,
-        "launch_end_ns": launched.end,
-        "thread": launched.thread,
-        "missing": np.where(shared, SHARED, launched.missing).astype(object),
-    }
-    made, lost = counted(pd.Categorical(calls.names), called, launched)
-    recording = Recording("torch", launches=made, unanswered=lost)
-    return _Done(rows, int(shared.sum()), launched.reused, recording)
+    process, shared = _processes(work["correlation"].to_numpy(), calls, ranges)
+    if NAMED in work:
+        process = np.where(work[NAMED] == UNKNOWN, process, work[NAMED])
+    return work.assign(
+        duration_ns=work["end_ns"] - work["start_ns"],
+        process=process,
+        device=work["device"].mask(work["device"] == UNKNOWN, work["process"]),
+        stream=work["stream"].mask(work["stream"] == UNKNOWN, work["thread"]),
+    ), shared
 
 
-def _called(calls: Columns) -> Calls:
-    numbers = (calls.numbers[name] for name in ("process", "thread", "correlation"))
-    return Calls(calls.start, calls.end, *numbers)
-
-
-def _waits(waits: pd.DataFrame, calls: Columns, ranges: Columns) -> pd.DataFrame:
-    """Which streams waited for which record; the process is that of the call that made them."""
-    numbers = calls.numbers
-    process, _ = _processes(
-        waits["number"].to_numpy(),
-        numbers["correlation"],
-        numbers["process"],
-        ranges.numbers["process"],
-    )
-    return stream_waits(waits.assign(process=process), _called(calls))
-
-
-def _processes(
-    number: Indices, of_call: Indices, callers: Indices, of_ranges: Indices
-) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """The process that launched each activity, and where calls of several have its number."""
-    all_of_them = pd.unique(np.concatenate([callers, of_ranges]))
+def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tuple[Indices, Mask]:
+    """The process whose call has each number, and where calls of several have it."""
+    callers, of_call = calls["process"].to_numpy(), calls["correlation"].to_numpy()
+    all_of_them = pd.unique(np.concatenate([callers, ranges["process"].to_numpy()]))
     if len(all_of_them) == 1:
         return np.full(len(number), all_of_them[0]), np.zeros(len(number), dtype=bool)
     pairs = pd.DataFrame({"number": of_call, "process": callers}).drop_duplicates()
@@ -226,36 +184,74 @@ def _processes(
     return process, (counts["size"] > 1).to_numpy() & (number != UNKNOWN)
 
 
-def _operator_rows(operators: Columns) -> dict[str, object]:
-    """Operators as activities: the time of each minus that of the operators that it called."""
-    process, thread = operators.numbers["process"], operators.numbers["thread"]
-    start, end = operators.start, operators.end
+def _flows(ends: pd.DataFrame) -> pd.DataFrame:
+    """The flows that have both ends in one process, with FLOWS."""
+    ends = ends[(ends["id"] != UNKNOWN) & (ends["start_ns"] != NOT_A_TIME)]
+    begins = ends.loc[ends["name"] == FLOW_BEGIN, ["process", "id", "thread"]]
+    begins = begins.drop_duplicates(["process", "id"]).rename(columns={"thread": "forward_thread"})
+    both = ends[ends["name"] != FLOW_BEGIN].merge(begins, on=["process", "id"])
+    return both[list(FLOWS)]
+
+
+def _waits(
+    events: pd.DataFrame, calls: pd.DataFrame, ranges: pd.DataFrame, made: Numbered
+) -> pd.DataFrame:
+    """Which streams waited for which record, with STREAM_WAITS.
+
+    The event is of the same device, as Kineto looks no further; the process is that of the call.
+    """
+    renamed = {
+        "correlation": "number",
+        "start_ns": "seen_ns",
+        "waits_on": "record_stream",
+        "recorded_by": "record_number",
+    }
+    waits = events.rename(columns=renamed).assign(record_device=events["device"])
+    process, _ = _processes(waits["number"].to_numpy(), calls, ranges)
+    return stream_waits(waits.assign(process=process), made)
+
+
+def _operators(operators: pd.DataFrame) -> dict[str, Any]:
+    """Operators as activities of a CPU, with WORK: calls, each with the time that it spent itself.
+
+    An operator that calls one of its own name, as autocast's wrapper of `aten::addmm` calls
+    `aten::addmm`, is one call with the first such that it calls: both are the same work. What it
+    calls of its own name after that is a call of its own.
+    """
+    start, end = operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy()
     parent = np.full(len(start), NOWHERE)
-    groups = pd.DataFrame({"process": process, "thread": thread}).groupby(["process", "thread"])
-    for rows in groups.indices.values():
+    for rows in operators.groupby(["process", "thread"]).indices.values():
         parent[rows] = np.append(rows, NOWHERE)[tree(start[rows], end[rows]).nesting.parent]
-    made = operator_calls(operators.names.tolist(), start, end, parent)
-    unknown = np.full(len(start), UNKNOWN)
-    every = _rows(operators, np.full(len(start), OPERATOR, dtype=object), process) | {
-        "duration_ns": np.maximum(made.self_ns, 0),
+    held, length = parent != NOWHERE, end - start
+    own = length.copy()
+    np.subtract.at(own, parent[held], length[held])
+    outermost = _same_call(operators["name"], start, parent)
+    while (outermost != outermost[outermost]).any():
+        outermost = outermost[outermost]
+    whole = np.zeros_like(own)
+    np.add.at(whole, outermost, own)
+    first = outermost == np.arange(len(start))
+    calls = operators[first]
+    unknown = np.full(len(calls), UNKNOWN)
+    return dict(calls.items()) | {
+        "kind": [OPERATOR] * len(calls),
+        "duration_ns": np.maximum(whole[first], 0),
         "device": unknown,
         "stream": unknown,
-        "launch_ns": start,
-        "launch_end_ns": start,
-        "thread": thread,
-        "missing": np.full(len(start), "", dtype=object),
+        "launch_ns": calls["start_ns"],
+        "launch_end_ns": calls["start_ns"],
+        "missing": [""] * len(calls),
     }
-    return {name: values[made.first] for name, values in every.items()}
 
 
-def _rows(
-    work: Columns, kinds: npt.NDArray[np.object_], process: Indices
-) -> dict[str, npt.NDArray[Any]]:
-    return {
-        "kind": kinds,
-        "name": work.names,
-        "start_ns": work.start,
-        "end_ns": work.end,
-        "duration_ns": work.end - work.start,
-        "process": process,
-    }
+def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
+    """For each operator the caller whose first of its own name it is, or itself."""
+    code = names.cat.codes.to_numpy()
+    alike = (code == code[parent]) & (parent != NOWHERE)
+    alike &= names.str.contains(DISPATCHED, regex=False).to_numpy()
+    rows = np.flatnonzero(alike)
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    _, first = np.unique(parent[rows], return_index=True)
+    caller = np.arange(len(parent))
+    caller[rows[first]] = parent[rows[first]]
+    return caller

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.captures.exported import names_of
+from workflow_src.captures.store import names_of
 from workflow_src.common.arguments import (
     Parser,
     existing_file,
