@@ -13,6 +13,7 @@ import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
+from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
@@ -29,52 +30,13 @@ from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.step_division import account, division
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "diagnoses": (
-        "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
-        "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
-        "device_alone_ms", "pace", "device_idle_ms", "host_idle_ms", "named_ms", "device_left_ms",
-        "launching_ms", "unnamed_ms", "launches", "micro_batches",
-    ),
-    "findings": (
-        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
-        "copied_bytes",
-        "host_ms", "device_ms", "step_ms", "saves_ms", "saves_with_above_ms", "headline", "assumes",
-        "remedy", "evidence", "example", "gap_places", "gap_after", "gap_after_path", "gap_before",
-        "gap_before_path",
-    ),
-    "smaller": (
-        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
-        "copied_bytes",
-        "host_ms", "device_ms", "saves_ms", "assumes", "remedy", "example",
-    ),
-    "step_work": ("family", "precision", "path", "example", "calls", "device_ms", "share"),
-    "step_calls": ("what", "launches", "path", "calls", "host_ms", "blocked_ms", "share"),
-    "waits": ("call", "path", "calls", "blocked_ms"),
-    "copies": (
-        "direction", "source", "target", "path", "copies", "bytes", "device_ms", "gb_per_s",
-        "blocked_ms",
-    ),
-    "gaps": (
-        "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms", "longest_ms",
-    ),
-    "buckets": ("name", "path", "bucket", "device_ms", "wait_ms", "exposed_ms"),
-    "step_times": ("step", "time_ms"),
-    "step_differences": ("step", "path", "what", "ms", "median_ms"),
-    "idle_causes": ("before", "call", "path", "next_path", "times", "idle_ms"),
-}  # fmt: skip
-"""The columns of each table after `process`.
-
-diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
-whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
-step would take if the other one took no time; pace: which of them sets it; device_idle_ms,
-host_idle_ms: how long each does nothing; named_ms: what all findings but general ones save
-together; device_left_ms: what is left if then the host took no time; launching_ms: of the rest what
-launches take, were all like the median one; unnamed_ms: all other.
-findings: as in diagnosis.finding, those that save most first; smaller: as Diagnosis.smaller.
-step_work, step_calls: as in diagnosis.step_contents. step_times: from the end of the step before to
-that of this one, host and device; of the first, from its start. buckets: as in
-diagnosis.communication. The others: as in diagnosis.facts and diagnosis.idle_causes.
-"""
+    name: own_columns(f"capture/{name}")
+    for name in (
+        *("diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps"),
+        *("buckets", "step_times", "step_differences", "idle_causes"),
+    )
+}
+"""The columns of each table after `process`."""
 
 LONGER = (
     "a plain step is said to take {:.2f} ms, but recorded ones, which savings are of, take {:.2f} "
