@@ -22,7 +22,6 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.diagnosis.words import assumed, headline, words
 from workflow_src.placing.attributed import Attributed
@@ -44,42 +43,41 @@ LONGER = (
 )
 """Why a plain step's time doesn't count."""
 
-Tables = dict[str, pd.DataFrame]
+Row = dict[str, object]
 
 
-def diagnosis_tables(attributed: Attributed, plain_ns: float | None = None) -> Tables:
+def diagnosis_tables(
+    attributed: Attributed, plain_ns: float | None = None
+) -> dict[str, pd.DataFrame]:
     """All tables by name; plain_ns: the time of a step without a profiler, if it is known."""
-    of_processes = [
-        _of_process(attributed, process, plain_ns) for process in attributed.capture.processes
-    ]
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in COLUMNS}
+    for process in attributed.capture.processes:
+        for name, table in _of_process(attributed, process, plain_ns).items():
+            if len(table):
+                parts[name].append(table.assign(process=process))
     return {
-        name: _joined(
-            [tables[name] for tables in of_processes if name in tables], ("process", *columns)
+        name: pd.concat(parts[name] or [pd.DataFrame()], ignore_index=True).reindex(
+            columns=["process", *columns]
         )
         for name, columns in COLUMNS.items()
     }
 
 
-def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
-    """Those tables that have rows, one below the other."""
-    having = [table for table in tables if len(table)]
-    if not having:
-        return pd.DataFrame(columns=list(columns))
-    return pd.concat(having, ignore_index=True).reindex(columns=list(columns))
-
-
-def _of_process(attributed: Attributed, process: int, plain_ns: float | None) -> Tables:
+def _of_process(
+    attributed: Attributed, process: int, plain_ns: float | None
+) -> dict[str, pd.DataFrame]:
     """The tables of one process."""
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        tables = {
-            "diagnoses": pd.DataFrame([{"problem": str(error)}]),
-            **cpu_steps(attributed, process),
-        }
-        return {name: table.assign(process=process) for name, table in tables.items()}
+        problem = pd.DataFrame([{"problem": str(error)}])
+        return {"diagnoses": problem, **cpu_steps(attributed, process)}
     diagnosis, problem, plain = _diagnosed(subject, plain_ns)
-    tables = {
+    times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
+    row = {"problem": problem, "plain": plain}
+    row |= division(subject, diagnosis) | account(subject, diagnosis)
+    return {
+        "diagnoses": pd.DataFrame([row]),
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
         "step_work": step_work(subject),
@@ -88,14 +86,10 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         "copies": copies(subject),
         "gaps": large_gaps(subject),
         "buckets": buckets(subject),
-        "step_times": _step_times(subject.recording),
+        "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "step_differences": differing_steps(subject),
         "idle_causes": idle_causes(subject),
     }
-    row = {"problem": problem, "plain": plain, **division(subject, diagnosis)}
-    row |= account(subject, diagnosis)
-    tables["diagnoses"] = pd.DataFrame([row])
-    return {name: table.assign(process=process) for name, table in tables.items()}
 
 
 def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame:
@@ -125,7 +119,7 @@ def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     return pd.DataFrame([_finding(each, diagnosis.step_ms, plain) for each in diagnosis.findings])
 
 
-def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
+def _finding(finding: Finding, step_ms: float, plain: bool) -> Row:
     place = finding.place
     where, also = _quotable(place.where), _quotable(place.also)
     quoted = replace(finding, place=replace(place, where=where, also=also))
@@ -137,7 +131,7 @@ def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]
     }
 
 
-def _found(finding: Finding) -> dict[str, object]:
+def _found(finding: Finding) -> Row:
     """What, where, when and how much of a finding."""
     place = finding.place
     return {
@@ -160,14 +154,17 @@ def _found(finding: Finding) -> dict[str, object]:
     }
 
 
-def _gap(between: Between | None) -> dict[str, object]:
+def _gap(between: Between | None) -> Row:
     """Between which calls the gaps of a finding lie, if it is of gaps alone."""
     if between is None:
         return {}
-    names = {"gap_after": between.after, "gap_before": between.before}
-    paths = {"gap_after_path": between.after_path, "gap_before_path": between.before_path}
-    texts = {name: _short(text) for name, text in names.items()} | paths
-    return {"gap_places": between.places} | {n: _quotable(each) for n, each in texts.items()}
+    return {
+        "gap_places": between.places,
+        "gap_after": _quotable(_short(between.after)),
+        "gap_after_path": _quotable(between.after_path),
+        "gap_before": _quotable(_short(between.before)),
+        "gap_before_path": _quotable(between.before_path),
+    }
 
 
 def _short(name: str) -> str:
@@ -178,9 +175,3 @@ def _short(name: str) -> str:
 def _quotable(path: str) -> str:
     """A path that is no more than a name between backticks."""
     return printable(" ".join(path.split())).replace("`", "'")
-
-
-def _step_times(recording: Recording) -> pd.DataFrame:
-    """A row per step."""
-    times = recording.steps["time_ns"] / NS_PER_MS
-    return pd.DataFrame({"step": range(len(times)), "time_ms": times.to_numpy()})

@@ -27,9 +27,44 @@ def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Ser
     return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
 
 
-def _whole(tables: Tables) -> pd.DataFrame:
-    """The phases in which each matrix product has a shape."""
-    return tables["alignment"].query("status == 'ok' and gemm_share_with_shape == 1")
+def _with_phases(tables: Tables, name: str) -> pd.DataFrame:
+    """A table with what is known of the phase of each row.
+
+    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each of
+    its products has a shape; told_share: the share of their time that has one; multiplies, adds:
+    whether an operator of it does, or adds something to a product.
+    """
+    known, rows = tables["alignment"], tables[name]
+    multiplying = tables["operators"].query("family == 'gemm'")
+    adding = multiplying[multiplying["operator"].isin(ADDING)]
+    kernels = tables["kernels"].query("family == 'gemm' and kind == 'kernel'")
+    recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
+    phases = {
+        "recorded": known[recorded],
+        "captured": known[recorded & _among(known, kernels, PHASE)],
+        "whole": known[recorded & (share == 1)],
+        "multiplies": multiplying,
+        "adds": adding,
+    }
+    told = rows[PHASE].merge(known[recorded], "left", PHASE)["gemm_share_with_shape"]
+    flags = {flag: _among(rows, phase, PHASE) for flag, phase in phases.items()}
+    return rows.assign(told_share=told.set_axis(rows.index), **flags)
+
+
+def kernels(tables: Tables) -> pd.DataFrame:
+    """The kernels with whether nsys counted those of the case, and captured_path as operators."""
+    counted = tables["captures"].dropna(subset="stats_total_ns")
+    rows = _with_phases(tables, "kernels")
+    return rows.assign(captured_path=rows["path"], counted=_among(rows, counted, ["case"]))
+
+
+def kernels_with_outer_paths(tables: Tables) -> pd.DataFrame:
+    """The kernels in steps, a row for each range that they were launched in, outer ones too."""
+    found = tables["kernels"].query("phase != ''")
+    sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
+    parts = sums["path"].str.split("/")
+    outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
+    return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
 
 
 def ranges(tables: Tables) -> pd.DataFrame:
@@ -45,33 +80,6 @@ def inner_ranges(tables: Tables) -> pd.DataFrame:
     return inner.assign(path=inner["path"].str.rpartition("/")[0])
 
 
-def kernels(tables: Tables) -> pd.DataFrame:
-    """The kernels, which of them nsys counted, too, and which operators.csv tells about.
-
-    recorded: all but bookkeeping, of recorded phases; whole: of phases whose products all have a
-    shape; told_ms: their time (ms) per step times the share that has a shape, of products.
-    """
-    rows, record = tables["kernels"], tables["alignment"].query("status == 'ok'")
-    counted = tables["captures"].dropna(subset="stats_total_ns")
-    share = rows[PHASE].merge(record, "left", PHASE)["gemm_share_with_shape"]
-    return rows.assign(
-        counted=_among(rows, counted, ["case"]) & (rows["kind"] == "kernel"),
-        recorded=_among(rows, record, PHASE) & (rows["family"] != "bookkeeping"),
-        captured_path=rows["path"],
-        whole=_among(rows, _whole(tables), PHASE),
-        told_ms=rows["busy_ms_per_step"] * share.set_axis(rows.index),
-    )
-
-
-def kernels_with_outer_paths(tables: Tables) -> pd.DataFrame:
-    """The kernels in steps, a row for each range that they were launched in, outer ones too."""
-    found = tables["kernels"].query("phase != ''")
-    sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
-    parts = sums["path"].str.split("/")
-    outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
-    return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
-
-
 def ledger(tables: Tables) -> pd.DataFrame:
     """The steps with causes_ns, the idle time that has a cause, missing if that isn't split."""
     causes = tables["ledger"][[f"idle_{cause}_ns" for cause in CAUSES]]
@@ -82,49 +90,36 @@ def operators(tables: Tables) -> pd.DataFrame:
     """operators.csv with what must not be.
 
     lost: no range of the capture has a row's path; clears: it sets memory for an operator of
-    another family; without: the first row of a product's call, of which no row has bytes; adds: in
-    the phase, something is added to a product.
+    another family; without: the first row of a product's call, of which no row has bytes.
     """
-    rows = tables["operators"]
+    rows = _with_phases(tables, "operators")
     fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
-    products = rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")
-    moved = rows[products].groupby(CALL)["bytes_per_step"].transform("sum") == 0
-    adding = rows["operator"].isin(ADDING) & (rows["family"] == "gemm")
+    products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
+    moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
+    without = (moved == 0) & ~products.duplicated(CALL)
     return rows.assign(
         lost=~_among(rows, tables["ranges"], [*PHASE, "path"]),
         clears=fills & (families(rows["operator"]) != "fill"),
-        without=(moved & ~rows[products].duplicated(CALL)).reindex(rows.index, fill_value=False),
-        adds=_among(rows, rows[adding], PHASE),
+        without=without.reindex(rows.index, fill_value=False),
     )
 
 
 def products(tables: Tables) -> pd.DataFrame:
-    """products.csv with the bytes and FLOPs that m, n, k, matrices, dtype and calls make.
-
-    captured: of phases that were captured as kernels; whole: and whose products all have a shape;
-    adds_nothing: of phases in which operators multiply and none adds something.
-    """
-    rows = tables["products"]
+    """products.csv with the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
+    rows = _with_phases(tables, "products")
     names = ("m", "n", "k", "calls_per_step", "matrices")
     m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
     sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
     calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
-    told = kernels(tables).query("recorded and family == 'gemm' and kind == 'kernel'")
-    captured = _among(rows, told, PHASE)
-    adds_nothing = operators(tables).query("family == 'gemm' and not adds")
-    return rows.assign(
-        made_flops=2 * m * n * k * calls,
-        made_bytes=(m * k + k * n + m * n) * calls * size,
-        captured=captured,
-        whole=captured & _among(rows, _whole(tables), PHASE),
-        adds_nothing=_among(rows, adds_nothing, PHASE),
-    )
+    bytes_ = (m * k + k * n + m * n) * calls * size
+    return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
 
 
-VIEWS: Mapping[str, Callable[[Tables], pd.DataFrame]] = {
+Views = Mapping[str, Callable[[Tables], pd.DataFrame]]
+VIEWS: Views = {
     view.__name__: view
     for view in (
-        *(ranges, inner_ranges, kernels, kernels_with_outer_paths),
+        *(kernels, kernels_with_outer_paths, ranges, inner_ranges),
         *(ledger, operators, products),
     )
 }
