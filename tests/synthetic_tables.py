@@ -81,8 +81,6 @@ class Sample:
     environment: Mapping[str, Any] = field(default_factory=dict)
     replayed_ms: Mapping[str, float] = field(default_factory=dict)
     """By phase; without any, timings.csv is one of a run that replayed nothing."""
-    launch_bound: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """By phase, of several processes: the least and the most that a replay saves of one's time."""
     not_replayed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Status and reason by phase."""
     active_ms: Mapping[str, float] = field(default_factory=dict)
@@ -133,9 +131,6 @@ class Sample:
             return {}
         ms = self.replayed_ms[phase]
         times = {"replayed_median_ms": ms, "replayed_p20_ms": ms, "replayed_p80_ms": ms}
-        if phase in self.launch_bound:
-            least, most = self.launch_bound[phase]
-            times |= {"least_launch_bound_share": least, "most_launch_bound_share": most}
         return {"replay_status": "ok", "replay_reason": "", "replay_samples": 10} | times
 
     def ledger(self) -> list[dict[str, Any]]:

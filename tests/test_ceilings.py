@@ -1,4 +1,4 @@
-"""Ceilings: rates, levels and remarks of known samples, the command, and what exceeds a ceiling."""
+"""Ceilings: rates of known samples, the command, and what exceeds a ceiling."""
 
 import json
 import sys
@@ -13,6 +13,7 @@ import torch
 
 from tests.workflow import ROOT, served_stage
 from workflow_src.common.ceilings import FEWEST, rate_of
+from workflow_src.common.table_schema import own_columns
 from workflow_src.dag.ceilings import measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
@@ -20,7 +21,7 @@ from workflow_src.measure import products as multiplying
 from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
-from workflow_src.tables.ceilings import COLUMNS, levels, split, table
+from workflow_src.tables.ceilings import table
 
 TINY = {
     "buffer_mib": 1, "shapes": [[16, 8, 4]], "exponentials": 1024, "wake_s": 0.0,
@@ -53,7 +54,7 @@ def tabulated(*rows: dict[str, Any]) -> pd.DataFrame:
 
 def test_rates_are_work_over_the_median_and_the_fastest_sample() -> None:
     found = tabulated(READ, COPY, NN, EXP)
-    assert list(found.columns) == list(COLUMNS)
+    assert tuple(found.columns) == own_columns("ceilings")
     assert found["median_gb_per_s"].tolist()[:2] == [4.0, 9.0]
     assert found["best_gb_per_s"].tolist()[:2] == [8.0, 9.0]
     assert (found["best_tflop_per_s"][2], found["best_giga_exp_per_s"][3]) == (2.0, 2.0)
@@ -68,40 +69,18 @@ def test_the_ceiling_is_the_best_of_its_kind_and_precision() -> None:
 
 def test_what_did_not_run_is_no_ceiling_and_says_why() -> None:
     found = tabulated(GONE | {"reason": "no Triton"})
-    assert found["remark"].tolist() == ["no Triton"] and not found["is_ceiling"].any()
+    assert found["reason"].tolist() == ["no Triton"] and not found["is_ceiling"].any()
 
 
-def test_samples_on_two_levels_are_named_with_the_clock_but_not_with_the_power() -> None:
-    samples = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=8_000) | CLOCKS
-    assert split(SLOW_THEN_FAST) == 1_500_000
-    fast, slow = levels(samples)
-    assert (fast.share, fast.ms, fast.sm_clock_mhz) == (10 / 15, 1.0, 1980.0)
-    assert (slow.share, slow.ms, slow.sm_clock_mhz) == (5 / 15, 2.0, 1200.0)
-    (line,) = tabulated(samples).to_dict("records")
-    assert line["bimodal"] and line["sm_clock_mhz"] == 1980 and pd.isna(line["power_w"])
-    assert line["remark"] == (
-        "two levels: 1 ms (67 % of samples, SM at 1980 MHz) and "
-        "2 ms (33 % of samples, SM at 1200 MHz)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("samples", "why"),
-    [
-        ([1_000] * 50, "all are equal"),
-        (list(range(1_000, 1_500, 10)), "evenly spread"),
-        ([1_000] * 49 + [9_000], "one outlier is no level"),
-        ([1_000] * 25 + [1_010] * 25, "levels 1 % apart are one"),
-        ([1_000] * 4 + [2_000] * 4, "too few samples"),
-    ],
-)
-def test_one_level_is_not_taken_for_two(samples: list[int], why: str) -> None:
-    assert split(samples) is None, why
-
-
-def test_levels_without_readings_have_no_clock() -> None:
-    (line,) = tabulated(row("compute", "matmul", SLOW_THEN_FAST, flops=1)).to_dict("records")
-    assert line["remark"] == "two levels: 1 ms (67 % of samples) and 2 ms (33 % of samples)"
+def test_power_counts_of_sustained_products_alone_and_of_their_second_half() -> None:
+    """As the clock does, which may still be falling in the first; older runs have it elsewhere."""
+    other = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=8_000) | CLOCKS
+    read = {"power_w": [1.0, 400.0], "power_limit_w": [700.0] * 2, "power_capped": [False, True]}
+    sustained = row("sustained compute", "matmul", [9_000, 1_000], flops=10**6, **read)
+    found = tabulated(other, sustained | {"sm_clock_mhz": [1980, 1500]})
+    assert found["sm_clock_mhz"].tolist() == [1980, 1500] and pd.isna(found["power_w"][0])
+    assert (found["power_w"][1], found["power_capped"][1]) == (400, 1)
+    assert found["median_tflop_per_s"][1] == 1 and not found["is_ceiling"][1]
 
 
 def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:

@@ -14,16 +14,19 @@ from workflow_src.common.case import Case
 from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.product_names import (
+from workflow_src.tables.products import (
+    FORWARD,
     GATE_OR_UP,
     IN_FEED_FORWARD,
     KNOWN,
     NAMES,
+    OF_INPUT,
+    OF_WEIGHT,
+    Product,
     call_names,
     fitting,
     named,
 )
-from workflow_src.tables.products import FORWARD, OF_INPUT, OF_WEIGHT, Product
 
 # No two of its dimensions coincide.
 PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)

@@ -273,22 +273,6 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     assert third["replay_status"] != third["replay_status"], "empty"
 
 
-def test_the_share_that_a_replay_saves_is_of_each_process() -> None:
-    """80 % in the first, 50 % in the second; of all samples it would be 60 %."""
-    eager = {"samples_ns": [9 * MS, 10 * MS, 11 * MS, 4 * MS], "process": [0, 0, 0, 1]}
-    replay = {"samples_ns": [2 * MS, 2 * MS], "process": [0, 1]}
-    found = with_replay(1, **replay) | eager
-    (row,) = timings({"phases": {"forward": found}}).to_dict("records")
-    assert row["least_launch_bound_share"] == pytest.approx(0.5)
-    assert row["most_launch_bound_share"] == pytest.approx(0.8)
-
-
-@pytest.mark.parametrize("replay", [{"process": [0]}, {"process": [0, 1], "status": "oom"}])
-def test_one_process_or_no_replay_gives_no_spread_of_shares(replay: dict[str, Any]) -> None:
-    found = with_replay(1, samples_ns=[1], **replay) | {"process": replay["process"][:1]}
-    assert "least_launch_bound_share" not in timings({"phases": {"forward": found}}).columns
-
-
 def test_an_earlier_result_has_no_columns_of_replays() -> None:
     table = timings({"phases": {"forward": phase(1)}})
     assert not [name for name in table.columns if name.startswith("replay")]

@@ -154,8 +154,8 @@ BEHAVIOR = [
         id="how the L2 cache is evaded",
     ),
     pytest.param(
-        "tables/ceilings.py", "GAP = 0.5", "GAP = 0.4", {"ceilings table"},
-        id="how samples on two levels are told",
+        "tables/ceilings.py", "// 2", "// 3", {"ceilings table"},
+        id="which samples of a second count",
     ),
     pytest.param(
         "common/ceilings.py", "return float(row[work] / ns * scale)",

@@ -78,6 +78,12 @@ def key(table: str) -> tuple[str, ...]:
 
 
 @cache
+def own_columns(table: str) -> tuple[str, ...]:
+    """The names of a table's columns, in its order, without those that it shares with others."""
+    return tuple(row.column for row in _rows() if row.table == table and row.column)
+
+
+@cache
 def columns(table: str) -> Mapping[str, Column]:
     """The columns of a table by name, those that it shares with others first."""
     folder = table.rpartition("/")[0]

@@ -8,19 +8,7 @@ import pandas as pd
 from workflow_src.common.operators import CALLING, MULTIPLYING
 from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import families
-from workflow_src.tables.product_names import KNOWN
-
-ALIGNMENT_COLUMNS = (
-    *("phase", "steps", "status", "reason", "aligned_share", "parting"),
-    *(
-        "gemm_share_with_shape",
-        "gemm_share_with_product",
-        "flops",
-        "flops_expected",
-        "flops_counted",
-    ),
-    *("family_disagreement_share", "family_disagreement"),
-)
+from workflow_src.tables.products import KNOWN
 
 Launched = Mapping[str, Any]
 """What launched the work of a phase, as measure/operators.py records it."""
@@ -34,21 +22,32 @@ def families_of(launched: Launched) -> pd.Series:
 def alignment_row(
     found: pd.DataFrame, launched: Launched, products: pd.DataFrame
 ) -> dict[str, Any]:
-    """How much of a phase's device time is explained, and whether families agree."""
-    gemms = found[found["family"] == "gemm"]
+    """How much of a phase's device time is explained, and whether families agree.
+
+    found, products: a phase's activities, and those that are products, as tables/operators.py
+    makes them.
+    """
     calling = [
         number
         for number, each in enumerate(launched["operators"])
         if each["operator"] in CALLING | MULTIPLYING and "order" not in each
     ]
-    multiplying = gemms[(gemms["kind"] != "operator") | ~gemms["operator"].isin(calling)]
+    called = (found["kind"] != "operator") | ~found["operator"].isin(calling)
+    multiplying = found[called & (found["family"] == "gemm")]
+    kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
+    kernels = kernels.assign(by_operator=kernels["operator"].map(families_of(launched)))
+    differing = kernels[kernels["by_operator"] != kernels["family"]]
+    keys = ["family", "by_operator", "operator_name", "short_name"]
+    times = differing.groupby(keys)["duration_ns"].sum()
+    example = "{3} is {0}, its operator {2} is {1}"
     return {
         "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
         "parting": _parting(found),
         "gemm_share_with_shape": _share(products, multiplying),
         "gemm_share_with_product": _share(products[products["product"].isin(KNOWN)], multiplying),
         "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
-        **_disagreement(found, launched),
+        "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
+        "family_disagreement": example.format(*times.idxmax()) if len(times) else "",
     }
 
 
@@ -63,28 +62,8 @@ def _parting(found: pd.DataFrame) -> str:
     if lost.empty:
         return ""
     first = lost.iloc[0]
-    number = 1 + int((found["step"] == first["step"]).to_numpy()[: lost.index[0]].sum())
+    number = 1 + int((found["step"] == first["step"]).iloc[: lost.index[0]].sum())
     return (
         f"{len(lost)} of {len(found)} activities have no partner, the first is number {number} of "
         f"step {first['step']}: {first['short_name']}"
     )
-
-
-def _disagreement(found: pd.DataFrame, launched: Launched) -> dict[str, Any]:
-    """The share of kernel time whose family by name is not its operator's, and the largest case."""
-    names = pd.Series([each["operator"] for each in launched["operators"]], dtype="str")
-    kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
-    differing = kernels.assign(
-        by_operator=kernels["operator"].map(families_of(launched)),
-        operator_name=kernels["operator"].map(names),
-    )
-    differing = differing[differing["by_operator"] != differing["family"]]
-    example = ""
-    if len(differing):
-        keys = ["family", "by_operator", "operator_name", "short_name"]
-        times = differing.groupby(keys, as_index=False)["duration_ns"].sum()
-        most = times.loc[times["duration_ns"].idxmax()]
-        example = "{short_name} is {family}, its operator {operator_name} is {by_operator}"
-        example = example.format(**most)
-    share = _share(differing, kernels) if len(differing) else 0.0
-    return {"family_disagreement_share": share, "family_disagreement": example}

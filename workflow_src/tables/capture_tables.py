@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import Capture, noted
+from workflow_src.captures.capture import NOTES, OPERATOR, Capture, noted
 from workflow_src.captures.limits import within_limits
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.arguments import Parser, existing_file, new_folder, positive
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -25,19 +26,17 @@ from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
-from workflow_src.placing.placing import is_unplaced
+from workflow_src.placing.placing import WHOLE
 from workflow_src.placing.steps import steps, thread_steps
-from workflow_src.tables.capture_summary import notes_table, sentences, summary
 from workflow_src.tables.certificate import certificate
 from workflow_src.tables.diagnosis_tables import diagnosis_tables
 
 TABLES = tables_in("capture")
-BUSY = {"activities": ("duration_ns", "size"), "busy_ns": ("duration_ns", "sum")}
-IN_STEPS = {"activities_in_steps": ("in_step", "sum"), "busy_ns_in_steps": ("in_step_ns", "sum")}
-SUMS = BUSY | IN_STEPS
+BUSY = ["activities", "busy_ns"]
+IN_STEPS = ["activities_in_steps", "busy_ns_in_steps"]
 """What work comes to, and as far as it belongs to steps."""
 
-KERNELS = ["process", "path", "kind", "family", "name", "short_name", *SUMS]
+KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY, *IN_STEPS]
 """What a row of kernels tells; of work without a path, `path` is the reason in brackets."""
 
 
@@ -55,37 +54,32 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     Raises TraceError if they don't account for all device time.
     """
     in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
-    launched = _launched(found, in_steps)
-    kernels = pd.concat([_kernels(found, launched), _unplaced(found, in_steps)], ignore_index=True)
-    families = _families(found, launched)
+    sums = _sums(found, in_steps)
+    launched = sums[sums["path"] != NOWHERE].reset_index(drop=True)
     totals = path_totals(found.placed.ranges, found.work, found.paths)
-    _account(found.capture.total_ns, kernels, totals)
-    idle, ledgers = _stepwise(found)
+    _account(found.capture.total_ns, sums, totals)
+    threads = [] if found.kernels_lost else thread_steps(source_of(found))
+    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
-        "kernels": _per_step(kernels, in_steps),
-        "families": _per_step(families, in_steps),
+        "kernels": _per_step(_kernels(found, sums), in_steps),
+        "families": _per_step(_families(found, launched), in_steps),
         "steps": ledgers,
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
         "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
-        "notes": notes_table(found.notes),
+        "notes": pd.DataFrame(
+            [(note.code, note.count, note.about, NOTES[note.code]) for note in found.notes],
+            columns=["note", "count", "about", "meaning"],
+        ),
         "certificate": certificate(found, in_steps, ledgers, launched),
     }
 
 
-def _stepwise(found: Attributed) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Where devices were idle in steps, and the ledger of each step."""
-    threads = [] if found.kernels_lost else thread_steps(source_of(found))
-    return idle_by_path(threads, found.work, found.paths), steps(threads)
-
-
-def _account(total_ns: int, kernels: pd.DataFrame, totals: pd.DataFrame) -> None:
+def _account(total_ns: int, sums: pd.DataFrame, totals: pd.DataFrame) -> None:
     """Raise TraceError unless all device time is placed or unplaced, once."""
-    nowhere = is_unplaced(kernels["path"])
-    placed_ns, unplaced_ns = (
-        int(kernels.loc[some, "busy_ns"].sum()) for some in (~nowhere, nowhere)
-    )
+    nowhere = sums["path"] == NOWHERE
+    placed_ns, unplaced_ns = (int(sums.loc[some, "busy_ns"].sum()) for some in (~nowhere, nowhere))
     if placed_ns + unplaced_ns != total_ns or int(totals["own_ns"].sum()) != placed_ns:
         raise TraceError(
             f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
@@ -95,8 +89,7 @@ def _account(total_ns: int, kernels: pd.DataFrame, totals: pd.DataFrame) -> None
 
 def _per_step(table: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
     """A table of BUSY with the same per step, from IN_STEPS."""
-    inside = table[list(IN_STEPS)].set_axis(list(BUSY), axis=1)
-    return in_steps.added(table.drop(columns=list(IN_STEPS)), inside)
+    return in_steps.added(table.drop(columns=IN_STEPS), table[IN_STEPS].set_axis(BUSY, axis=1))
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
@@ -105,80 +98,126 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
     if len(in_steps.steps) and not (in_steps.work.all() and in_steps.ranges.all()):
         counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
         ranges = found.placed.ranges[in_steps.ranges]
-        work = found.work.loc[in_steps.work, [*OF_WORK]]
-        inside = path_totals(ranges, work, counted)
+        inside = path_totals(ranges, found.work.loc[in_steps.work, [*OF_WORK]], counted)
     table, per_step = (_in_ms(each, found) for each in (totals, inside))
-    table = pd.concat([totals[["process", "path"]], table], axis=1)
-    table = in_steps.added(table, per_step)
+    table = in_steps.added(totals[["process", "path"]].join(table), per_step)
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
 def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
-    times = {
-        "host_ms": "host_ns",
-        "busy_ms": "busy_ns",
-        "own_ms": "own_ns",
-        "wait_ms": "wait_ns",
-        "busy_union_ms": "union_ns",
-        "span_ms": "span_ns",
-    }
-    in_ms = {name: totals[column] / NS_PER_MS for name, column in times.items()}
-    table = totals[["instances"]].assign(**in_ms, activities=totals["activities"])
-    unknown = list(times)[1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
-    return table.assign(**dict.fromkeys(unknown, np.nan))
+    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "union_ns", "span_ns"]
+    times = (totals[names] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in names], axis=1)
+    unknown = [*times][1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
+    times[unknown] = np.nan
+    times = times.rename(columns={"union_ms": "busy_union_ms"})
+    return totals[["instances"]].join(times).assign(activities=totals["activities"])
 
 
-def _launched(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
-    """A row per innermost path, by number, and kind and name of what was launched in it."""
-    path, named = (found.work[name].to_numpy() for name in ("path", "named"))
-    kinds = max(1, len(found.names))
-    code, keys = pd.factorize(path.astype(np.int64) * kinds + named, sort=True)
-    lengths, rows = found.work["duration_ns"].to_numpy(), len(keys)
-    inside = code if in_steps.work.all() else code[in_steps.work]
-    columns = {
-        "path": keys // kinds,
-        "named": keys % kinds,
-        "activities": np.bincount(code, minlength=rows),
-        "busy_ns": added_up(code, lengths, rows),
-        "activities_in_steps": np.bincount(inside, minlength=rows),
-        "busy_ns_in_steps": added_up(code, np.where(in_steps.work, lengths, 0), rows),
-    }
-    sums = pd.DataFrame(columns)
-    sums = sums[sums["path"] != NOWHERE]
-    return sums.join(found.names, on="named").reset_index(drop=True)
+def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
+    """A row per kind and name of what was launched in an innermost path, or is in none.
+
+    path: its number, or NOWHERE; place: the same, or beyond all paths the number of `process` and
+    `reason` why it has none.
+    """
+    work, paths, kinds = found.work, len(found.paths.text), max(1, len(found.names))
+    place = work["path"].to_numpy(dtype=np.int64, copy=True)
+    nowhere = place == NOWHERE
+    without = work.loc[nowhere, ["process", "reason"]].groupby(["process", "reason"], observed=True)
+    place[nowhere] = paths + without.ngroup().to_numpy()
+    code, keys = pd.factorize(place * kinds + work["named"].to_numpy(), sort=True)
+    lengths, count, mine = work["duration_ns"].to_numpy(), len(keys), in_steps.work
+    place, named = np.divmod(keys, kinds)
+    texts = [f"({reason})" for _, reason in without.size().index]
+    processes = without.size().index.get_level_values(0).to_numpy(dtype=np.int64)
+    sums = pd.DataFrame({
+        "process": np.append(found.paths.process, processes)[place],
+        "text": np.append(found.paths.text, np.array(texts, dtype=object))[place],
+        "path": np.where(place < paths, place, NOWHERE),
+        "named": named,
+        "activities": np.bincount(code, minlength=count),
+        "busy_ns": added_up(code, lengths, count),
+        "activities_in_steps": np.bincount(code if mine.all() else code[mine], minlength=count),
+        "busy_ns_in_steps": added_up(code, np.where(mine, lengths, 0), count),
+    })  # fmt: skip
+    return sums.join(found.names, on="named")
 
 
-def _kernels(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
-    """The same with the text of each path and its process, with KERNELS."""
-    number = launched["path"].to_numpy()
-    rows = launched.assign(process=found.paths.process[number], path=found.paths.text[number])
+def _kernels(found: Attributed, sums: pd.DataFrame) -> pd.DataFrame:
+    """The same with the texts of paths, and what has none below what has one, with KERNELS."""
+    placed, rows = sums["path"] != NOWHERE, sums.assign(path=sums["text"])[KERNELS]
     order = ["process", "path", "busy_ns", "kind", "family", "name"]
-    return rows[KERNELS].sort_values(order, ascending=[name != "busy_ns" for name in order])
+    first = rows[placed].sort_values(order, ascending=[name != "busy_ns" for name in order])
+    return pd.concat([first, rows[~placed]], ignore_index=True)
 
 
 def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
     """A row per path and family of all work launched in it, inner ranges included."""
-    sums = launched.groupby(["path", "family"], as_index=False)[list(SUMS)].sum()
+    sums = launched[["path", "family", *BUSY, *IN_STEPS]]
     parts, above = [sums], np.append(found.paths.above, NOWHERE)
     while len(parts[-1]):
         outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
-        parts.append(outer[outer["path"] != NOWHERE])
-    table = pd.concat(parts).groupby(["path", "family"], as_index=False)[list(SUMS)].sum()
+        parts.append(
+            outer[outer["path"] != NOWHERE].groupby(["path", "family"], as_index=False).sum()
+        )
+    table = pd.concat(parts).groupby(["path", "family"], as_index=False).sum()
     number = table["path"].to_numpy()
-    table = table.assign(process=found.paths.process[number], path=found.paths.text[number])
-    columns = ["process", "path", "family", *SUMS]
-    return table[columns].sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
+    table = table.assign(path=found.paths.text[number])
+    table.insert(0, "process", found.paths.process[number])
+    return table.sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
 
 
-def _unplaced(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
-    """A row per process, reason, kind and name of what has no path, with KERNELS."""
-    keys = ["process", "reason", "named"]
-    outside = (found.work["path"] == NOWHERE).to_numpy()
-    in_step, work = in_steps.work[outside], found.work.loc[outside, [*keys, "duration_ns"]]
-    work = work.assign(in_step=in_step, in_step_ns=work["duration_ns"].where(in_step, 0))
-    sums = work.groupby(keys, as_index=False, observed=True).agg(**SUMS)
-    rows = sums.join(found.names, on="named")
-    return rows.assign(path=rows["reason"].map("({})".format))[KERNELS]
+def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
+    """A row per process, also of those without device work, and one for all."""
+    work, ranges = found.work, found.placed.ranges
+    # Operators of a CPU are on no device.
+    streams = work.loc[work["kind"] != OPERATOR, ["process", "device", "stream"]].drop_duplicates()
+    tables = (
+        work[["process", "path", "duration_ns"]],
+        streams,
+        ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)],
+    )
+    rows = []
+    for process in found.capture.processes:
+        its = (rows_where(each, (each["process"] == process).to_numpy()) for each in tables)
+        row = {"process": str(process), "main_thread": found.placed.main_threads.get(process)}
+        rows.append(row | _totals(*its) | {"steps": int(step_counts.get(process, 0))})
+    every = _totals(*tables) | {"steps": step_counts.sum()}
+    table = pd.DataFrame([*rows, {"process": "all", "main_thread": None} | every])
+    by, counts = found.capture.recording, table.pop("steps")
+    return table.astype({"main_thread": "Int64"}).assign(
+        profiler=by.profiler,
+        version=by.version,
+        steps=counts,
+        steps_by=found.ranged.steps.rule.value,
+    )
+
+
+def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, object]:
+    duration = work["duration_ns"].to_numpy()
+    total_ns = int(duration.sum())
+    placed_ns = int(duration.sum(where=(work["path"] != NOWHERE).to_numpy()))
+    return {
+        "ranges": len(ranges),
+        "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
+        "devices": int(streams["device"].nunique()),
+        "streams": len(streams),
+        "activities": len(work),
+        "total_ns": total_ns,
+        "placed_ns": placed_ns,
+        "unplaced_ns": total_ns - placed_ns,
+    }
+
+
+def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
+    """What the command prints: the totals, then a line per note."""
+    every, paths, notes = tables["summary"].iloc[-1], len(tables["paths"]), tables["notes"]
+    return [
+        f"{every['total_ns']} ns of device time in {every['activities']} activities: "
+        f"{every['placed_ns']} ns in {paths} paths, {every['unplaced_ns']} ns in none"
+    ] + [
+        f"{count}{about and f' ({about})'}: {meaning}"
+        for _, _, count, about, meaning in notes.itertuples(name=None)
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

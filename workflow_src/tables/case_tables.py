@@ -19,7 +19,7 @@ from workflow_src.placing.case_capture import CaseCapture, read_case, require_co
 from workflow_src.placing.families import RULES, coverage, load_rules, naming
 from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
-from workflow_src.tables import certificate
+from workflow_src.tables.certificate import doubts
 from workflow_src.tables.machine import environment
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.timings import timings
@@ -42,15 +42,10 @@ def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
     """A row per path and step: instances and, summed over them, host, busy and span time (ms)."""
     inside = ranges[ranges["phase"] != ""]
     inside = inside.assign(instances=1, host_ns=inside["end_ns"] - inside["start_ns"])
-    values = ["instances", "host_ns", "busy_ns", "span_ns"]
-    table = inside.groupby(["phase", "path", "step"], as_index=False)[values].sum()
-    return _in_ms(table)
-
-
-def _in_ms(table: pd.DataFrame) -> pd.DataFrame:
-    times = [name for name in table.columns if name.endswith("_ns")]
-    ms = table[times] / NS_PER_MS
-    return table.drop(columns=times).join(ms.rename(columns=lambda name: name[:-3] + "_ms"))
+    times = ["host_ns", "busy_ns", "span_ns"]
+    table = inside.groupby(["phase", "path", "step"])[["instances", *times]].sum()
+    in_ms = (table[times] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in times], axis=1)
+    return table[["instances"]].join(in_ms).reset_index()
 
 
 def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
@@ -58,10 +53,11 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
     Launches outside every step range have an empty phase and path.
     """
-    names = np.append(ranges["path"].to_numpy(dtype=object), "")
-    phases = np.append(ranges["phase"].to_numpy(dtype=object), "")
-    at = activities["range"].to_numpy()
-    placed = activities.assign(phase=phases[at], path=np.where(phases[at] == "", "", names[at]))
+    phases, paths = (
+        np.append(ranges[name].to_numpy(dtype=object), "")[activities["range"].to_numpy()]
+        for name in ("phase", "path")
+    )
+    placed = activities.assign(phase=phases, path=np.where(phases == "", "", paths))
     grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)
     table = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = ranges[ranges["step"] != NOWHERE].groupby("phase")["step"].nunique()
@@ -83,15 +79,14 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
 
     Raises TraceError if the parts don't add up to the total, or nsys counted another total.
     """
-    total_ns = case.capture.total_ns
-    outside_ns = int(kernels.loc[kernels["phase"] == "", "busy_ns"].sum())
-    attributed_ns = int(kernels.loc[kernels["phase"] != "", "busy_ns"].sum())
+    total_ns, inside, busy = case.capture.total_ns, kernels["phase"] != "", kernels["busy_ns"]
+    attributed_ns, outside_ns = int(busy[inside].sum()), int(busy[~inside].sum())
     if attributed_ns + outside_ns != total_ns:
         raise TraceError(
             f"{attributed_ns} ns in ranges and {outside_ns} ns outside are not the "
             f"{total_ns} ns of the capture"
         )
-    kernel_ns = int(kernels.loc[kernels["kind"] == "kernel", "busy_ns"].sum())
+    kernel_ns = int(busy[kernels["kind"] == "kernel"].sum())
     if stats_ns is not None and stats_ns != kernel_ns:
         raise TraceError(
             f"nsys stats counts {stats_ns} ns of kernels where its export holds {kernel_ns} ns; "
@@ -106,8 +101,10 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
         "stats_total_ns": stats_ns,
         "activities": len(case.work),
         "family_coverage": coverage(kernels),
+        **case.facts,
+        "doubts": "; ".join(doubts(case.placed)),
     }
-    return pd.DataFrame([row | case.facts])
+    return pd.DataFrame([row])
 
 
 def work_table(result: dict[str, Any]) -> pd.DataFrame:
@@ -118,35 +115,8 @@ def work_table(result: dict[str, Any]) -> pd.DataFrame:
     case = case_of(result["case"])
     if isinstance(case, Brought):
         counted = result["phases"]["forward"].get("counted", {}).get("flops", {})
-        rows = [Work(name, flops, 0) for name, flops in counted.items()]
-    else:
-        rows = forward_work(case)
-    return pd.DataFrame(rows, columns=list(Work._fields))
-
-
-def benchmark_tables(
-    path: Path,
-    profiler_version: str,
-    ranges: pd.DataFrame,
-    activities: pd.DataFrame,
-    rules: pd.DataFrame | None = None,
-) -> dict[str, pd.DataFrame]:
-    """The tables made from a benchmark's JSON, some with what was captured of the same case.
-
-    Raises StageError if it isn't one.
-    """
-    with reading(path, "a benchmark's result", remake(path), StageError):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        version = profiler_version or result["environment"]["torch"]
-        tables = {
-            "timings": timings(result),
-            "work": work_table(result),
-            "environments": environment(result, version),
-        } | operator_tables(ranges, activities, result, rules)
-        for table in tables.values():
-            # Text that can't be written as UTF-8 fails here, where the message names the file.
-            table.to_csv().encode()
-    return tables
+        return pd.DataFrame([Work(*each, 0) for each in counted.items()], columns=Work._fields)
+    return pd.DataFrame(forward_work(case), columns=Work._fields)
 
 
 def case_tables(
@@ -162,35 +132,27 @@ def case_tables(
     kernels = named(kernels_table(ranges, activities), rules)
     by_nsys = capture.recording.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
-    return benchmark_tables(benchmark, capture.recording.version, ranges, activities, rules) | {
+    with reading(benchmark, "a benchmark's result", remake(benchmark), StageError):
+        result = json.loads(benchmark.read_text(encoding="utf-8"))
+        version = capture.recording.version or result["environment"]["torch"]
+        tables = {
+            "timings": timings(result),
+            "work": work_table(result),
+            "environments": environment(result, version),
+            **operator_tables(ranges, activities, result, rules),
+        }
+        for table in tables.values():
+            # Text that can't be written as UTF-8 fails here, where the message names the file.
+            table.to_csv().encode()
+    return tables | {
         "ranges": ranges_table(ranges),
         "kernels": kernels,
-        "captures": capture_table(case, kernels, stats_ns).assign(
-            doubts="; ".join(certificate.doubts(case.placed))
-        ),
+        "captures": capture_table(case, kernels, stats_ns),
         "ledger": ledger(ranges, activities, capture.calls),
         "launches": launches(ranges, activities),
         "launch_delays": launch_delays(ranges, activities),
         "api_calls": api_calls(ranges, capture.calls),
     }
-
-
-def said_of(alignment: pd.DataFrame) -> list[str]:
-    """A line for each thing in a case's alignment that doesn't fit."""
-    lines = []
-    for _, row in alignment.iterrows():
-        if row["status"] != "ok":
-            why = f" ({row['reason']})" if row["reason"] else ""
-            lines.append(f"{row['phase']}: what launched its work is {row['status']}{why}")
-            continue
-        if row["parting"]:
-            aligned = f"{row['aligned_share']:.2%} of device time has an operator"
-            lines.append(f"{row['phase']}: {aligned}; {row['parting']}")
-        if row["family_disagreement"]:
-            share = f"{row['family_disagreement_share']:.2%} of kernel time"
-            said = f"by name and by operator, {share} is of different families"
-            lines.append(f"{row['phase']}: {said}: {row['family_disagreement']}")
-    return lines
 
 
 def main() -> None:
@@ -206,7 +168,6 @@ def main() -> None:
         found = case_tables(arguments.export, arguments.benchmark, rules)
         for name in TABLES:
             write_csv(arguments.output / f"{name}.csv", found[name])
-        print(*said_of(found["alignment"]), sep="\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
+from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
@@ -21,7 +22,6 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.diagnosis.words import assumed, headline, words
 from workflow_src.placing.attributed import Attributed
@@ -29,52 +29,13 @@ from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.step_division import account, division
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "diagnoses": (
-        "problem", "steps", "understood", "recorded_ms", "replayed_ms", "plain", "step_ms",
-        "host_ms", "blocked_ms", "device_ms", "collective_wait_ms", "host_alone_ms",
-        "device_alone_ms", "pace", "device_idle_ms", "host_idle_ms", "named_ms", "device_left_ms",
-        "launching_ms", "unnamed_ms", "launches", "micro_batches",
-    ),
-    "findings": (
-        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
-        "copied_bytes",
-        "host_ms", "device_ms", "step_ms", "saves_ms", "saves_with_above_ms", "headline", "assumes",
-        "remedy", "evidence", "example", "gap_places", "gap_after", "gap_after_path", "gap_before",
-        "gap_before_path",
-    ),
-    "smaller": (
-        "mechanism", "name", "path", "also_in", "in_steps", "of_steps", "first_only", "calls",
-        "copied_bytes",
-        "host_ms", "device_ms", "saves_ms", "assumes", "remedy", "example",
-    ),
-    "step_work": ("family", "precision", "path", "example", "calls", "device_ms", "share"),
-    "step_calls": ("what", "launches", "path", "calls", "host_ms", "blocked_ms", "share"),
-    "waits": ("call", "path", "calls", "blocked_ms"),
-    "copies": (
-        "direction", "source", "target", "path", "copies", "bytes", "device_ms", "gb_per_s",
-        "blocked_ms",
-    ),
-    "gaps": (
-        "after_call", "after_path", "before_call", "before_path", "gaps", "gap_ms", "longest_ms",
-    ),
-    "buckets": ("name", "path", "bucket", "device_ms", "wait_ms", "exposed_ms"),
-    "step_times": ("step", "time_ms"),
-    "step_differences": ("step", "path", "what", "ms", "median_ms"),
-    "idle_causes": ("before", "call", "path", "next_path", "times", "idle_ms"),
-}  # fmt: skip
-"""The columns of each table after `process`.
-
-diagnoses: a row per process; problem: why it has no other rows, or plain_ns doesn't count; plain:
-whether step_ms, and with it savings, are of the plain step; host_alone_ms, device_alone_ms: what a
-step would take if the other one took no time; pace: which of them sets it; device_idle_ms,
-host_idle_ms: how long each does nothing; named_ms: what all findings but general ones save
-together; device_left_ms: what is left if then the host took no time; launching_ms: of the rest what
-launches take, were all like the median one; unnamed_ms: all other.
-findings: as in diagnosis.finding, those that save most first; smaller: as Diagnosis.smaller.
-step_work, step_calls: as in diagnosis.step_contents. step_times: from the end of the step before to
-that of this one, host and device; of the first, from its start. buckets: as in
-diagnosis.communication. The others: as in diagnosis.facts and diagnosis.idle_causes.
-"""
+    name: own_columns(f"capture/{name}")
+    for name in (
+        *("diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps"),
+        *("buckets", "step_times", "step_differences", "idle_causes"),
+    )
+}
+"""The columns of each table after `process`."""
 
 LONGER = (
     "a plain step is said to take {:.2f} ms, but recorded ones, which savings are of, take {:.2f} "
@@ -82,42 +43,41 @@ LONGER = (
 )
 """Why a plain step's time doesn't count."""
 
-Tables = dict[str, pd.DataFrame]
+Row = dict[str, object]
 
 
-def diagnosis_tables(attributed: Attributed, plain_ns: float | None = None) -> Tables:
+def diagnosis_tables(
+    attributed: Attributed, plain_ns: float | None = None
+) -> dict[str, pd.DataFrame]:
     """All tables by name; plain_ns: the time of a step without a profiler, if it is known."""
-    of_processes = [
-        _of_process(attributed, process, plain_ns) for process in attributed.capture.processes
-    ]
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in COLUMNS}
+    for process in attributed.capture.processes:
+        for name, table in _of_process(attributed, process, plain_ns).items():
+            if len(table):
+                parts[name].append(table.assign(process=process))
     return {
-        name: _joined(
-            [tables[name] for tables in of_processes if name in tables], ("process", *columns)
+        name: pd.concat(parts[name] or [pd.DataFrame()], ignore_index=True).reindex(
+            columns=["process", *columns]
         )
         for name, columns in COLUMNS.items()
     }
 
 
-def _joined(tables: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
-    """Those tables that have rows, one below the other."""
-    having = [table for table in tables if len(table)]
-    if not having:
-        return pd.DataFrame(columns=list(columns))
-    return pd.concat(having, ignore_index=True).reindex(columns=list(columns))
-
-
-def _of_process(attributed: Attributed, process: int, plain_ns: float | None) -> Tables:
+def _of_process(
+    attributed: Attributed, process: int, plain_ns: float | None
+) -> dict[str, pd.DataFrame]:
     """The tables of one process."""
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        tables = {
-            "diagnoses": pd.DataFrame([{"problem": str(error)}]),
-            **cpu_steps(attributed, process),
-        }
-        return {name: table.assign(process=process) for name, table in tables.items()}
+        problem = pd.DataFrame([{"problem": str(error)}])
+        return {"diagnoses": problem, **cpu_steps(attributed, process)}
     diagnosis, problem, plain = _diagnosed(subject, plain_ns)
-    tables = {
+    times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
+    row = {"problem": problem, "plain": plain}
+    row |= division(subject, diagnosis) | account(subject, diagnosis)
+    return {
+        "diagnoses": pd.DataFrame([row]),
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
         "step_work": step_work(subject),
@@ -126,14 +86,10 @@ def _of_process(attributed: Attributed, process: int, plain_ns: float | None) ->
         "copies": copies(subject),
         "gaps": large_gaps(subject),
         "buckets": buckets(subject),
-        "step_times": _step_times(subject.recording),
+        "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "step_differences": differing_steps(subject),
         "idle_causes": idle_causes(subject),
     }
-    row = {"problem": problem, "plain": plain, **division(subject, diagnosis)}
-    row |= account(subject, diagnosis)
-    tables["diagnoses"] = pd.DataFrame([row])
-    return {name: table.assign(process=process) for name, table in tables.items()}
 
 
 def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame:
@@ -163,7 +119,7 @@ def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     return pd.DataFrame([_finding(each, diagnosis.step_ms, plain) for each in diagnosis.findings])
 
 
-def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]:
+def _finding(finding: Finding, step_ms: float, plain: bool) -> Row:
     place = finding.place
     where, also = _quotable(place.where), _quotable(place.also)
     quoted = replace(finding, place=replace(place, where=where, also=also))
@@ -175,7 +131,7 @@ def _finding(finding: Finding, step_ms: float, plain: bool) -> dict[str, object]
     }
 
 
-def _found(finding: Finding) -> dict[str, object]:
+def _found(finding: Finding) -> Row:
     """What, where, when and how much of a finding."""
     place = finding.place
     return {
@@ -198,14 +154,17 @@ def _found(finding: Finding) -> dict[str, object]:
     }
 
 
-def _gap(between: Between | None) -> dict[str, object]:
+def _gap(between: Between | None) -> Row:
     """Between which calls the gaps of a finding lie, if it is of gaps alone."""
     if between is None:
         return {}
-    names = {"gap_after": between.after, "gap_before": between.before}
-    paths = {"gap_after_path": between.after_path, "gap_before_path": between.before_path}
-    texts = {name: _short(text) for name, text in names.items()} | paths
-    return {"gap_places": between.places} | {n: _quotable(each) for n, each in texts.items()}
+    return {
+        "gap_places": between.places,
+        "gap_after": _quotable(_short(between.after)),
+        "gap_after_path": _quotable(between.after_path),
+        "gap_before": _quotable(_short(between.before)),
+        "gap_before_path": _quotable(between.before_path),
+    }
 
 
 def _short(name: str) -> str:
@@ -216,9 +175,3 @@ def _short(name: str) -> str:
 def _quotable(path: str) -> str:
     """A path that is no more than a name between backticks."""
     return printable(" ".join(path.split())).replace("`", "'")
-
-
-def _step_times(recording: Recording) -> pd.DataFrame:
-    """A row per step."""
-    times = recording.steps["time_ns"] / NS_PER_MS
-    return pd.DataFrame({"step": range(len(times)), "time_ms": times.to_numpy()})

@@ -21,23 +21,22 @@ class MixedEnvironmentsError(StageError):
     """Results from different machines or versions would be mixed in one table."""
 
 
-def environment_of(path: Path) -> dict[str, str]:
-    """The SAME_EVERYWHERE columns of a case's environments.csv or of a study point's JSON.
-
-    A column that the file lacks is empty. Raises StageError if the file can't be read.
-    """
-    with reading(path, "a measured environment", remake(path), StageError):
-        if path.suffix == ".json":
-            found = json.loads(path.read_text(encoding="utf-8"))["environment"]
-        else:
-            found = pd.read_csv(path, keep_default_na=False, dtype="str").to_dict("records")[0]
-        return {name: str(found.get(name, "")) for name in SAME_EVERYWHERE}
-
-
 def distinct(paths: Iterable[Path]) -> pd.DataFrame:
-    """A row per environment, most frequent first: its columns, and the number of measurements."""
-    rows = pd.DataFrame([environment_of(path) for path in paths], columns=list(SAME_EVERYWHERE))
-    return rows.value_counts().reset_index(name="measurements")
+    """A row per environment, most frequent first: SAME_EVERYWHERE and the number of measurements.
+
+    paths: cases' environments.csv or study points' JSON; a column that a file lacks is empty.
+    Raises StageError if one can't be read.
+    """
+    rows = []
+    for path in paths:
+        with reading(path, "a measured environment", remake(path), StageError):
+            if path.suffix == ".json":
+                found = json.loads(path.read_text(encoding="utf-8"))["environment"]
+            else:
+                found = pd.read_csv(path, keep_default_na=False, dtype="str").to_dict("records")[0]
+            rows.append([str(found.get(name, "")) for name in SAME_EVERYWHERE])
+    table = pd.DataFrame(rows, columns=[*SAME_EVERYWHERE])
+    return table.value_counts().reset_index(name="measurements")
 
 
 def require_one(environments: pd.DataFrame) -> None:
@@ -56,13 +55,8 @@ def require_one(environments: pd.DataFrame) -> None:
 def main() -> None:
     """Write the environments of measurements; more than one is an error unless allowed."""
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--measured",
-        type=existing_file,
-        nargs="+",
-        required=True,
-        help="environments.csv or points' JSON",
-    )
+    made = "environments.csv or points' JSON"
+    parser.add_argument("--measured", type=existing_file, nargs="+", required=True, help=made)
     parser.add_argument("--output", type=new_file, required=True, help="CSV, a row per environment")
     parser.add_argument("--mixed-environments", action="store_true")
     arguments = parser.parse_args()

@@ -14,13 +14,14 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
+from workflow_src.common.table_schema import own_columns
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.recording import OTHER, SYNCHRONIZE
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.steps import Rule, StepRanges
-from workflow_src.tables.diagnosis_tables import COLUMNS, findings_of
+from workflow_src.tables.diagnosis_tables import findings_of
 
 
 def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
@@ -38,11 +39,10 @@ def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
         for phase in PHASES
         for each in subjects(steps_of(case.placed, phase))
     ]
-    columns = ["phase", "rank", *COLUMNS["findings"], "saves_share"]
+    columns = [*own_columns("findings")]
     table = pd.concat(found) if found else pd.DataFrame(columns=columns)
     rank = table.groupby("phase").cumcount() + 1
-    table = table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])
-    return table[columns]
+    return table.assign(rank=rank, saves_share=table["saves_ms"] / table["step_ms"])[columns]
 
 
 def steps_of(found: Attributed, phase: str) -> Attributed:

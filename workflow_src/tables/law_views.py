@@ -1,4 +1,4 @@
-"""Rows that laws of conservation are about, where these aren't the rows of a joined table."""
+"""What laws of conservation are about besides the joined tables' own rows and columns."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,157 +16,111 @@ Tables = Mapping[str, pd.DataFrame]
 
 PHASE = ["case", "phase"]
 CALL = [*PHASE, "captured_path", "operator", "forward_operator", "shapes", "dtypes"]
-CAUSE_COLUMNS = [f"idle_{cause}_ns" for cause in CAUSES]
 
 ADDING = ("aten::addmm", "aten::baddbmm")
 """They also read what they add to a product, such as a layer's bias."""
 
 
-def ranges_in_ns(tables: Tables) -> pd.DataFrame:
-    """The ranges table with host_ns and busy_ns, which its milliseconds give exactly."""
-    ranges = tables["ranges"]
-    ns = (ranges[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
-    return ranges.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
+def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
+    """Whether `others` have a row with the keys of each row."""
+    known = pd.MultiIndex.from_frame(others[keys])
+    return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
 
 
-def ranges_inside_parents(tables: Tables) -> pd.DataFrame:
-    """The ranges with the path of the range around each, which is not in the table for a step."""
-    inner = ranges_in_ns(tables).query("path != phase")
-    return inner.assign(path=inner["path"].str.rpartition("/")[0])
+def _with_phases(tables: Tables, name: str) -> pd.DataFrame:
+    """A table with what is known of the phase of each row.
+
+    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each of
+    its products has a shape; told_share: the share of their time that has one; multiplies, adds:
+    whether an operator of it does, or adds something to a product.
+    """
+    known, rows = tables["alignment"], tables[name]
+    multiplying = tables["operators"].query("family == 'gemm'")
+    adding = multiplying[multiplying["operator"].isin(ADDING)]
+    kernels = tables["kernels"].query("family == 'gemm' and kind == 'kernel'")
+    recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
+    phases = {
+        "recorded": known[recorded],
+        "captured": known[recorded & _among(known, kernels, PHASE)],
+        "whole": known[recorded & (share == 1)],
+        "multiplies": multiplying,
+        "adds": adding,
+    }
+    told = rows[PHASE].merge(known[recorded], "left", PHASE)["gemm_share_with_shape"]
+    flags = {flag: _among(rows, phase, PHASE) for flag, phase in phases.items()}
+    return rows.assign(told_share=told.set_axis(rows.index), **flags)
+
+
+def kernels(tables: Tables) -> pd.DataFrame:
+    """The kernels with whether nsys counted those of the case, and captured_path as operators."""
+    counted = tables["captures"].dropna(subset="stats_total_ns")
+    rows = _with_phases(tables, "kernels")
+    return rows.assign(captured_path=rows["path"], counted=_among(rows, counted, ["case"]))
 
 
 def kernels_with_outer_paths(tables: Tables) -> pd.DataFrame:
     """The kernels in steps, a row for each range that they were launched in, outer ones too."""
-    kernels = tables["kernels"].query("phase != ''")
-    sums = kernels.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
+    found = tables["kernels"].query("phase != ''")
+    sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
     parts = sums["path"].str.split("/")
     outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
     return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
 
 
-def kernels_counted_by_nsys(tables: Tables) -> pd.DataFrame:
-    """The kernels of the cases whose kernels nsys counted too."""
-    counted = tables["captures"].dropna(subset="stats_total_ns")["case"]
-    kernels = tables["kernels"]
-    return kernels[kernels["case"].isin(counted) & (kernels["kind"] == "kernel")]
+def ranges(tables: Tables) -> pd.DataFrame:
+    """The ranges with host_ns and busy_ns, which their milliseconds give exactly."""
+    rows = tables["ranges"]
+    ns = (rows[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
+    return rows.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
 
 
-def explained_idle(tables: Tables) -> pd.DataFrame:
-    """The steps whose idle time is split by cause, with the sum of these."""
-    known = tables["ledger"].dropna(subset=CAUSE_COLUMNS)
-    return known.assign(causes_ns=known[CAUSE_COLUMNS].sum(axis=1))
+def inner_ranges(tables: Tables) -> pd.DataFrame:
+    """Those in others, with the path of the one around each."""
+    inner = ranges(tables).query("path != phase")
+    return inner.assign(path=inner["path"].str.rpartition("/")[0])
 
 
-def steps_of_kernels(tables: Tables) -> pd.DataFrame:
-    """The steps of each phase by kernels.csv."""
-    kernels = tables["kernels"].query("phase != ''")
-    return kernels.groupby(PHASE)["steps"].max().reset_index()
+def ledger(tables: Tables) -> pd.DataFrame:
+    """The steps with causes_ns, the idle time that has a cause, missing if that isn't split."""
+    causes = tables["ledger"][[f"idle_{cause}_ns" for cause in CAUSES]]
+    return tables["ledger"].assign(causes_ns=causes.sum(axis=1, skipna=False))
 
 
-def steps_of_ledger(tables: Tables) -> pd.DataFrame:
-    """The steps of each phase by ledger.csv."""
-    return tables["ledger"].groupby(PHASE)["step"].nunique().reset_index(name="steps")
+def operators(tables: Tables) -> pd.DataFrame:
+    """operators.csv with what must not be.
 
-
-def of_phases(rows: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the phases that others have rows of."""
-    return rows.merge(others[PHASE].drop_duplicates(), on=PHASE)
-
-
-def recorded_kernels(tables: Tables) -> pd.DataFrame:
-    """The kernels that operators.csv tells about: all but bookkeeping, of recorded phases."""
-    kernels = tables["kernels"].query("family != 'bookkeeping'")
-    told = of_phases(kernels, tables["alignment"].query("status == 'ok'"))
-    return told.assign(captured_path=told["path"])
-
-
-def placed_operators(tables: Tables) -> pd.DataFrame:
-    """operators.csv with captured_path, which was path before there were both."""
-    operators = tables["operators"]
-    return operators.assign(captured_path=operators.get("captured_path", operators["path"]))
-
-
-def operators_by_range(tables: Tables) -> pd.DataFrame:
-    """operators.csv with `lost`: whether no range of the capture has a row's path."""
-    keys = [*PHASE, "path"]
-    operators, known = tables["operators"], pd.MultiIndex.from_frame(tables["ranges"][keys])
-    return operators.assign(lost=~pd.MultiIndex.from_frame(operators[keys]).isin(known))
-
-
-def operators_that_clear(tables: Tables) -> pd.DataFrame:
-    """Rows of operators.csv that set memory for an operator of another family."""
-    rows = tables["operators"].query("family == 'fill'")
-    rows = rows[~rows["operator"].isin(["", REST])]
-    return rows[families(rows["operator"]) != "fill"]
-
-
-def calls_of_products(tables: Tables) -> pd.DataFrame:
-    """The calls of products, with `without`: whether none of a call's kernels has its bytes.
-
-    Those of a call lie with one of its kernels; what adds up its parts may have a row of its own.
+    lost: no range of the capture has a row's path; clears: it sets memory for an operator of
+    another family; without: the first row of a product's call, of which no row has bytes.
     """
-    rows = placed_operators(tables)
-    rows = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
-    moved = rows.groupby(CALL)["bytes_per_step"].sum().reset_index()
-    return moved.assign(without=moved["bytes_per_step"] == 0)
+    rows = _with_phases(tables, "operators")
+    fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
+    products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
+    moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
+    without = (moved == 0) & ~products.duplicated(CALL)
+    return rows.assign(
+        lost=~_among(rows, tables["ranges"], [*PHASE, "path"]),
+        clears=fills & (families(rows["operator"]) != "fill"),
+        without=without.reindex(rows.index, fill_value=False),
+    )
 
 
-def operators_without_bias(tables: Tables) -> pd.DataFrame:
-    """The operators of matrix products, of phases in which none of them adds anything."""
-    rows = tables["operators"].query("family == 'gemm'")
-    adds = rows.assign(adding=rows["operator"].isin(ADDING)).groupby(PHASE)["adding"]
-    never: pd.DataFrame = rows[~adds.transform("any")]
-    return never
-
-
-def sized_products(tables: Tables) -> pd.DataFrame:
+def products(tables: Tables) -> pd.DataFrame:
     """products.csv with the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
-    rows = tables["products"]
+    rows = _with_phases(tables, "products")
     names = ("m", "n", "k", "calls_per_step", "matrices")
     m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
     sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
     calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
-    return rows.assign(flops=2 * m * n * k * calls, bytes=(m * k + k * n + m * n) * calls * size)
+    bytes_ = (m * k + k * n + m * n) * calls * size
+    return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
 
 
-def told_kernels(tables: Tables) -> pd.DataFrame:
-    """The recorded kernels of matrix products, their time (ms) times the share that has a shape."""
-    kernels = recorded_kernels(tables).query("family == 'gemm' and kind == 'kernel'")
-    kernels = kernels.merge(tables["alignment"][[*PHASE, "gemm_share_with_shape"]], on=PHASE)
-    return kernels.assign(told_ms=kernels["busy_ms_per_step"] * kernels["gemm_share_with_shape"])
-
-
-def captured_products(tables: Tables) -> pd.DataFrame:
-    """products.csv, of phases that were captured as kernels."""
-    return of_phases(tables["products"], told_kernels(tables))
-
-
-def whole_alignment(tables: Tables) -> pd.DataFrame:
-    """alignment.csv, of phases in which each matrix product has a shape."""
-    return tables["alignment"].query("status == 'ok' and gemm_share_with_shape == 1")
-
-
-VIEWS: Mapping[str, Callable[[Tables], pd.DataFrame]] = {
-    "ranges_in_ns": ranges_in_ns,
-    "ranges_inside_parents": ranges_inside_parents,
-    "kernels_with_outer_paths": kernels_with_outer_paths,
-    "kernels_counted_by_nsys": kernels_counted_by_nsys,
-    "explained_idle": explained_idle,
-    "steps_of_kernels": steps_of_kernels,
-    "steps_of_ledger": steps_of_ledger,
-    "recorded_kernels": recorded_kernels,
-    "placed_operators": placed_operators,
-    "operators_by_range": operators_by_range,
-    "operators_that_clear": operators_that_clear,
-    "calls_of_products": calls_of_products,
-    "operators_without_bias": operators_without_bias,
-    "products_without_bias": lambda t: of_phases(sized_products(t), operators_without_bias(t)),
-    "sized_products": sized_products,
-    "told_kernels": told_kernels,
-    "captured_products": captured_products,
-    "whole_alignment": whole_alignment,
-    "products_with_shapes": lambda t: of_phases(captured_products(t), whole_alignment(t)),
-    "kernels_with_shapes": lambda t: of_phases(told_kernels(t), whole_alignment(t)),
-    "products_and_operators": lambda t: pd.concat([t["products"], t["operators"]]),
+Views = Mapping[str, Callable[[Tables], pd.DataFrame]]
+VIEWS: Views = {
+    view.__name__: view
+    for view in (
+        *(kernels, kernels_with_outer_paths, ranges, inner_ranges),
+        *(ledger, operators, products),
+    )
 }
 """By the name that laws.csv has for them."""

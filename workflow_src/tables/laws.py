@@ -4,8 +4,9 @@ Device time is counted once and is the same in every table: kernels = captures =
 operators, and that of products is that of the kernels that multiply. FLOPs are those of the sizes,
 and bytes those of the shapes. Parts are at most their whole.
 
-laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION": the
-rows are those of a table or of VIEWS, expression and condition as for pandas' `eval` and `query`.
+laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION", or
+"max" or "nunique EXPRESSION of ...": the rows are those of a table, with what VIEWS adds to it, or
+of VIEWS alone; expression and condition as for pandas' `eval` and `query`.
 """
 
 import re
@@ -24,7 +25,9 @@ from workflow_src.tables.law_views import Tables as Tables
 
 COLUMNS = ("case", "phase", "law", "where", "left", "right", "difference", "allowed")
 
-SIDE = re.compile(r"(?P<summed>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?")
+SIDE = re.compile(
+    r"(?:(?P<how>max|nunique) )?(?P<what>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?"
+)
 
 ROUNDING = 1e-12
 """The share of a sum that may be lost to rounding; a FLOP or a byte more is a larger one."""
@@ -41,8 +44,9 @@ class Law:
     """left = right for each key (of `keys`) of either, or, by its relation, left <= right.
 
     A key that one side lacks counts as 0 there. allowed: the difference that is no violation: a
-    number, "rounding" of the right side, or the last "digits of ROWS"; `why` says for what, and
-    which rows the law leaves out. A side that is not a number is a violation.
+    number, "rounding" of the right side, or the last "digits of ROWS where CONDITION", of several
+    with ";" between; `why` says for what, and which rows the law leaves out. A side that is not a
+    number is a violation.
     """
 
     name: str
@@ -70,34 +74,36 @@ class Law:
         except UndefinedVariableError as error:
             raise KeyError(*error.args) from error
         keys = left.index.union(right.index)
-        left, right = (each.reindex(keys, fill_value=0) for each in (left, right))
-        found = pd.DataFrame({"left": left, "right": right, "difference": left - right})
+        found = pd.DataFrame({
+            "left": left.reindex(keys, fill_value=0),
+            "right": right.reindex(keys, fill_value=0),
+        })  # fmt: skip
+        found["difference"] = found["left"] - found["right"]
         found = found.assign(law=self.name, allowed=self._allowed(tables, right)).reset_index()
         names = [name for name in self.keys.split() if name not in ("case", "phase")]
-        where = [
-            ", ".join(f"{name} {part}" for name, part in zip(names, parts, strict=True))
-            for parts in zip(*(found[name] for name in names), strict=True)
-        ]
-        return found.assign(phase=found.get("phase", ""), where=where or "")[list(COLUMNS)]
+        parts = [f"{name} " + found[name].astype(str) for name in names]
+        where = parts[0].str.cat(parts[1:], sep=", ") if parts else ""
+        return found.assign(phase=found.get("phase", ""), where=where)[list(COLUMNS)]
 
     def _summed(self, tables: Tables, side: str) -> "pd.Series[float]":
         parts = SIDE.fullmatch(side)
         assert parts, side
-        rows = _rows(tables, parts["rows"])
+        rows = VIEWS.get(parts["rows"], lambda given: given[parts["rows"]])(tables)
         rows = rows.query(parts["where"], engine="python") if parts["where"] else rows
-        amounts: Any = rows.eval(f"summed = {parts['summed']}", engine="python")
-        sums: pd.Series[float] = amounts.groupby(self.keys.split())["summed"].sum()
+        amounts: Any = rows.eval(f"summed = {parts['what']}", engine="python")
+        sums: pd.Series[float] = amounts.groupby(self.keys.split())["summed"].agg(
+            parts["how"] or "sum"
+        )
         return sums
 
     def _allowed(self, tables: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
         """For each key of the right side, or for all of them."""
         if self.allowed == "rounding":
             return right.abs() * ROUNDING
-        _, is_digits, name = self.allowed.partition("digits of ")
-        if not is_digits:
+        if not self.allowed.startswith("digits"):
             return float(self.allowed or 0)
-        rows = _rows(tables, name)
-        lost = rows.groupby(self.keys.split()).size() * LAST_DIGIT + FLOAT
+        counts = [self._summed(tables, f"1 {of}") for of in re.findall(" (of [^;]*)", self.allowed)]
+        lost = pd.concat(counts).groupby(self.keys.split()).sum() * LAST_DIGIT + FLOAT
         return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
@@ -105,10 +111,6 @@ class Law:
         difference = compared["difference"]
         beyond = difference if self.at_most else difference.abs()
         return compared[~(beyond <= compared["allowed"])]
-
-
-def _rows(tables: Tables, name: str) -> pd.DataFrame:
-    return VIEWS[name](tables) if name in VIEWS else tables[name]
 
 
 LAWS = tuple(Law(**row) for row in csv_rows(Path(__file__).with_name("laws.csv")))

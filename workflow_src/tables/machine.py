@@ -8,8 +8,10 @@ import pandas as pd
 from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, gpu_id
 from workflow_src.common.thresholds import HOST_CHANGED
 
+Row = dict[str, Any]
 
-def doubts(result: dict[str, Any]) -> dict[str, Any]:
+
+def doubts(result: Row) -> Row:
     """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
 
     throttled: the driver's reasons but for the limit of power where readings during steps tell of
@@ -19,17 +21,16 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     than HOST_CHANGED.
     """
     around = result.get("processes", [result])
-    whens = ("before", "during", "after")
-    states = [part[when] for part in around for when in whens if when in part]
-    changes = host_changes(around)
-    reasons = {why for state in states for why in state.get("throttle", [])}
-    readings = [
-        why for row in result.get("phases", {}).values() for *_, why in row.get("readings", ())
+    states = [
+        part[when] for part in around for when in ("before", "during", "after") if when in part
     ]
-    during = {reason for why in readings for reason in why}
-    reasons = (reasons | during) - ({POWER_CAP} if readings else set())
+    changes = host_changes(around)
+    phases = result.get("phases", {}).values()
+    readings = [why for row in phases for *_, why in row.get("readings", ())]
+    reasons = {why for state in states for why in state.get("throttle", [])}
+    reasons |= {reason for why in readings for reason in why}
     return {
-        "throttled": "; ".join(sorted(reasons)),
+        "throttled": "; ".join(sorted(reasons - ({POWER_CAP} if readings else set()))),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
         "host_change_most": max(changes, default=None),
         "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
@@ -37,52 +38,49 @@ def doubts(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(phases: dict[str, Any]) -> dict[str, Any]:
-    """Of a brought model, the phases whose loss was no finite number, and whether it compiles."""
-    finite = {phase: row["finite"] for phase, row in phases.items() if "finite" in row}
-    compiled = [row["compiled"] for row in phases.values() if "compiled" in row]
-    wrong = "; ".join(phase for phase, held in finite.items() if not held)
-    found = {"loss_not_finite": wrong} if finite else {}
-    return found | ({"compiled": any(compiled)} if compiled else {})
-
-
-def host_changes(around: list[dict[str, Any]]) -> list[float]:
+def host_changes(around: list[Row]) -> list[float]:
     """By how many times the host's speed changed at most, of each process that measured it."""
-    found = []
-    for part in around:
-        pairs = [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
-        ratios = [max(pair) / min(pair) for pair in pairs if all(pair)]
-        found += [max(ratios)] if ratios else []
-    return found
+    pairs = (
+        [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
+        for part in around
+    )
+    changes = ([max(pair) / min(pair) for pair in each if all(pair)] for each in pairs)
+    return [max(each) for each in changes if each]
 
 
-def _readings(result: dict[str, Any], when: str) -> dict[str, Any]:
+def _readings(result: Row, when: str) -> Row:
     """The state before or after measuring: of several processes, before the first, after the last.
 
     The host's speed, which differs most from process to process, is the median of all; the load,
     for which a result is doubted, the highest.
     """
     around = [part[when] for part in result.get("processes", [result])]
-    known = {name: [part[name] for part in around if name in part] for name in HOST_SPEEDS}
-    medians = {name: median(speeds) for name, speeds in known.items() if speeds}
-    loads = [part["load_average"] for part in around if "load_average" in part]
-    highest = {"load_average": max(loads)} if loads else {}
-    return {**result[when], **medians, **highest}
+    found = dict(result[when])
+    for name, most in {**dict.fromkeys(HOST_SPEEDS, median), "load_average": max}.items():
+        if known := [part[name] for part in around if name in part]:
+            found[name] = most(known)
+    return {f"{name}_{when}": each for name, each in found.items() if not isinstance(each, list)}
 
 
-def environment(result: dict[str, Any], profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, clocks and temperature before and after, and doubts."""
-    readings = {
-        f"{name}_{when}": value
-        for when in ("before", "after")
-        for name, value in _readings(result, when).items()
-        if not isinstance(value, list)
+def environment(result: Row, profiler_version: str) -> pd.DataFrame:
+    """One row: hardware, versions, clocks and temperature before and after, and doubts.
+
+    Of a brought model, the phases whose loss was no finite number, and whether it compiles, too.
+    """
+    measured, phases = result["environment"], result["phases"]
+    row = measured | {
+        "profiler_version": profiler_version,
+        "gpu_id": gpu_id(measured.get("device_name", "")),
+        **_readings(result, "before"),
+        **_readings(result, "after"),
+        **{key: result[key] for key in ("started_at", "ended_at")},
+        "processes_at": "; ".join(
+            f"{part['started_at']} {part['ended_at']}" for part in result.get("processes", ())
+        ),
+        **doubts(result),
     }
-    when = {key: result[key] for key in ("started_at", "ended_at")}
-    when["processes_at"] = "; ".join(
-        f"{part['started_at']} {part['ended_at']}" for part in result.get("processes", ())
-    )
-    about = {"profiler_version": profiler_version}
-    about["gpu_id"] = gpu_id(result["environment"].get("device_name", ""))
-    row = result["environment"] | about | readings | when
-    return pd.DataFrame([row | doubts(result) | _told(result["phases"])])
+    if finite := {phase: each["finite"] for phase, each in phases.items() if "finite" in each}:
+        row["loss_not_finite"] = "; ".join(phase for phase, held in finite.items() if not held)
+    if compiled := [each["compiled"] for each in phases.values() if "compiled" in each]:
+        row["compiled"] = any(compiled)
+    return pd.DataFrame([row])

@@ -5,52 +5,39 @@ that record is aligned with each captured step, activity by activity.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.case import AnyCase, case_of
+from workflow_src.common.case import AnyCase, Brought, case_of
 from workflow_src.common.components import told_apart
 from workflow_src.common.operators import SEARCHED
+from workflow_src.common.table_schema import key, own_columns
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.tables.alignment import (
-    ALIGNMENT_COLUMNS,
-    Launched,
-    alignment_row,
-    families_of,
-)
+from workflow_src.tables.alignment import Launched, alignment_row, families_of
 from workflow_src.tables.paths import with_paths
-from workflow_src.tables.product_names import call_names, named_by_range, products_of
-from workflow_src.tables.products import calls_per_step, counted_flops, expected_flops
+from workflow_src.tables.products import (
+    Product,
+    call_names,
+    calls_per_step,
+    counted_flops,
+    expected_flops,
+    fitting,
+    named,
+    products_of,
+)
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
-WORDS = ("range_path", "operator_name", "forward_operator", "shapes", "dtypes")
 REST = "the rest"
 DETAILED_SHARE = 0.995
 """Operators that take this share of a phase's time have rows of their own, and so do SEARCHED."""
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
-
-CALL_KEYS = (
-    *("phase", "path", "captured_path", "family"),
-    *("operator", "forward_operator", "shapes", "dtypes"),
-)
-OPERATOR_KEYS = (*CALL_KEYS, "short_name")
-OPERATOR_COLUMNS = (*OPERATOR_KEYS, "calls_per_step", "busy_ms_per_step", "bytes_per_step")
-PRODUCT_KEYS = (
-    *("phase", "product", "direction", "m", "n", "k", "matrices", "layout", "dtype"),
-    "short_name",
-)
-PRODUCT_COLUMNS = (
-    *PRODUCT_KEYS,
-    *("calls_per_step", "kernels_per_step", "busy_ms_per_step", "flops_per_step"),
-)
 
 
 def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
@@ -59,19 +46,24 @@ def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     ranges: attributed and numbered; activities: attributed.
     """
     at = activities["range"].to_numpy()
-    of_range = {name: np.append(ranges[name].to_numpy(dtype=object), "") for name in _PLACES}
+    of_range = {
+        name: np.append(ranges[name].to_numpy(dtype=object), "")
+        for name in ("phase", "step", "path")
+    }
     placed = activities.assign(**{name: values[at] for name, values in of_range.items()})
     placed = placed[placed["phase"] != ""]
     return placed.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
 
 
-_PLACES = ("phase", "step", "path")
+def with_records(
+    steps: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
+) -> pd.DataFrame:
+    """A phase's activities with what launched each, as far as the record aligns with the capture.
 
-
-def with_operators(steps: pd.DataFrame, launched: Launched) -> pd.DataFrame:
-    """A phase's activities with the place in `launched` of each, its operator and its call.
-
-    place, operator: numbers, or NOT_ALIGNED; call: the place of the call's first activity.
+    place: in the record's sequence, or NOT_ALIGNED; operator: its number there; call: the place of
+    the call's first activity; product: its name, as far as sizes and order tell, "" of what is no
+    product. With the operator in words, and path and captured_path, for which see with_paths;
+    captured: the paths of the phase's ranges.
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")
@@ -83,24 +75,49 @@ def with_operators(steps: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     first = np.arange(len(sequence) + 1)
     for later, earlier in launched["continued"]:
         first[later] = earlier
-    operator = np.append(sequence[:, 0], NOT_ALIGNED)[place]
-    return steps.assign(place=place, operator=operator, call=first[place])
+    operator, call = np.append(sequence[:, 0], NOT_ALIGNED)[place], first[place]
+    products = call_names(launched, case)
+    words = pd.DataFrame([_in_words(each) for each in [*launched["operators"], _NOTHING]])
+    return with_paths(
+        steps.assign(
+            **words.iloc[operator].set_index(steps.index),
+            place=place,
+            operator=operator,
+            call=call,
+            product=[products.get(each, "") for each in call],
+        ),
+        captured,
+    )
 
 
-def with_records(
-    found: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
-) -> pd.DataFrame:
-    """A phase's activities with WORDS of the operator of each, its product's name and its paths.
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("range", "operator", "forward_operator"), ""),
+    **dict.fromkeys(("shapes", "dtypes"), ()),
+}
+"""The last record, that NOT_ALIGNED stands for."""
 
-    product: what sizes and order tell; empty for what is no product, and where they don't tell.
-    path, captured_path: see with_paths, which takes the paths of the phase's ranges, `captured`.
-    """
-    words = pd.DataFrame([_in_words(each) for each in launched["operators"]], columns=list(WORDS))
-    table = found.merge(words, how="left", left_on="operator", right_index=True)
-    table[list(WORDS)] = table[list(WORDS)].fillna("")
-    names = call_names(launched, case)
-    table["product"] = [names.get(call, "") for call in table["call"]]
-    return with_paths(table, captured)
+
+def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
+    pairs = zip(operator["shapes"], operator["dtypes"], strict=True)
+    given = [(shape, dtype) for shape, dtype in pairs if dtype]
+    return {
+        "range_path": operator["range"],
+        "operator_name": operator["operator"],
+        "forward_operator": operator["forward_operator"],
+        "shapes": "; ".join(
+            f"list of {len(dtype)}"
+            if isinstance(dtype, list)
+            else " x ".join(map(str, shape)) or "scalar"
+            for shape, dtype in given
+        ),
+        "dtypes": "; ".join(_dtype(dtype) for _, dtype in given),
+    }
+
+
+def _dtype(dtype: Any) -> str:
+    if isinstance(dtype, list):
+        return "/".join(sorted({_dtype(each) for each in dtype}))
+    return SHORT_DTYPES.get(dtype, str(dtype))
 
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
@@ -115,8 +132,7 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     pairs = zip(launched["operators"], own, strict=True)
     amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
     table = found.assign(bytes=booked(found, amounts, own), operator=found["operator_name"])
-    table = _with_rest(table[table["family"] != "bookkeeping"])
-    return _per_step(table, OPERATOR_KEYS, "bytes")[list(OPERATOR_COLUMNS)]
+    return _per_step(_with_rest(table[table["family"] != "bookkeeping"]), "operators", "bytes")
 
 
 def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
@@ -125,56 +141,32 @@ def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
     An operator's kernels stay together: the bytes of a call lie with one of them. Work without an
     operator stays as it is, and so does what is SEARCHED.
     """
-    keys, kept = list(CALL_KEYS), [*SEARCHED, ""]
+    keys = [name for name in key("operators")[1:] if name != "short_name"]
     total = table.groupby(keys)["duration_ns"].sum().sort_values(ascending=False, kind="stable")
     small = total.index[total.cumsum() - total > DETAILED_SHARE * total.sum()]
-    rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & ~table["operator"].isin(kept)
-    about = dict.fromkeys(("forward_operator", "shapes", "dtypes", "short_name"), "")
-    return table.assign(**{
-        name: table[name].mask(rest, value) for name, value in ({"operator": REST} | about).items()
-    })  # fmt: skip
+    kept = table["operator"].isin([*SEARCHED, ""])
+    rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & ~kept
+    said = dict.fromkeys(("forward_operator", "shapes", "dtypes", "short_name"), "")
+    said["operator"] = REST
+    return table.assign(**{name: table[name].mask(rest, value) for name, value in said.items()})
 
 
-def _in_words(operator: Mapping[str, Any]) -> dict[str, Any]:
-    """What WORDS names, of a recorded operator."""
-    pairs = list(zip(operator["shapes"], operator["dtypes"], strict=True))
-    given = [(shape, dtype) for shape, dtype in pairs if dtype]
-    return {
-        "range_path": operator["range"],
-        "operator_name": operator["operator"],
-        "forward_operator": operator["forward_operator"],
-        "shapes": "; ".join(_shape(*each) for each in given),
-        "dtypes": "; ".join(_dtype(each) for _, each in given),
-    }
-
-
-def _shape(shape: list[Any], dtype: Any) -> str:
-    if isinstance(dtype, list):
-        return f"list of {len(dtype)}"
-    return " x ".join(map(str, shape)) or "scalar"
-
-
-def _dtype(dtype: Any) -> str:
-    if isinstance(dtype, list):
-        return "/".join(sorted({_dtype(each) for each in dtype}))
-    return SHORT_DTYPES.get(dtype, str(dtype))
-
-
-def _per_step(table: pd.DataFrame, keys: tuple[str, ...], amount: str) -> pd.DataFrame:
-    """Calls, busy time and `amount` per step of each group; missing if any amount is."""
-    grouped = table.groupby(list(keys), as_index=False, sort=False)
-    total = grouped.agg(
-        calls=("duration_ns", "size"),
-        busy_ns=("duration_ns", "sum"),
-        amount=(amount, lambda values: values.sum(skipna=False)),
-    )
+def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
+    """The table called `name`: calls, busy time and `amount` per step; missing if any amount is."""
+    grouped = table.groupby([*key(name)[1:]], as_index=False, sort=False)
+    total = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = max(table["step"].nunique(), 1)
     total = total.assign(
         calls_per_step=total["calls"] / steps,
         busy_ms_per_step=(total["busy_ns"] / NS_PER_MS / steps).round(6),
     )
-    total[f"{amount}_per_step"] = total["amount"] / steps
-    return total.sort_values("busy_ns", ascending=False, kind="stable")
+    total[f"{amount}_per_step"] = grouped[amount].sum(skipna=False)[amount] / steps
+    if name == "products":
+        # A call counts with its first kernel, as its FLOPs do.
+        total["kernels_per_step"] = total["calls_per_step"]
+        total["calls_per_step"] = calls_per_step(total)
+    total = total.sort_values("busy_ns", ascending=False, kind="stable")
+    return total[[*own_columns(name)]]
 
 
 def with_products(
@@ -184,34 +176,26 @@ def with_products(
 
     found: as of with_records; modules: the names of a brought model's, by path. A call's FLOPs
     count with the first of its kernels in the family gemm: others clear its workspace, or add up
-    what it split.
+    what it split. What neither sizes nor order name is named by its range.
     """
     known = products_of(launched["operators"], case)
-    rows = {
-        number: asdict(each) | {"dtype": _dtype(each.dtype), "flops": each.flops}
-        for number, each in known.items()
-    }
-    columns = [*PRODUCT_KEYS[2:-1], "flops"]
-    products = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    gemms = found[(found["family"] == "gemm") & found["operator"].isin(products.index)]
-    table = gemms.merge(products, left_on="operator", right_index=True)
-    again = table.duplicated(["step", "call"])
-    asked = zip(table["product"], table["operator"], table["path"], strict=True)
-    names = [
-        told or named_by_range(known[number], path, modules.get(path, path), case)
-        for told, number, path in asked
+    rows = [
+        each._asdict() | {"dtype": _dtype(each.dtype), "flops": each.flops}
+        for each in known.values()
     ]
+    columns = [*Product._fields, "flops"]
+    sizes = pd.DataFrame(rows, pd.Index([*known], dtype="int64"), columns)
+    table = found[found["family"] == "gemm"].join(sizes, on="operator", how="inner")
+    again = table.duplicated(["step", "call"])
+
+    def by_range(number: int, path: str) -> str:
+        if isinstance(case, Brought):
+            return modules.get(path, path)
+        return named(fitting(known[number], case), path.rpartition("/")[2])
+
+    asked = zip(table["product"], table["operator"], table["path"], strict=True)
+    names = [told or by_range(number, path) for told, number, path in asked]
     return table.assign(product=names, flops=table["flops"].where(~again, 0))
-
-
-def products_table(products: pd.DataFrame) -> pd.DataFrame:
-    """A row per product, sizes and kernel of a phase.
-
-    A call counts with its first kernel, as its FLOPs do; kernels_per_step counts each.
-    """
-    table = _per_step(products, PRODUCT_KEYS, "flops")
-    table = table.rename(columns={"calls_per_step": "kernels_per_step"})
-    return table.assign(calls_per_step=calls_per_step(table))[list(PRODUCT_COLUMNS)]
 
 
 def operator_tables(
@@ -228,29 +212,27 @@ def operator_tables(
     )
     modules = told_apart(ranges["path"].unique())
     operators, products, rows = [], [], []
-    for phase in steps["phase"].unique():
-        of_phase = steps[steps["phase"] == phase]
+    for phase, of_phase in steps.groupby("phase", sort=False):
         recorded = result["phases"].get(phase, {})
         launched = recorded.get("launched") or {"status": NOT_RECORDED}
-        expected, counted = expected_flops(case, phase), counted_flops(recorded)
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
-        row |= {"reason": launched.get("reason", ""), "flops_expected": expected}
-        row |= {"flops_counted": counted}
+        row |= {"reason": launched.get("reason", ""), "flops_counted": counted_flops(recorded)}
+        row["flops_expected"] = expected_flops(case, str(phase))
         if launched["status"] == "ok":
-            aligned = with_operators(of_phase.reset_index(drop=True), launched)
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()
-            found = with_records(aligned, launched, case, captured)
+            found = with_records(of_phase.reset_index(drop=True), launched, case, captured)
             multiplied = with_products(found, launched, case, modules)
             operators.append(operators_table(found, launched))
-            products.append(products_table(multiplied))
+            products.append(_per_step(multiplied, "products", "flops"))
             row |= alignment_row(found, launched, multiplied)
         rows.append(row)
     return {
-        "operators": _together(operators, OPERATOR_COLUMNS),
-        "products": _together(products, PRODUCT_COLUMNS),
-        "alignment": pd.DataFrame(rows, columns=list(ALIGNMENT_COLUMNS)),
+        "operators": _together("operators", operators),
+        "products": _together("products", products),
+        "alignment": pd.DataFrame(rows, columns=[*own_columns("alignment")]),
     }
 
 
-def _together(parts: list[pd.DataFrame], columns: tuple[str, ...]) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
+def _together(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    empty = pd.DataFrame(columns=[*own_columns(name)])
+    return pd.concat(parts, ignore_index=True) if parts else empty

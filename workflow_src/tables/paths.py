@@ -1,6 +1,8 @@
 """Where the work of a step belongs: the range that launched it, or that of its forward operator."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from itertools import takewhile
 
 import pandas as pd
 
@@ -20,29 +22,28 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     forward operators recorded as its own is, or the innermost range around them if they have
     several; if they launched nothing, see `captured_place`.
     """
-    gradient = (table["operator"] != NOT_ALIGNED) & (table["forward_operator"] != "")
+    known = table["operator"] != NOT_ALIGNED
+    gradient = known & (table["forward_operator"] != "")
     of_operator = table["forward_operator"].where(gradient, table["operator_name"])
-    ties = table[["phase", "path", "range_path", "product"]].assign(of_operator=of_operator)
-    forward = ties[(table["operator"] != NOT_ALIGNED) & ~gradient].drop_duplicates([*TIE, "path"])
-    tied = forward.groupby(TIE)["path"].agg(lambda paths: innermost(list(paths))).to_dict()
+    ties = table.assign(of_operator=of_operator)[[*TIE, "path", "phase"]]
+    forward = defaultdict(set)
+    for *tie, path, _ in ties[known & ~gradient].drop_duplicates().itertuples(index=False):
+        forward[tuple(tie)].add(path)
     places = {}
-    for key in ties.loc[gradient, ["phase", *TIE]].drop_duplicates().itertuples(index=False):
-        phase, *tie = key
+    for *tie, _, phase in ties[gradient].drop_duplicates().itertuples(index=False):
         recorded = f"{phase}/{tie[0]}".rstrip("/")
-        places[tuple(key)] = tied.get(tuple(tie)) or captured_place(recorded, captured)
-    keys = ties[["phase", *TIE]].itertuples(index=False, name=None)
-    found = [places.get(key, path) for key, path in zip(keys, table["path"], strict=True)]
-    path = table["path"].mask(gradient, pd.Series(found, index=table.index))
+        own = forward.get(tuple(tie))
+        places[tuple(tie)] = innermost(own) if own else captured_place(recorded, captured)
+    path = table["path"].copy()
+    path[gradient] = [places[tie] for tie in ties.loc[gradient, TIE].itertuples(False, None)]
     return table.assign(path=path, captured_path=table["path"])
 
 
-def innermost(paths: Sequence[str]) -> str:
+def innermost(paths: Iterable[str]) -> str:
     """The path of the innermost range that contains all of these."""
-    parts = [path.split("/") for path in paths]
-    same = 0
-    while all(len(each) > same and each[same] == parts[0][same] for each in parts):
-        same += 1
-    return "/".join(parts[0][:same])
+    levels = (set(parts) for parts in zip(*(path.split("/") for path in paths), strict=False))
+    same = takewhile(lambda parts: len(parts) == 1, levels)
+    return "/".join(name for parts in same for name in parts)
 
 
 def captured_place(recorded: str, captured: Collection[str]) -> str:
@@ -55,14 +56,12 @@ def captured_place(recorded: str, captured: Collection[str]) -> str:
     if recorded in captured:
         return recorded
     parts = recorded.split("/")
-    around = [path for path in captured if _in_order(parts, path.split("/"))]
+    around = []
+    for path in captured:
+        rest = iter(path.split("/"))
+        if all(part in rest for part in parts):
+            around.append(path)
     if around:
         return innermost(around)
     outer = ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
     return next((path for path in outer if path in captured), parts[0])
-
-
-def _in_order(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether a path has all of these parts in their order."""
-    rest = iter(path)
-    return all(part in rest for part in parts)

@@ -1,24 +1,43 @@
-"""Matrix products of a step: forward or which gradient, with which sizes."""
+"""Matrix products of a step: which of the model's, forward or which gradient, with which sizes."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from workflow_src.common.case import AnyCase, Brought
+from workflow_src.common.case import AnyCase, Brought, Case
 from workflow_src.common.operators import GROUPED, LAYERS, MULTIPLYING
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
-from workflow_src.tables.traffic import PLAIN
 
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "input gradient", "weight gradient"
 WITH_BACKWARD = 3
 """A backward pass has two products of the size of each forward one."""
 
+ADD_NOTHING = GROUPED | {"aten::mm", "aten::bmm"}
+"""The products whose first input is a factor, not what is added to the product."""
 
-@dataclass(frozen=True)
-class Product:
+FEED_FORWARD = "feed_forward"
+"""The only range of the model with several products."""
+
+IN_FEED_FORWARD = ("gate", "up", "down")
+IN_ATTENTION = ("scores", "values")
+GATE_OR_UP = "gate or up"
+"""The name of a product that is one of the two, which have the same sizes."""
+
+NAMES = ("qkv", *IN_ATTENTION, "output", *IN_FEED_FORWARD, "head")
+"""The products in the order in which the model runs them: each once per layer, and the head."""
+
+KNOWN = frozenset((*NAMES, GATE_OR_UP))
+"""What says which product one is; other names are those of ranges with several."""
+
+Operator = Mapping[str, Any]
+Sizes = tuple[int, int, int, int]
+"""m, n, k and the number of matrices."""
+
+
+class Product(NamedTuple):
     """C = A B with A (m, k) and B (k, n), for each of `matrices` pairs of them.
 
     layout: for A, then B, n if its rows are contiguous in memory and t if its columns are; empty
@@ -39,48 +58,136 @@ class Product:
         return 2 * self.matrices * self.m * self.n * self.k
 
 
-def product_of(operator: Mapping[str, Any], tokens: Collection[int]) -> Product | None:
+def product_of(operator: Operator, tokens: Collection[int]) -> Product | None:
     """The product that a recorded operator computes; None if it computes none of its own.
 
     `tokens`: how many rows the first factor of its forward product may have, which is batch x
-    context in a linear layer of this project's model. Over them a weight's gradient is summed.
+    context in a linear layer of this project's model. Over them a weight's gradient is summed. If a
+    layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is the
+    one whose first factor, the output's gradient, is transposed.
     """
     if "order" not in operator:
         return None
     (*batch, m, k), (*others, _, n) = _factors(operator, "shapes")
     if operator["operator"] in GROUPED and not others:
         batch = []  # Each of the n columns is in one group.
-    dtype = operator["dtypes"][0]
-    layout = "".join(_order(each) for each in _factors(operator, "strides"))
+    strides = _factors(operator, "strides")
+    layout = "".join("n" if each[-1] == 1 else "t" for each in strides)
     direction = FORWARD
     if operator["forward_operator"]:
-        of_weight = not batch and _sums_over_tokens(m, k, layout, tokens)
-        direction = OF_WEIGHT if of_weight else OF_INPUT
-    return Product(direction, m, n, k, prod(batch), layout, dtype)
+        of_weight = layout.startswith("t") if m in tokens and k in tokens else k in tokens
+        direction = OF_WEIGHT if of_weight and not batch else OF_INPUT
+    return Product(direction, m, n, k, prod(batch), layout, operator["dtypes"][0])
 
 
-def _factors(operator: Mapping[str, Any], what: str) -> list[list[int]]:
-    """The shapes or strides of the two factors, before an output that was given.
-
-    They are the first two tensors, or the second and third, after what is added to the product.
-    """
-    first = 0 if operator["operator"] in PLAIN | GROUPED else 1
+def _factors(operator: Operator, what: str) -> list[list[int]]:
+    """The shapes or strides of the two factors, before an output that was given."""
+    first = 0 if operator["operator"] in ADD_NOTHING else 1
     return [each for each in operator.get(what, []) if each][first : first + 2]
 
 
-def _order(strides: list[int]) -> str:
-    return "n" if strides[-1] == 1 else "t"
+def products_of(operators: Sequence[Operator], case: AnyCase) -> dict[int, Product]:
+    """The products among recorded operators, by the number of each.
 
-
-def _sums_over_tokens(m: int, k: int, layout: str, tokens: Collection[int]) -> bool:
-    """Whether a gradient in the backward pass of a linear layer is its weight's.
-
-    If a layer is as wide as there are tokens, the sizes don't tell: there the weight's gradient is
-    the one whose first factor, the output's gradient, is transposed.
+    A brought model's layers are known by their place, range and order: repeated ones share it, so
+    that forward products there may have several numbers of rows.
     """
-    if m in tokens and k in tokens:
-        return layout.startswith("t")
-    return k in tokens
+    rows: dict[tuple[Any, ...], set[int]] = defaultdict(set)
+    brought = isinstance(case, Brought)
+    for each in operators if brought else ():
+        if not each["forward_operator"] and (product := product_of(each, ())):
+            rows[each["range"], each["operator"], each.get("order")].add(product.m)
+    found = {}
+    for number, each in enumerate(operators):
+        place = each["range"], each["forward_operator"], each.get("order")
+        product = product_of(each, rows[place] if brought else {case.batch * case.context})
+        if product:
+            found[number] = product
+    return found
+
+
+def fitting(product: Product, case: AnyCase) -> tuple[str, ...]:
+    """The names of the model's products that have these sizes, in the model's order.
+
+    More than one if the model's dimensions coincide, and for gate and up, which are always alike;
+    none for a brought model.
+    """
+    if isinstance(case, Brought):
+        return ()
+    sizes, of_forward = product[1:5], _sizes(case)
+    return tuple(name for name in NAMES if sizes in _turned(name, of_forward[name], product))
+
+
+def _sizes(case: Case) -> dict[str, Sizes]:
+    """The sizes of each product in a forward pass."""
+    tokens, width, d_head = case.batch * case.context, case.d_model, case.d_head
+    matrices = case.batch * case.heads
+    return {
+        "qkv": (tokens, 3 * width, width, 1),
+        "scores": (case.context, case.context, d_head, matrices),
+        "values": (case.context, d_head, case.context, matrices),
+        "output": (tokens, width, width, 1),
+        "gate": (tokens, case.d_ff, width, 1),
+        "up": (tokens, case.d_ff, width, 1),
+        "down": (tokens, width, case.d_ff, 1),
+        "head": (tokens, case.vocabulary, width, 1),
+    }
+
+
+def _turned(name: str, sizes: Sizes, product: Product) -> list[Sizes]:
+    """The sizes that a product C = A B of the forward pass has in the direction of `product`.
+
+    The gradient of A is dC B^T, that of B is A^T dC. A linear layer's B is its weight transposed,
+    and the gradient is computed as the weight's. Attention has no weights, so that both gradients
+    are inputs'; only A^T dC has a first factor that is transposed.
+    """
+    m, n, k, matrices = sizes
+    if product.direction == FORWARD:
+        return [sizes]
+    if product.direction == OF_WEIGHT:
+        return [(n, k, m, matrices)]
+    of_first, of_second = (m, k, n, matrices), (k, n, m, matrices)
+    if name not in IN_ATTENTION:
+        return [of_first]
+    if not product.layout:
+        return [of_first, of_second]
+    return [of_second if product.layout.startswith("t") else of_first]
+
+
+def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
+    """The name of each call of a product in a record, by its place; "" where it isn't told.
+
+    launched: what measure/operators.py records of a step. Calls that the same names fit by size run
+    in the model's order, layer after layer, and in a backward pass in the reverse order; unless
+    there are as many as that makes, none of them is told.
+    """
+    if isinstance(case, Brought):
+        return {}
+    known = products_of(launched["operators"], case)
+    again = {later for later, _ in launched["continued"]}
+    alike = defaultdict(list)
+    for place, (number, _) in enumerate(launched["sequence"]):
+        if number in known and place not in again:
+            alike[known[number].direction, fitting(known[number], case)].append(place)
+    names = {}
+    for (direction, fit), places in alike.items():
+        told = len(fit) == 1 or len(places) == case.layers * len(fit)
+        cycle = (fit if direction == FORWARD else fit[::-1]) if told else ("",)
+        names |= {place: cycle[number % len(cycle)] for number, place in enumerate(places)}
+    return names
+
+
+def named(fit: Sequence[str], said: str) -> str:
+    """The name among those that `fit` by size, or `said` where that leaves it open.
+
+    said: the last part of a range's path, which is a product's name or contains several products.
+    """
+    if said in fit:
+        return said
+    inside = [name for name in fit if said != FEED_FORWARD or name in IN_FEED_FORWARD] or fit
+    if len(inside) == 1:
+        return inside[0]
+    return GATE_OR_UP if tuple(inside) == IN_FEED_FORWARD[:2] else said
 
 
 def calls_per_step(products: pd.DataFrame) -> pd.Series:
@@ -101,13 +208,13 @@ def expected_flops(case: AnyCase, phase: str) -> int | None:
     """
     if isinstance(case, Brought) or case.brought_code:
         return None
-    fused = ("scores", "values") if case.attention == "sdpa" else ()
+    fused = IN_ATTENTION if case.attention == "sdpa" else ()
     names = [name for name in MATMUL_COMPONENTS if name not in fused]
     forward = sum(work.flops for work in forward_work(case) if work.component in names)
     return forward * (1 if phase == "forward" else WITH_BACKWARD)
 
 
-def counted_flops(recorded: Mapping[str, Any]) -> int | None:
+def counted_flops(recorded: Operator) -> int | None:
     """FLOPs of a recorded phase's matrix products by torch's counter; None if it didn't count.
 
     Nor if it counted a whole layer as one, of whose products the profiler has each.

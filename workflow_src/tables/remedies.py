@@ -11,28 +11,17 @@ from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.reading import reading
+from workflow_src.common.table_schema import own_columns
 from workflow_src.diagnosis.remedies.run import Run, predictions
-
-COLUMNS = (
-    *CASE_COLUMNS,
-    *("phase", "remedies", "status", "reason"),
-    *("plain_ms", "predicted_ms", "low_ms", "high_ms", "device_ms", "launches"),
-)
-"""A row per case, phase and combination of remedies.
-
-remedies: joined by "+"; status: "ok", or "not_known" with the reason. plain_ms: the median of
-timings.csv; predicted_ms, low_ms, high_ms: the time with the remedies, and its 95 % interval;
-device_ms: the device's work that is left; launches: the calls that the host makes.
-"""
 
 READ = ("timings", "operators", "products")
 
 
 def table(run: Run) -> pd.DataFrame:
-    """The predictions for all cases of a run, with COLUMNS."""
+    """The predictions for all cases of a run: a row per case, phase and combination of remedies."""
     about = run.timings.drop_duplicates("case").set_index("case")[list(CASE_COLUMNS[1:])]
-    rows = pd.DataFrame(list(predictions(run)), columns=["case", *COLUMNS[len(CASE_COLUMNS) :]])
-    return about.join(rows.set_index("case"), how="inner").reset_index()[list(COLUMNS)]
+    rows = pd.DataFrame([*predictions(run)], columns=["case", *own_columns("remedies")])
+    return about.join(rows.set_index("case"), how="inner").reset_index()
 
 
 def read_run(folder: Path, ceilings: Sequence[Path]) -> Run:
