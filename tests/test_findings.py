@@ -7,7 +7,7 @@ import pytest
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.table_schema import columns
-from workflow_src.diagnosis.mechanisms.waits import find_synchronizations
+from workflow_src.diagnosis.mechanisms.waits import synchronizations
 from workflow_src.placing.case_capture import read_case
 from workflow_src.tables.findings import case_findings, measured, steps_of, subjects
 
@@ -35,9 +35,9 @@ def test_the_wait_that_ends_a_step_is_how_it_is_timed() -> None:
     for phase in PHASES:
         (subject,) = subjects(steps_of(capture, phase))
         assert subject.step_count == 3
-        (wait,) = find_synchronizations(subject)
+        (wait,) = synchronizations(subject)
         assert (wait.where, wait.calls) == (phase, 1)
-        assert find_synchronizations(measured(subject)) == []
+        assert not list(synchronizations(measured(subject)))
         assert measured(subject).step_ns == subject.step_ns, "it is waited for as before"
 
 

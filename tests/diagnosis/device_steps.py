@@ -5,8 +5,8 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.captures.building import Export
-from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-from workflow_src.diagnosis.finding import MECHANISMS, Found, Subject
+from workflow_src.diagnosis.diagnose import places
+from workflow_src.diagnosis.finding import Found, Subject
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import attributed
@@ -80,9 +80,14 @@ def savings(folder: Path, key: str, kernels: Sequence[Kernel], graph: bool = Fal
 
 def savings_of(key: str, of: Subject) -> Savings:
     """What a step saves (us) without each place of a mechanism, by place."""
-    return {each.where: saved_us(of, each) for each in MECHANISMS[key].find(of)}
+    return {each.where: saved_us(of, each) for each in found(key, of)}
+
+
+def found(key: str, of: Subject) -> list[Found]:
+    """The places of a mechanism, with the times of all steps."""
+    return [each for each in places(of) if each.key == key]
 
 
 def saved_us(of: Subject, place: Found) -> float:
     """What a step saves (us) without one place."""
-    return round((of.step_ns - replay(of.recording, place.changes).step_ns) / US, 3)
+    return round((of.step_ns - replay(of.recording, place.edits).step_ns) / US, 3)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.device_steps import DeviceSteps, Kernel, savings, savings_of, subject
+from tests.diagnosis.device_steps import DeviceSteps, Kernel, found, savings, savings_of, subject
 from workflow_src.diagnosis.cost import with_cost
 from workflow_src.diagnosis.finding import MECHANISMS
 
@@ -214,9 +214,9 @@ def test_float32_products_are_as_fast_as_the_card_can(
     tmp_path: Path, card: tuple[str, int, int] | None, key: str, left_us: float
 ) -> None:
     of = subject(DeviceSteps(tmp_path, card).steps(each("body", (VOLTA, 160))))
-    found = {name: savings_of(name, of) for name in MECHANISMS if name.startswith("float32")}
+    every = {name: savings_of(name, of) for name in MECHANISMS if name.startswith("float32")}
     expected = {"step/body": pytest.approx(160 - left_us, abs=0.01)}
-    assert {name: saved for name, saved in found.items() if saved} == (
+    assert {name: saved for name, saved in every.items() if saved} == (
         {key: expected} if key else {}
     )
 
@@ -246,6 +246,6 @@ def test_the_part_of_a_step_with_most_of_the_time_is_named_beside_the_place(tmp_
     backward = each("backward", (TO_NHWC, 60), (TO_NHWC, 60))
     for kernels, also in (([*layers, *backward], "step/backward"), (layers, "")):
         of = subject(DeviceSteps(tmp_path).steps(kernels))
-        (found,) = MECHANISMS["convolution_layout"].find(of)
-        took = with_cost(of, found)
+        (place,) = found("convolution_layout", of)
+        took = with_cost(of, place)
         assert (took.where, took.also) == ("step/forward/layer.*", also)

@@ -6,7 +6,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import Subject, once
 from workflow_src.diagnosis.sequences import in_lanes, runs
 
 BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
@@ -24,6 +24,7 @@ PREPARES = r"_copy_kernel|AUnaryFunctor.*MulFunctor|FillFunctor|triu_tril|where_
 are multiplied, a causal mask."""
 
 
+@once
 def attention_chains(subject: Subject) -> pd.DataFrame:
     """Subject.work lane by lane, with the `chain` of each row, or NOWHERE, and whether by_math.
 
@@ -35,16 +36,14 @@ def attention_chains(subject: Subject) -> pd.DataFrame:
     family, name = work["family"], work["name"]
     members = family.isin(BETWEEN).to_numpy() | matching(name, ALL_MASKED)
     number = runs(members, work["breaks"].to_numpy())
-    with_softmax = set(number[(family == "softmax").to_numpy()]) - {NOWHERE}
+    kept = np.isin(number, number[(family == "softmax").to_numpy()])
     product = (family == "gemm").to_numpy()
-    kept = np.isin(number, list(with_softmax))
     begins = np.append(kept[1:] & ~kept[:-1], False) & product
     ends = np.append(False, kept[:-1] & ~kept[1:]) & product
     chain = number.copy()
     chain[begins] = number[np.flatnonzero(begins) + 1]
     chain[ends] = number[np.flatnonzero(ends) - 1]
-    both = set(chain[begins]) & set(chain[ends])
-    chain = np.where(np.isin(chain, list(both)), chain, NOWHERE)
+    chain[~np.isin(chain, np.intersect1d(chain[begins], chain[ends]))] = NOWHERE
     forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
     guarded = np.unique(chain[matching(name, GUARD) & (chain != NOWHERE)])
     mostly = 2 * len(guarded) > len(np.unique(chain[forward & (chain != NOWHERE)]))

@@ -5,10 +5,11 @@ import pandas as pd
 
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import Subject, once
 from workflow_src.placing.ranks import COLLECTIVE
 
 
+@once
 def communication(subject: Subject) -> pd.DataFrame:
     """The work of Subject.work that communicates, with wait_ns, exposed_ns and `bucket`.
 
@@ -31,16 +32,17 @@ def communication(subject: Subject) -> pd.DataFrame:
 
 def room_ns(subject: Subject) -> int:
     """The time in which the devices work and none communicates: so much can be hidden behind it."""
-    is_moving = (subject.work["family"] == COLLECTIVE).to_numpy()
-    start, end = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
-    both = Union.of(start, end).total()
-    return both - Union.of(start[is_moving], end[is_moving]).total()
+    both, moving = (
+        Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()).total()
+        for rows in (subject.work, communication(subject))
+    )
+    return both - moving
 
 
 def buckets(subject: Subject) -> pd.DataFrame:
     """A row per bucket: name, path, bucket, device_ms, wait_ms and exposed_ms, each a step."""
     rows = communication(subject)
-    times = {f"{each}_ms": rows[f"{each}_ns"] for each in ("device", "wait", "exposed")}
-    named = rows[["name", "bucket"]].assign(path=rows["path_text"], **times)
-    sums = named.groupby(["name", "path", "bucket"], sort=False)[list(times)].sum()
-    return (sums / NS_PER_MS / subject.step_count).reset_index()
+    rows = rows.assign(path=rows["path_text"])
+    times = {f"{each}_ns": f"{each}_ms" for each in ("device", "wait", "exposed")}
+    sums = rows.groupby(["name", "path", "bucket"], sort=False)[list(times)].sum()
+    return (sums / NS_PER_MS / subject.step_count).rename(columns=times).reset_index()

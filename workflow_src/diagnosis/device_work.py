@@ -7,6 +7,7 @@ from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.recording import TIES
 from workflow_src.placing.attributed import Attributed
 
 PROMPT_NS = 20_000
@@ -16,8 +17,6 @@ lane, waited for something else; nearly all start within 5 us."""
 USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture has none that tells:
 as seen in captures of an H100 and of H200s."""
-
-NO_TIES = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in ("work", "after", "gap_ns")})
 
 
 def device_work(
@@ -29,34 +28,19 @@ def device_work(
     earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
     first `skipped` calls, which don't count; of their work, what had ended before is left out.
     """
-    counting = calls[skipped:]
-    work, begun = _lately(attributed.work, process, counting["start_ns"].min())
+    since_ns = calls["start_ns"].iloc[skipped:].min()
+    work, begun = _lately(attributed.work, process, since_ns)
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
-    call = wanted.merge(known, on=keys, how="left")["call"].to_numpy()
-    lane, start = (work[name].to_numpy() for name in ("lane", "start_ns"))
-    call = np.where(np.isnan(call), NOWHERE, call).astype(np.int64)
-    call = _found_again(call, start, lane, calls, begun)
-    call = np.maximum(call - skipped, NOWHERE)
-    step = np.append(counting["step"].to_numpy(), NOWHERE)[call]
-    table = pd.DataFrame(
-        {
-            "activity": work.index.to_numpy(),
-            "kind": work["kind"].to_numpy(),
-            "name": work["name"].to_numpy(),
-            "family": work["family"].to_numpy(),
-            "path": work["path"].to_numpy(),
-            "step": step,
-            "call": call,
-            "lane": lane,
-            "start_ns": start,
-            "end_ns": work["end_ns"].to_numpy(),
-        }
-    )
-    ended = (call == NOWHERE) & (work["end_ns"] < counting["start_ns"].min()).to_numpy()
-    counting_work: pd.DataFrame = table.loc[~ended]
-    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    call = wanted.merge(known, on=keys, how="left")["call"].fillna(NOWHERE).to_numpy(dtype=np.int64)
+    call = np.maximum(_found_again(call, work, calls, begun) - skipped, NOWHERE)
+    counting = np.append(calls["step"].to_numpy()[skipped:], NOWHERE)
+    texts = work[["kind", "name", "family"]].astype(object)
+    table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
+    table = table.assign(activity=work.index, call=call, step=counting[call])
+    table = table[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
+    return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataFrame, set[int]]:
@@ -73,19 +57,20 @@ def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataF
 
 
 def _found_again(
-    call: Indices, start: Indices, lane: Indices, calls: pd.DataFrame, begun: set[int]
+    call: Indices, work: pd.DataFrame, calls: pd.DataFrame, begun: set[int]
 ) -> Indices:
     """The call of each activity, also of those whose own, here NOWHERE, isn't known.
 
     It began before the activity started, and isn't later than that of the next one in its lane.
     begun: lanes in which a known one started before all of these.
     """
-    found = call.copy()
+    if (call != NOWHERE).all():
+        return call
+    found, start = call.copy(), work["start_ns"].to_numpy()
     own = np.flatnonzero(~calls["beside"].to_numpy())
     at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
     latest = np.append(own, NOWHERE)[at]
-    for number in np.unique(lane):
-        rows = np.flatnonzero(lane == number)
+    for number, rows in work.groupby("lane").indices.items():
         rows = rows[np.argsort(start[rows], kind="stable")]
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
@@ -143,7 +128,7 @@ def _after_earlier(work: pd.DataFrame, rows: Indices) -> pd.DataFrame:
         after = next((other for other in by_end[:at][::-1] if other < row), None)
         if after is not None:
             found.append((row, after, start[row] - end[after]))
-    return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")
+    return pd.DataFrame(found, columns=list(TIES), dtype="int64")
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -163,16 +148,14 @@ def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
     )
     is_kernel = (work["kind"] == KERNEL).to_numpy()
     by_end = np.argsort(end, kind="stable")
-    ends = end[by_end]
+    rows = np.flatnonzero(late > PROMPT_NS)
+    moments = start[rows, None] + [-PROMPT_NS, 1, PROMPT_NS]
+    at = np.searchsorted(end[by_end], moments)
     found: list[tuple[int, int, int]] = []
-    for row in np.flatnonzero(late > PROMPT_NS).tolist():
-        first, last, beyond = np.searchsorted(
-            ends, [start[row] - PROMPT_NS, start[row] + 1, start[row] + PROMPT_NS]
-        ).tolist()
+    for row, (first, last, beyond) in zip(rows.tolist(), at.tolist(), strict=True):
         others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
         others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
-        before = others[others < row]
         later = others[(others > row) & is_kernel[others] & is_kernel[row]]
-        for other in [*before.tolist(), *later.tolist()][:1]:
+        for other in [*others[others < row].tolist(), *later.tolist()][:1]:
             found.append((row, other, int(start[row] - end[other])))
-    return pd.DataFrame(found, columns=list(NO_TIES), dtype="int64")
+    return pd.DataFrame(found, columns=list(TIES), dtype="int64")

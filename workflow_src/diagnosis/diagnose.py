@@ -1,4 +1,4 @@
-"""What is wrong with a step, and what it costs: every mechanism's places, replayed without them."""
+"""What is wrong with a step, and what it costs: the places of every kind, replayed without them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,17 +17,10 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
-from workflow_src.diagnosis.edit import Change, Plan
+from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.examples import between_of, example_of
-from workflow_src.diagnosis.finding import (
-    MECHANISMS,
-    Finding,
-    Found,
-    Subject,
-    rows_of,
-)
+from workflow_src.diagnosis.finding import KINDS, MECHANISMS, Finding, Found, Subject, rows_of
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
-from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import Bounds, bounds, changed
 
 
@@ -64,15 +57,15 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
     """What sets the pace of a step that is understood."""
     if not diagnosis.understood:
         return None
-    alone = diagnosis.bounds
-    least_ns = SETS_THE_PACE * diagnosis.step_ms * NS_PER_MS
-    paces = {
-        (True, False): Pace.HOST,
-        (False, True): Pace.DEVICE,
-        (True, True): Pace.BOTH,
-        (False, False): Pace.IN_TURN,
-    }
-    return paces[alone.host_ns >= least_ns, alone.device_ns >= least_ns]
+    alone, least_ns = diagnosis.bounds, SETS_THE_PACE * diagnosis.step_ms * NS_PER_MS
+    if alone.host_ns >= least_ns:
+        return Pace.BOTH if alone.device_ns >= least_ns else Pace.HOST
+    return Pace.DEVICE if alone.device_ns >= least_ns else Pace.IN_TURN
+
+
+def places(subject: Subject) -> list[Found]:
+    """The places of every kind, with the times of all steps."""
+    return [found for find in KINDS for found in find(subject)]
 
 
 def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
@@ -80,31 +73,25 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
 
     Raises TraceError if plain_ns can't be the time of this program's steps.
     """
-    recording = subject.recording
-    places = [
-        (each, with_cost(subject, found))
-        for each in MECHANISMS.values()
-        for found in each.find(subject)
-    ]
+    found = [with_cost(subject, each) for each in places(subject)]
     if not subject.check.understood:
-        facts = [_finding(subject, each.key, found) for each, found in places]
         unknown = Bounds(nan, nan)
-        return Diagnosis(_ordered(subject, facts), nan, False, unknown, unknown)
-    running_ns = _running_ns(recording, [found for _, found in places])
-    share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
-    host = [] if plain_ns is None else [plain(recording, plain_ns, running_ns, share)]
+        return Diagnosis(_facts(subject, found), nan, False, unknown, unknown)
+    host: list[Change] = []
+    if plain_ns is not None:
+        share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
+        host = [plain(subject.recording, plain_ns, _running_ns(subject, found), share)]
     step_ns = subject.step_with(*host)
     candidates = [
-        _finding(subject, each.key, found, _saved_ns(subject, [found], host, step_ns))
-        for each, found in places
+        _finding(subject, each, _saved_ns(subject, [each], host, step_ns)) for each in found
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
-    alone = bounds(recording, host) if host else subject.bounds
-    named = [each for found in specific(ranked) for each in found.place.changes]
-    left = bounds(recording, [*named, *host]) if named else alone
+    alone = bounds(subject.recording, host) if host else subject.bounds
+    named = [edit for each in specific(ranked) for edit in each.place.edits]
+    left = bounds(subject.recording, [*named, *host]) if named else alone
+    step_ms, smaller = step_ns / NS_PER_MS, _smaller(candidates, step_ns / NS_PER_MS)
     launching_ns = _launching_ns(subject, [*named, *host])
-    smaller = _smaller(candidates, step_ns / NS_PER_MS)
-    return Diagnosis(ranked, step_ns / NS_PER_MS, True, alone, left, launching_ns, smaller)
+    return Diagnosis(ranked, step_ms, True, alone, left, launching_ns, smaller)
 
 
 def specific(findings: Sequence[Finding]) -> list[Finding]:
@@ -112,31 +99,27 @@ def specific(findings: Sequence[Finding]) -> list[Finding]:
     return [each for each in findings if not MECHANISMS[each.key].general]
 
 
-def _ordered(subject: Subject, facts: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The facts that take much of a step, those that take most first.
+def _facts(subject: Subject, found: Sequence[Found]) -> tuple[Finding, ...]:
+    """The places that take much of a step, those that take most first, without savings.
 
     Where a device sets the pace the host's time is spent in waiting for it, and counts least.
     """
     step_ms = subject.check.recorded_ns / NS_PER_MS
     times = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
-    busy_ms = subject.ms_a_step(Union.of(*times).total())
-    hidden = busy_ms >= SETS_THE_PACE * step_ms
+    hidden = subject.ms_a_step(Union.of(*times).total()) >= SETS_THE_PACE * step_ms
 
-    def takes(fact: Finding) -> tuple[float, float]:
-        host_ms, device_ms = fact.place.host_ms, fact.place.device_ms
+    def takes(each: Found) -> tuple[float, float]:
+        host_ms, device_ms = each.host_ms, each.device_ms
         return (device_ms, host_ms) if hidden else (host_ms + device_ms, 0.0)
 
-    much = [each for each in facts if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
-    return tuple(sorted(much, key=takes, reverse=True))
+    much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
+    return tuple(_finding(subject, each) for each in sorted(much, key=takes, reverse=True))
 
 
-def _running_ns(recording: Recording, places: Sequence[Found]) -> Indices:
+def _running_ns(subject: Subject, found: Sequence[Found]) -> Indices:
     """Of each gap of the host the time in which it ran, as far as findings tell."""
-    plan = Plan.of(recording)
-    for change in (each for found in places for each in found.changes):
-        if change.held:
-            change.apply(plan)
-    return plan.gap_ns
+    held = [edit for each in found for edit in each.edits if edit.held]
+    return changed(subject.recording, held).gap_ns
 
 
 def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:
@@ -149,7 +132,7 @@ def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:
 
 def launches(subject: Subject) -> Indices:
     """The rows of the loop's calls that launch device work, of the steps that count."""
-    rows = rows_of(subject.own[subject.own.index.isin(subject.work["call"])])
+    rows = rows_of(subject.own[subject.own["launches"]])
     return rows[rows >= first_counted(subject.recording)]
 
 
@@ -168,23 +151,23 @@ def _smaller(candidates: Sequence[Finding], step_ms: float) -> tuple[Finding, ..
     return tuple(sorted(small, key=lambda each: (-each.saves_ms, -takes_ms(each))))
 
 
-def _finding(subject: Subject, key: str, found: Found, saves_ns: float = nan) -> Finding:
+def _finding(subject: Subject, found: Found, saves_ns: float = nan) -> Finding:
     """A place with what it saves and what shows it."""
-    shown = example_of(subject, key, found), between_of(subject, found)
-    return Finding(key, found, saves_ns / NS_PER_MS, nan, *shown)
+    shown = example_of(subject, found), between_of(subject, found)
+    return Finding(found, saves_ns / NS_PER_MS, nan, *shown)
 
 
 def _saved_ns(
-    subject: Subject, places: Sequence[Found], host: Sequence[Change], step_ns: float
+    subject: Subject, found: Sequence[Found], host: Sequence[Change], step_ns: float
 ) -> float:
     """What a step saves without some places: at most what they take.
 
     More would be an effect of where the recording begins and ends.
     """
-    changes = [change for each in places for change in each.changes]
-    takes_ns = sum(each.host_ms + each.device_ms for each in places) * NS_PER_MS
+    edits = [edit for each in found for edit in each.edits]
+    takes_ns = sum(each.host_ms + each.device_ms for each in found) * NS_PER_MS
     # The host's own time is scaled last, so that it is scaled of what is left.
-    return min(step_ns - subject.step_with(*changes, *host), takes_ns)
+    return min(step_ns - subject.step_with(*edits, *host), takes_ns)
 
 
 def _ranked(
@@ -195,8 +178,8 @@ def _ranked(
     saved = 0.0
     worth = [each for each in candidates if each.saves_ms * NS_PER_MS >= FINDING_AT_LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (MECHANISMS[each.key].general, -each.saves_ms)):
-        places = [*(above.place for above in findings), each.place]
-        together = _saved_ns(subject, places, host, step_ns)
+        found = [*(above.place for above in findings), each.place]
+        together = _saved_ns(subject, found, host, step_ns)
         if together - saved >= FINDING_OF_ITS_OWN * each.saves_ms * NS_PER_MS:
             saved = together
             findings.append(replace(each, saves_with_above_ms=together / NS_PER_MS))

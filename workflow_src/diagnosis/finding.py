@@ -1,14 +1,16 @@
-"""What a step is searched for, what a mechanism finds in it, and the list of mechanisms.
+"""What a step is searched for, what is found in it, and the list of what can be wrong.
 
-A mechanism is one thing that can be wrong with a training step. Its function looks for signs of it
-in one capture, compared with the rest of the same capture, and gives for each place the changes
-that make the step do without it. What that saves, a replay tells (diagnose.py).
+A kind of finding is a function that selects rows of a Subject's calls or work, and says by which
+edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv. It
+compares within one capture. What a place saves, a replay tells (diagnose.py).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from itertools import takewhile
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Change, Edits
+from workflow_src.diagnosis.edit import Change, Edit, Edits
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
@@ -28,12 +30,18 @@ NUMBER = r"\d+"
 END = "end of the last step"
 """The name of the call that ends a Subject's recording."""
 
+MOST, MANY = 0.5, 8
+"""What holds of more than this share mostly holds; what there are so many of is no single one: of
+places, of tensors or parameters a step, of collectives in a row."""
+
+Derived = TypeVar("Derived")
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
     """The recorded steps of one process, and the capture that they are from.
 
-    Rows of `calls` and `work` keep the numbers that they have in the recording, which changes need.
+    Rows of `calls` and `work` keep the numbers that they have in the recording, which edits need.
     """
 
     attributed: Attributed
@@ -52,7 +60,7 @@ class Subject:
         """The process's number."""
         return self.recording.process
 
-    @cached_property
+    @property
     def step_count(self) -> int:
         """How many steps were recorded."""
         return len(self.recording.steps)
@@ -83,22 +91,42 @@ class Subject:
 
     @cached_property
     def calls(self) -> pd.DataFrame:
-        """Recording.calls, with path_text ("" where no range was open) and blocked_ns (held up).
+        """Recording.calls from the first of the first step to the last one of the last step, with:
 
-        From the first call of the first step to the last one of the last step.
+        path_text ("" where no range was open), blocked_ns (held up), launches (whether any work),
+        family (of the first, or ""), launched (the name of the only one, or else the call's own: a
+        CUDA graph isn't one of the kernels in it).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
-        blocked = calls["end_ns"] - calls["start_ns"] - calls["cost_ns"]
-        return calls.assign(path_text=self.texts(calls["path"]), blocked_ns=blocked)
+        only = self.work[self.work["alone"]].set_index("call")["name"]
+        first = self.work.drop_duplicates("call").set_index("call")["family"]
+        return calls.assign(
+            path_text=self.texts(calls["path"]),
+            blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
+            launches=calls.index.isin(first.index),
+            family=first.astype(object).reindex(calls.index).fillna(""),
+            launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
+        )
+
+    @cached_property
+    def own(self) -> pd.DataFrame:
+        """The calls of the loop itself."""
+        return self.calls[~self.calls["beside"]]
 
     @cached_property
     def work(self) -> pd.DataFrame:
-        """Recording.work that these calls launched, with path_text and device_ns (its duration)."""
+        """Recording.work that the steps' calls launched, with path_text, device_ns and `alone`.
+
+        device_ns: its duration; alone: whether its call launched nothing else.
+        """
         work, steps = self.recording.work, self.recording.steps
         work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
-        lasted = work["end_ns"] - work["start_ns"]
-        return work.assign(path_text=self.texts(work["path"]), device_ns=lasted)
+        return work.assign(
+            path_text=self.texts(work["path"]),
+            device_ns=work["end_ns"] - work["start_ns"],
+            alone=~work["call"].duplicated(keep=False),
+        )
 
     @cached_property
     def copies(self) -> pd.DataFrame:
@@ -109,67 +137,53 @@ class Subject:
         return copies.set_index(rows[copies["work"]].to_numpy()).drop(columns="work")
 
     @cached_property
-    def launched(self) -> "pd.Series[str]":
-        """What each call launched, by the name of its activity; else the call's own name.
-
-        So that of a call that launched several: a CUDA graph isn't one of the kernels in it.
-        """
-        only = self.work.drop_duplicates("call", keep=False).set_index("call")["name"]
-        return only.reindex(self.calls.index).fillna(self.calls["name"]).astype(object)
-
-    @cached_property
-    def own(self) -> pd.DataFrame:
-        """The loop's own calls, with what each `launched` and the `family` of its first activity.
-
-        "" where it launched none.
-        """
-        calls = self.calls[~self.calls["beside"]]
-        first = self.work.drop_duplicates("call").set_index("call")["family"].astype(object)
-        family = first.reindex(calls.index).fillna("")
-        return calls.assign(launched=self.launched[calls.index], family=family)
-
-    @cached_property
     def loop_thread(self) -> int:
         """The thread that runs the loop: the one that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
         return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
 
     @cached_property
-    def _derived(self) -> dict[str, pd.DataFrame]:
+    def derived(self) -> dict[object, object]:
+        """What functions `once` have derived of this subject."""
         return {}
-
-    def cached(self, derive: Callable[["Subject"], pd.DataFrame]) -> pd.DataFrame:
-        """A table derived from the subject, once for all mechanisms that use it."""
-        name = f"{derive.__module__}.{derive.__qualname__}"
-        if name not in self._derived:
-            self._derived[name] = derive(self)
-        return self._derived[name]
 
     def texts(self, paths: pd.Series) -> "pd.Series[str]":
         """The text of each path, "" for NOWHERE."""
         texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
         return pd.Series(texts, index=paths.index, dtype=object)
 
-    def a_step(self, total: float) -> float:
-        """A total over all steps, per step."""
-        return float(total) / self.step_count
-
     def ms_a_step(self, total_ns: float) -> float:
         """Nanoseconds of all steps as milliseconds of one."""
-        return self.a_step(total_ns) / NS_PER_MS
+        return float(total_ns) / self.step_count / NS_PER_MS
 
     def found(
-        self, where: str, count: int, changes: Edits, host_ns: float = 0, device_ns: float = 0
+        self,
+        key: str,
+        rows: pd.DataFrame,
+        *edits: Edit,
+        host_ns: float = 0,
+        device_ns: float = 0,
+        where: str | None = None,
     ) -> "Found":
-        """A place of so many calls or activities, with the time of all steps that it takes."""
-        ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
-        return Found(where, self.a_step(count), *ms, changes)
+        """Some calls or activities as one place, with the time of all steps that it takes.
 
-    def found_in(
-        self, rows: pd.DataFrame, changes: Edits, host_ns: float = 0, device_ns: float = 0
-    ) -> "Found":
-        """The same of some calls or activities, in the range that all lie in."""
-        return self.found(common_path(rows["path_text"]), len(rows), changes, host_ns, device_ns)
+        where: the range that all lie in, unless it is given.
+        """
+        where = common_path(rows["path_text"]) if where is None else where
+        ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
+        return Found(key, where, len(rows) / self.step_count, *ms, edits)
+
+
+def once(derive: Callable[[Subject], Derived]) -> Callable[[Subject], Derived]:
+    """A function that derives something of a subject once, and keeps it with that."""
+
+    @wraps(derive)
+    def kept(subject: Subject) -> Derived:
+        if derive not in subject.derived:
+            subject.derived[derive] = derive(subject)
+        return subject.derived[derive]  # type: ignore[return-value]
+
+    return kept
 
 
 def ended(recording: Recording) -> Recording:
@@ -212,18 +226,19 @@ class Pattern:
 class Found:
     """One place of a mechanism, or several that have one cause.
 
-    where: a range's path; calls: how often a step, and with its pattern known (cost.py), how often
-    in a step in which it occurs; host_ms, device_ms: what it takes a step (the host's time blocked
-    or spent, and the device's); changes: the step without it; also: the part of the step in which
-    most of its device time runs, if that is elsewhere (cost.py); evidence: what shows it besides
-    that of its mechanism.
+    key: of the mechanism; where: a range's path; calls: how often a step, and with its pattern
+    known (cost.py), how often in a step in which it occurs; host_ms, device_ms: what it takes a
+    step (the host's time blocked or spent, and the device's); edits: the step without it; also: the
+    part of the step in which most of its device time runs, if that is elsewhere (cost.py);
+    evidence: what shows it besides that of its mechanism.
     """
 
+    key: str
     where: str
     calls: float
     host_ms: float
     device_ms: float
-    changes: Edits
+    edits: Edits
     pattern: Pattern = Pattern()
     also: str = ""
     evidence: str = ""
@@ -255,44 +270,59 @@ class Finding:
     then `between` calls.
     """
 
-    key: str
     place: Found
     saves_ms: float
     saves_with_above_ms: float
     example: str = ""
     between: Between | None = None
 
-
-Find = Callable[[Subject], list[Found]]
+    @property
+    def key(self) -> str:
+        """The mechanism's."""
+        return self.place.key
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One thing that can be wrong; `general` ones are true of whole programs and rank last.
+    """One thing that can be wrong, in words.
 
-    shown_by: the family of the kernel that is its example, "" for any.
+    fact: a format of a Finding's fields; assumes: what the step without it is replayed with, a
+    format of kept_ms; evidence: which table shows it, and which of its rows; shown_by: the family
+    of the kernel that is its example, "" for any; general: true of whole programs, and ranked last.
     """
 
-    key: str
-    find: Find
+    name: str
+    fact: str
+    assumes: str
+    remedy: str
+    evidence: str
+    shown_by: str
     general: bool
-    shown_by: str = ""
 
 
-MECHANISMS: dict[str, Mechanism] = {}
-"""Every mechanism by its key, in the order of registration; filled by diagnosis.mechanisms."""
+def _mechanisms() -> dict[str, Mechanism]:
+    table = pd.read_csv(
+        Path(__file__).with_name("mechanisms.csv"), dtype=str, keep_default_na=False
+    )
+    # Milliseconds are printed by words.py, whatever digits a format asks for.
+    table = table.replace({r"_ms:\.\df\}": "_ms}"}, regex=True)
+    rows = table.assign(general=table["general"] == "yes").itertuples(index=False)
+    return {str(key): Mechanism(*texts) for key, *texts in rows}
 
 
-def mechanism(key: str, general: bool = False, shown_by: str = "") -> Callable[[Find], Find]:
-    """Register the function that finds a mechanism; `key` names its line of mechanisms.csv."""
+MECHANISMS = _mechanisms()
+"""Every mechanism by its key."""
 
-    def register(find: Find) -> Find:
-        if key in MECHANISMS:
-            raise ValueError(f"two mechanisms have the key {key}")
-        MECHANISMS[key] = Mechanism(key, find, general, shown_by)
-        return find
+Find = Callable[[Subject], Iterator[Found]]
 
-    return register
+KINDS: list[Find] = []
+"""Every kind of finding, a function that gives its places; filled by diagnosis.mechanisms."""
+
+
+def kind(find: Find) -> Find:
+    """Register a kind of finding; the keys of its places name rows of mechanisms.csv."""
+    KINDS.append(find)
+    return find
 
 
 def common_path(paths: Sequence[str] | pd.Series) -> str:
@@ -303,5 +333,5 @@ def common_path(paths: Sequence[str] | pd.Series) -> str:
 
 
 def rows_of(table: pd.DataFrame) -> Indices:
-    """The row numbers of some rows of Subject.calls or Subject.work, for a change."""
+    """The row numbers of some rows of Subject.calls or Subject.work, for an edit."""
     return table.index.to_numpy(dtype=np.int64)

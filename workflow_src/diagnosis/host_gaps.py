@@ -10,21 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE, tree
-from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_HOST, of_size
-from workflow_src.diagnosis.fetched_numbers import check_calls
-from workflow_src.diagnosis.finding import END, NUMBER, Subject, rows_of
-from workflow_src.diagnosis.torch_ranges import in_loader
+from workflow_src.diagnosis.edit import Mask
+from workflow_src.diagnosis.finding import END, NUMBER, Subject, once
+from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_HOST, check_calls, of_size
 
 LOW = 0.25
 """The quantile of gaps that is usual: of four, up to three may be out of line."""
 
-
 LOWEST = 0.1
 """The quantile of gaps that is usual where many are out of line."""
 
+LOADER = "enumerate(DataLoader)#"
+"""How torch names its range in which a batch is waited for."""
 
+
+@once
 def host_gaps(subject: Subject) -> pd.DataFrame:
     """A row per call of the loop, numbered as in the recording.
 
@@ -32,33 +34,32 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
     nan if it has none; all_ns: the lowest tenth of both; calls: of the place; in_layers: whether
     the sisters are in other ranges, such as layers; fetched, checks: whether it comes directly
-    after data that is copied to the host, and at or after a check of a result.
+    after data that is copied to the host, and at or after a check of a result; loads: whether most
+    of it passed in torch's DataLoader.
     """
-    calls = subject.own
-    sides = neighbors(subject)
+    calls, sides = subject.own, neighbors(subject)
     folded = sides.apply(lambda names: names.map(_without_numbers(names)))
-    table = pd.DataFrame({"gap_ns": calls["gap_ns"], "step": calls["step"]})
-    table = table.assign(before=sides["before"], after=sides["after"], sisters=_numbered(folded))
-    kind = table.assign(number=_numbered(sides))
-    nth = kind.groupby(["step", "number"]).cumcount()
-    table["place"] = _numbered(kind[["number"]].assign(nth=nth))
+    table = calls[["gap_ns", "step"]].assign(before=sides["before"], after=sides["after"])
+    table["sisters"], number = _numbered(folded), _numbered(sides)
+    nth = table.groupby(["step", number]).cumcount()
+    table["place"] = _numbered(pd.DataFrame({"number": number, "nth": nth}))
     gaps = table.groupby("place")["gap_ns"]
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
-    usual = table["place"].map(places["usual_ns"])
+    table["usual_ns"] = table["place"].map(places["usual_ns"])
     ends = sides["launched"] == END
-    usual[ends] = _tails(subject).quantile(LOW)
+    table.loc[ends, "usual_ns"] = _tails(subject).quantile(LOW)
     # What comes before the end of all is of the range that the other steps' ends come before.
     table.loc[ends, "after"] = calls.loc[subject.recording.steps["call"].iloc[-1], "path_text"]
-    checks = check_calls(subject)
-    lowest = table.groupby("sisters")["gap_ns"].quantile(LOWEST)
+    sisters, checks = table.groupby("sisters"), check_calls(subject)
+    fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
     return table.assign(
-        usual_ns=usual,
         sisters_ns=table["place"].map(_of_sisters(places)),
-        all_ns=table["sisters"].map(lowest),
+        all_ns=table["sisters"].map(sisters["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
-        in_layers=table.groupby("sisters")["after"].transform("nunique") > 1,
-        fetched=_comes_after(calls, of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]),
+        in_layers=sisters["after"].transform("nunique") > 1,
+        fetched=_comes_after(calls, fetched),
         checks=_comes_after(calls, checks) | calls.index.isin(checks),
+        loads=_in_loader(subject, calls),
     )
 
 
@@ -72,14 +73,9 @@ def neighbors(subject: Subject) -> pd.DataFrame:
 
     Columns: launched_before and before (its path), launched and after.
     """
-    launched, path = subject.own["launched"], subject.own["path_text"]
-    sides = {
-        "launched_before": launched.shift(fill_value=""),
-        "before": path.shift(fill_value=""),
-        "launched": launched,
-        "after": path,
-    }
-    return pd.DataFrame(sides)
+    own = subject.own[["launched", "path_text"]]
+    before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
+    return before.join(own.rename(columns={"path_text": "after"}))
 
 
 @dataclass(frozen=True)
@@ -97,9 +93,8 @@ class Gaps:
 
 def gaps_of(subject: Subject) -> Gaps:
     """All but those that torch's DataLoader is known to take."""
-    table = subject.cached(host_gaps)
-    median_ns = float(table["gap_ns"].median())
-    return Gaps(table[~spent_in_loader(subject, rows_of(table))], median_ns)
+    table = host_gaps(subject)
+    return Gaps(table[~table["loads"]], float(table["gap_ns"].median()))
 
 
 def _without_numbers(names: "pd.Series[str]") -> dict[str, str]:
@@ -134,12 +129,19 @@ def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
     return pd.Series(found, index=places.index)
 
 
-def spent_in_loader(subject: Subject, rows: Indices) -> "pd.Series[bool]":
+def _in_loader(subject: Subject, calls: pd.DataFrame) -> Mask:
     """Whether most of the host's time before each of some calls passed in torch's DataLoader."""
-    loading, calls = in_loader(subject), subject.recording.calls.loc[rows]
-    end, gap = calls["start_ns"].to_numpy(), calls["gap_ns"].to_numpy()
-    spent = loading.until(end) - loading.until(end - gap)
-    return pd.Series(2 * spent > gap, index=calls.index)
+    loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
+    gap = calls["gap_ns"].to_numpy()
+    return np.asarray(2 * (loading.until(end) - loading.until(end - gap)) > gap)
+
+
+def in_torch(subject: Subject, beginning: str) -> Union:
+    """When the loop's thread is in ranges of torch, which aren't a program's, named so."""
+    ranges = subject.attributed.capture.ranges
+    own = (ranges["process"] == subject.process) & (ranges["thread"] == subject.loop_thread)
+    own &= ranges["name"].str.startswith(beginning)
+    return Union.of(*(ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns")))
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:

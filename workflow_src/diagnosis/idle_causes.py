@@ -15,12 +15,9 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import MOST, Subject
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.placing.kernel_names import short_names
-
-DECISIVE = 0.5
-"""What took at least this share of an idle time is named for it."""
 
 COLUMNS = ["before", "call", "path", "next_path", "times", "idle_ms"]
 
@@ -65,27 +62,23 @@ def _idle(subject: Subject) -> pd.DataFrame:
     held = _held_up(recording).loc[ending]
     table = held.assign(idle_ns=idle_ns[idle_ns > 0])
     large = LARGE * calls.loc[~calls["beside"], "gap_ns"].median()
-    enough = np.maximum(DECISIVE * table["idle_ns"], 1)
+    enough = np.maximum(MOST * table["idle_ns"], 1)
     waited = (table["wait_ns"] >= enough) & (table["wait_ns"] >= table["gap_ns"])
     gap = (table["gap_ns"] >= np.maximum(enough, large)) & ~waited
-    launched = table["launched"].to_numpy(dtype=bool)
     # A name is given only to what is decisive.
-    at = np.select([waited, gap], [table["wait_call"], table["gap_call"] - 1], NOWHERE).astype(
-        np.int64
-    )
+    at = np.select([waited, gap], [table["wait_call"], table["gap_call"] - 1], NOWHERE)
     step = np.append(calls["step"], NOWHERE)
     later = gap & (step[at] != NOWHERE) & (step[at] < step[table["gap_call"]])
-    names = np.where(
-        waited, np.append(calls["name"], "")[at], subject.launched.reindex(at, fill_value="")
-    )
+    launched = subject.calls["launched"].reindex(at, fill_value="").to_numpy()
+    names = pd.Series(np.where(waited, np.append(calls["name"], "")[at], launched), table.index)
     return pd.DataFrame(
         {
             "before": np.select(
-                [waited, later, gap, launched],
+                [waited, later, gap, table["launched"].to_numpy(dtype=bool)],
                 [Before.WAIT, Before.NEXT_STEP, Before.GAP, Before.LAUNCHES],
                 Before.DEVICE,
             ),
-            "call": short_names(pd.Series(names, table.index)).where(at != NOWHERE, ""),
+            "call": short_names(names).where(at != NOWHERE, ""),
             "path": np.append(subject.texts(calls["path"]), "")[at],
             "next_path": subject.texts(work["path"])[ending].to_numpy(),
             "idle_ns": table["idle_ns"],

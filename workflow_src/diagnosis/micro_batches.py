@@ -7,7 +7,7 @@ import numpy as np
 
 from workflow_src.diagnosis.cost import first_counted
 from workflow_src.diagnosis.finding import Subject
-from workflow_src.diagnosis.passes import Run, runs
+from workflow_src.diagnosis.passes import runs
 
 OPTIMIZER = "optimizer"
 
@@ -19,7 +19,7 @@ def micro_batches(subject: Subject) -> float:
     by an optimizer's kernels between them. Steps that differ have none.
     """
     every = [run for run in runs(subject) if run.calls[0] >= first_counted(subject.recording)]
-    forward = [run for run, after in pairwise(every) if _trains(run, after)]
+    forward = [run for run, after in pairwise(every) if run.forward and not after.forward]
     if not forward:
         return np.nan
     usual, _ = Counter(run.names for run in forward).most_common(1)[0]
@@ -29,10 +29,5 @@ def micro_batches(subject: Subject) -> float:
     updates = subject.work.loc[subject.work["family"] == OPTIMIZER, "call"].to_numpy()
     # Two passes of one step are micro batches only if no update comes between them.
     updated = np.diff(np.searchsorted(np.sort(updates), first)) > 0
-    same_step = np.diff(step.to_numpy()) == 0
-    alike = counts.nunique() == 1 and not (updated & same_step).any()
+    alike = counts.nunique() == 1 and not (updated & (np.diff(step.to_numpy()) == 0)).any()
     return float(counts.iloc[0]) if alike else 1.0
-
-
-def _trains(run: Run, after: Run) -> bool:
-    return run.forward and not after.forward

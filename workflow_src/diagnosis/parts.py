@@ -13,17 +13,13 @@ BETWEEN_NAMES = re.compile(r"(?<!\\)/")
 
 def parts(subject: Subject, paths: pd.Series) -> "np.typing.NDArray[np.object_]":
     """The part of a step that each path lies in: of a step's range, at most one name more."""
-    placed = subject.attributed
-    of_steps = placed.paths.of_range[placed.ranged.steps.is_step]
-    named = (str(text) for text in np.unique(placed.paths.text[of_steps].astype(str)))
+    paths_of = subject.attributed.paths
+    of_steps = paths_of.of_range[subject.attributed.ranged.steps.is_step]
+    named = np.unique(paths_of.text[of_steps].astype(str)).tolist()
     most = 1 + max((len(BETWEEN_NAMES.split(text)) for text in named), default=1)
-    known = {path: _beginning(str(path), most) for path in paths.unique()}
-    return paths.map(known).to_numpy(dtype=object)
-
-
-def _beginning(path: str, names: int) -> str:
-    ends = [match.start() for match in BETWEEN_NAMES.finditer(path)]
-    return path[: ends[names - 1]] if len(ends) >= names else path
+    known = {path: BETWEEN_NAMES.split(path, most) for path in paths.unique()}
+    of_path = {path: "/".join(names[:most]) for path, names in known.items()}
+    return paths.map(of_path).to_numpy(dtype=object)
 
 
 def passes(subject: Subject, work: pd.DataFrame) -> pd.DataFrame:

@@ -4,20 +4,23 @@ Products of the loop's own thread are forward's; backward's are launched by auto
 nothing is told of a program whose autograd runs on the loop's thread.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.finding import Subject, once
 
 PRODUCTS = ("gemm", "attention")
 
+OF_BACKWARD = 3.2
+"""Products of a backward pass are two for each of its forward pass, or three where it computes
+that again; so a forward pass has at least the share 1 / 3.2 of them."""
 
-@dataclass(frozen=True, eq=False)
-class Run:
+
+class Run(NamedTuple):
     """Products without others of the other kind between them: rows of calls, names in order.
 
     forward: whether the loop's own thread launched them.
@@ -28,13 +31,13 @@ class Run:
     names: tuple[str, ...]
 
 
+@once
 def runs(subject: Subject) -> list[Run]:
     """The runs of products in order of launch."""
-    work = subject.work
-    products = work[work["family"].isin(PRODUCTS)]
-    thread = subject.calls["thread"].reindex(products["call"]).to_numpy()
-    beside = subject.calls["beside"].reindex(products["call"]).to_numpy(dtype=bool)
-    products = products.assign(forward=thread == subject.loop_thread)[~beside]
+    products = subject.work[subject.work["family"].isin(PRODUCTS)]
+    calls = subject.calls.reindex(products["call"])
+    forward = (calls["thread"] == subject.loop_thread).to_numpy()
+    products = products.assign(forward=forward)[~calls["beside"].to_numpy(dtype=bool)]
     number = (products["forward"] != products["forward"].shift()).cumsum()
     return [
         Run(bool(run["forward"].iloc[0]), run["call"].to_numpy(), tuple(run["name"]))
@@ -51,32 +54,43 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
     return 1
 
 
-def begins_anew(subject: Subject, run: Run, product: int) -> bool:
-    """Whether before this product of a forward run comes what comes between no others before it.
-
-    So a second pass is told from the next of layers that are all alike.
-    """
-    calls = own_launches(subject, True)
-    rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
-    at = np.searchsorted(rows, run.calls[: product + 1])
-    between = [set(names[one + 1 : other]) for one, other in pairwise(at.tolist())]
-    return not between[-1] <= set().union(*between[:-1])
-
-
 def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:
     """The rows of Subject.own that launch work, of one kind of thread."""
-    calls = subject.own[subject.own.index.isin(subject.work["call"])]
-    return calls[(calls["thread"] == subject.loop_thread) == forward]
+    calls = subject.own
+    return calls[calls["launches"] & ((calls["thread"] == subject.loop_thread) == forward)]
 
 
-def begins(subject: Subject, first: int, second: int) -> tuple[int, int]:
-    """Where two passes begin whose first products are these calls.
+@once
+def needless_passes(subject: Subject) -> list[tuple[int, int]]:
+    """The calls, from the first to before the second, of each forward pass without backward's."""
+    every = runs(subject)
+    pairs = [(run, after) for run, after in pairwise(every) if run.forward]
+    found = [span for run, after in pairs if (span := _in_vain(subject, run, after))]
+    shortest = min((len(run.names) for run, _ in pairs), default=0)
+    if found and every[-1].forward and len(every[-1].names) == shortest:
+        # The last one of the capture, which would be followed by the next step's.
+        found.append((int(every[-1].calls[0]), int(subject.calls.index[-1])))
+    return found
 
-    As long as the calls before both launch the same, they belong to the passes.
+
+def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | None:
+    """The first call of forward passes without backward's, and that of the pass after them.
+
+    A second pass is told from the next of layers that are all alike by launches before its first
+    product that come between no others before it. As long as the calls before both first products
+    launch the same, they belong to the passes.
     """
+    times = repeated(run.names, len(backward.names) / OF_BACKWARD)
+    kept = len(run.names) // times * (times - 1)
+    if times == 1:
+        return None
     calls = own_launches(subject, True)
     rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
-    one, other = (int(np.searchsorted(rows, call)) for call in (first, second))
+    at = np.searchsorted(rows, run.calls[: kept + 1]).tolist()
+    between = [set(names[one + 1 : other]) for one, other in pairwise(at)]
+    if between[-1] <= set().union(*between[:-1]):
+        return None
+    one, other = at[0], at[-1]
     while one > 0 and other - 1 > one and names[one - 1] == names[other - 1]:
         one, other = one - 1, other - 1
     return int(rows[one]), int(rows[other])

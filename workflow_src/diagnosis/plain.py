@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -64,53 +65,32 @@ def plain(
     gaps = recording.calls.loc[own, "gap_ns"]
     running = gaps if running_ns is None else pd.Series(running_ns)[own]
     enough = plain_ns * (1 + CLOSE)
+
+    def takes(change: ScaleHost, **more: Any) -> float:
+        return replay(recording, [replace(change, **more)]).step_ns
+
     first = ScaleHost(0, int(running.quantile(USUAL)), running_ns)
-    if running_ns is not None and _takes(recording, replace(first, factor=share.least)) > enough:
-        held = _held_less(recording, replace(first, factor=share.usual), enough)
-        if held is not None:
-            return held
-    for fastest in (
-        first,
-        ScaleHost(0, int(gaps.quantile(USUAL))),
-        ScaleHost(0, int(gaps.max())),
-    ):
-        takes = _takes(recording, fastest)
-        if takes <= enough:
-            return _solved(recording, fastest, enough, share.most)
-    if takes <= plain_ns * (1 + NOISE):
-        return replace(fastest, factor=1)
-    raise TraceError(
-        f"a plain step of {plain_ns / NS_PER_MS:.2f} ms can't be of this program: what was "
-        f"recorded takes {takes / NS_PER_MS:.2f} ms however fast the host is"
-    )
-
-
-def _takes(recording: Recording, change: ScaleHost) -> float:
-    """A step's time (ns) with a change."""
-    return replay(recording, [change]).step_ns
-
-
-def _held_less(recording: Recording, usual: ScaleHost, enough: float) -> ScaleHost | None:
-    """The same with as much of what held the host as a step of so long (ns) leaves, if any."""
-
-    def takes(held: float) -> float:
-        return _takes(recording, replace(usual, held=held))
-
-    return replace(usual, held=_largest(takes, 1.0, enough)) if takes(0.0) <= enough else None
-
-
-def _solved(recording: Recording, fastest: ScaleHost, enough: float, most: float) -> ScaleHost:
-    """The same with the largest factor by which a step takes at most so long (ns).
-
-    Or `most`, if that is less and by it a step takes as long, within what replays are off by.
-    """
-
-    def takes(factor: float) -> float:
-        return _takes(recording, replace(fastest, factor=factor))
-
-    longest = min(takes(1.0), enough)
-    as_long = takes(most) >= (1 - REPLAYED_WITHIN) * longest
-    return replace(fastest, factor=_largest(takes, most if as_long else 1.0, enough))
+    if running_ns is not None and takes(first, factor=share.least) > enough:
+        usual = replace(first, factor=share.usual)
+        if takes(usual, held=0.0) <= enough:
+            return replace(usual, held=_largest(lambda held: takes(usual, held=held), 1.0, enough))
+    more = (ScaleHost(0, int(longest)) for longest in (gaps.quantile(USUAL), gaps.max()))
+    for fastest in (first, *more):
+        if (least_ns := takes(fastest)) <= enough:
+            break
+    else:
+        if least_ns <= plain_ns * (1 + NOISE):
+            return replace(fastest, factor=1)
+        raise TraceError(
+            f"a plain step of {plain_ns / NS_PER_MS:.2f} ms can't be of this program: what was "
+            f"recorded takes {least_ns / NS_PER_MS:.2f} ms however fast the host is"
+        )
+    # The most, if by it a step takes as long, within what replays are off by.
+    longest_ns = min(takes(fastest, factor=1.0), enough)
+    as_long = takes(fastest, factor=share.most) >= (1 - REPLAYED_WITHIN) * longest_ns
+    most = share.most if as_long else 1.0
+    factor = _largest(lambda factor: takes(fastest, factor=factor), most, enough)
+    return replace(fastest, factor=factor)
 
 
 def _largest(takes: Callable[[float], float], most: float, enough: float) -> float:

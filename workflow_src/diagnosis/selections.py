@@ -4,13 +4,12 @@ That is boolean indexing, nonzero and unique, and the kernels that gather, write
 the indices, in the range of the selection and, of autograd, in backward.
 """
 
-from itertools import takewhile
-
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.edit import Mask
 from workflow_src.diagnosis.finding import Subject, rows_of
 
 SELECTING = r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag"
@@ -48,67 +47,39 @@ MOVING = ("copy", "fill")
 def selection_calls(subject: Subject, fetched: pd.DataFrame) -> Indices:
     """The calls of selections whose sizes are fetched, but for the copies and waits for these.
 
-    fetched: rows of copies_table.transfers with `selected`: whether the selection came before.
+    fetched: rows of transfers.fetched_numbers.
     """
-    own, launched = rows_of(subject.own), subject.own["launched"]
-    sorts, selects, counts = (
-        matching(launched, pattern).tolist() for pattern in (SORTING, SELECTING, COUNTING)
+    calls = subject.own
+    own, launched, path = rows_of(calls), calls["launched"], calls["path_text"].to_numpy()
+    sorts, selects, counts, reads, last_of_gradient = (
+        matching(launched, pattern)
+        for pattern in (SORTING, SELECTING, COUNTING, BY_INDEX, OF_GRADIENT)
     )
-    uses = _uses(subject.own)
+    between = calls["family"].isin(BETWEEN).to_numpy()
+    # What is there for reading and writing by index alone.
+    goes = reads | matching(launched, OF_INDICES)
+    goes |= calls["family"].isin(MOVING).to_numpy() & np.append(goes[1:], False)
     rows: list[int] = []
     used = 0
     for call, last, selected in fetched[["call", "last", "selected"]].itertuples(index=False):
         at, end = np.searchsorted(own, [call, last]).tolist()
-        before, after = (sorts, []) if selected else (counts, selects[end + 1 :])
-        first = end + 1 + _run(after)
+        before, first = (sorts if selected else counts)[:at], end + 1
+        first += 0 if selected else _run(selects[first:])
+        near = slice(first, first + LONGEST)
+        near = slice(first, first + _run(between[near] & (path[near] == path[first - 1])))
+        read_later = np.logical_or.accumulate(reads[near][::-1])[::-1]
+        by_index = first + np.flatnonzero(goes[near] & read_later)
         # Without unique, its first use would read all elements instead of the different ones.
-        by_index = _following(uses, first)[int(selected) :]
-        rows += [*range(at - _run(before[:at][::-1]), at), *range(end + 1, first), *by_index]
-        used += bool(by_index)
-    return np.unique(own[rows + _of_gradients(uses, rows, used)])
+        by_index = by_index[int(selected) :]
+        rows += [*range(at - _run(before[::-1]), at), *range(end + 1, first), *by_index]
+        used += bool(len(by_index))
+    gradients = np.setdiff1d(np.flatnonzero(last_of_gradient), rows)
+    for last in gradients.tolist() if len(gradients) <= used else ():
+        begins = last + 1 - _run(between[max(last + 1 - LONGEST, 0) : last + 1][::-1])
+        rows += [*begins + np.flatnonzero(goes[begins : last + 1])]
+    return np.unique(own[rows])
 
 
-def _run(holds: list[bool]) -> int:
+def _run(holds: Mask) -> int:
     """How many hold before the first that doesn't."""
-    return sum(takewhile(bool, holds))
-
-
-def _uses(calls: pd.DataFrame) -> pd.DataFrame:
-    """Of each call of the loop, in order, which part it may have in reading and writing by index.
-
-    between: its work may come between; reads: it is BY_INDEX; goes: it is there for those alone.
-    """
-    family, launched = calls["family"], calls["launched"]
-    reads = matching(launched, BY_INDEX)
-    computes = reads | matching(launched, OF_INDICES)
-    moves = family.isin(MOVING).to_numpy() & np.append(computes[1:], False)
-    return pd.DataFrame(
-        {
-            "path": calls["path_text"].to_numpy(),
-            "between": family.isin(BETWEEN).to_numpy(),
-            "reads": reads,
-            "goes": computes | moves,
-            "of_gradient": matching(launched, OF_GRADIENT),
-        }
-    )
-
-
-def _following(uses: pd.DataFrame, first: int) -> list[int]:
-    """The rows from `first` on by which is used what was selected before, in the same range."""
-    after = uses[first : first + LONGEST]
-    near = after[: _run((after["between"] & (after["path"] == uses["path"][first - 1])).tolist())]
-    used: list[int] = rows_of(near[near["goes"] & near["reads"][::-1].cummax()]).tolist()
-    return used
-
-
-def _of_gradients(uses: pd.DataFrame, known: list[int], most: int) -> list[int]:
-    """The other rows of gradients of what is read by index, if these are at most so many."""
-    last = np.setdiff1d(np.flatnonzero(uses["of_gradient"]), known)
-    if len(last) > most:
-        return []
-    goes, between = (uses[name].to_numpy() for name in ("goes", "between"))
-    rows = []
-    for n in last.tolist():
-        before = between[max(n + 1 - LONGEST, 0) : n + 1]
-        rows += [row for row in range(n + 1 - _run(before[::-1].tolist()), n + 1) if goes[row]]
-    return rows
+    return int(np.logical_and.accumulate(holds).sum())

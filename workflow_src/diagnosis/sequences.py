@@ -1,19 +1,19 @@
 """A subject's device work in the order in which each lane runs it: neighbors, runs, fusion."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit, Edits, merged
+from workflow_src.diagnosis.edit import Edit, Mask, merged
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import NUMBER, Found, Subject, rows_of
+from workflow_src.diagnosis.finding import NUMBER, Found, Subject, once, rows_of
 
 MAIN_SHARE = 0.25
 """The innermost place that takes this share of a mechanism's device time names it."""
 
 
+@once
 def in_lanes(subject: Subject) -> pd.DataFrame:
     """Subject.work lane by lane in order of start; `breaks` where the host was long in between.
 
@@ -21,41 +21,51 @@ def in_lanes(subject: Subject) -> pd.DataFrame:
     """
     work = subject.work.sort_values(["lane", "start_ns"], kind="stable")
     gaps = subject.recording.calls["gap_ns"]
-    long = gaps > LARGE * gaps.median()
-    breaks = long.to_numpy()[work["call"]]
-    lane = work["lane"].to_numpy()
-    breaks[1:] |= lane[1:] != lane[:-1]
+    breaks = (gaps > LARGE * gaps.median()).to_numpy()[work["call"]]
+    breaks[1:] |= np.diff(work["lane"]) != 0
     return work.assign(breaks=breaks)
 
 
-def runs(members: npt.NDArray[np.bool_], breaks: npt.NDArray[np.bool_]) -> Indices:
+def runs(members: Mask, breaks: Mask) -> Indices:
     """The number of the run of neighboring members that each row is in, NOWHERE for others."""
     begins = members & (breaks | ~np.append(False, members[:-1]))
     return np.where(members, np.cumsum(begins) - 1, NOWHERE)
 
 
-def fused(subject: Subject, work: pd.DataFrame, group: Indices, duration_ns: Indices) -> Edits:
-    """The changes by which each group of some work is one kernel of duration_ns (of each group).
+def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[int]") -> Found:
+    """Chains of work as one place, each fused into one kernel of left_ns (by `chain`).
 
     Launches are merged as well, but for calls that launch more than one activity, such as graphs.
     """
-    alone = ~work["call"].duplicated(keep=False).to_numpy()
-    mixed = np.isin(group, group[~alone])
-    sums = np.bincount(group, work["device_ns"], len(duration_ns))
-    factor = (duration_ns / np.maximum(sums, 1))[group]
-    changes: list[Edit] = []
-    if mixed.any():
-        changes.append(Edit(work=rows_of(work)[mixed], factor=factor[mixed]))
-    if not mixed.all():
-        calls = work["call"].to_numpy()[~mixed]
-        changes += merged(subject.recording, calls, group[~mixed], duration_ns)
-    return tuple(changes)
+    group = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
+    ns = left_ns.to_numpy().astype(np.int64)
+    mixed = np.isin(group, group[~chains["alone"]])
+    sums = np.bincount(group, chains["device_ns"], len(ns))
+    factor = (ns / np.maximum(sums, 1))[group]
+    calls = chains["call"].to_numpy()[~mixed]
+    edits = (
+        Edit(work=rows_of(chains)[mixed], factor=factor[mixed]),
+        *merged(subject.recording, calls, group[~mixed], ns),
+    )
+    return of_work(subject, key, chains, *edits)
 
 
-def of_work(subject: Subject, work: pd.DataFrame, *changes: Edit, host_ns: float = 0) -> Found:
-    """Some of Subject.work as one place, which its changes do without."""
-    device_ns = work["device_ns"].sum()
-    return subject.found(main_place(work), len(work), changes, host_ns, device_ns)
+def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Found:
+    """Some work as one place, without it and its launches.
+
+    Of calls that launch other work, too, such as graphs, the work alone goes.
+    """
+    alone = work["alone"]
+    gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
+    return of_work(subject, key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)
+
+
+def of_work(
+    subject: Subject, key: str, work: pd.DataFrame, *edits: Edit, host_ns: float = 0
+) -> Found:
+    """Some of Subject.work as one place, which its edits do without."""
+    times = {"host_ns": host_ns, "device_ns": float(work["device_ns"].sum())}
+    return subject.found(key, work, *edits, where=main_place(work), **times)
 
 
 def main_place(work: pd.DataFrame) -> str:
@@ -67,8 +77,7 @@ def main_place(work: pd.DataFrame) -> str:
     place = work["path_text"].str.replace(NUMBER, "*", regex=True)
     sums = work["device_ns"].groupby(place, sort=False).sum()
     share = sums / max(work["device_ns"].sum(), 1)
-    likely = share[share >= min(MAIN_SHARE, share.max())]
-    depths = pd.Series([str(path).count("/") for path in likely.index], index=likely.index)
-    name = str(depths.idxmax())
+    likely = share.index[share >= min(MAIN_SHARE, share.max())]
+    name = str(max(likely, key=lambda path: str(path).count("/")))
     literal = work.loc[place == name, "path_text"].unique()
     return str(literal[0]) if len(literal) == 1 else name

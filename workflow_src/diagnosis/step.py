@@ -45,15 +45,13 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
-    waiting = waits(calls, work)
-    queue, held = queue_of(calls, work)
+    waiting, (queue, held) = waits(calls, work), queue_of(calls, work)
     calls["cost_ns"] = own_costs(calls, work, waiting, held)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
     returned[held] = calls["end_ns"].to_numpy()[held]
-    event_waits = attributed.capture.threads.waits
-    event_waits = event_waits[event_waits["process"] == process]
+    events = attributed.capture.threads.waits
     places = attributed.work.loc[work["activity"], ["device", "stream"]]
-    awaited = event_ties(work, places, calls, event_waits)
+    awaited = event_ties(work, places, calls, events[events["process"] == process])
     work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
     waiting = waiting.assign(return_ns=returns(calls, work, waiting))
     tables = calls[list(CALLS)], work[list(WORK)], waiting[list(WAITS)], ties
@@ -112,11 +110,10 @@ def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
 
 
 def _recorded_times(steps: pd.DataFrame, work: pd.DataFrame) -> Indices:
-    done = np.maximum.accumulate(work["end_ns"].to_numpy()) if len(work) else np.zeros(0)
-    of_call = work["call"].to_numpy()
-    before = np.searchsorted(of_call, steps["call"].to_numpy()[:1], side="left")
-    within = np.searchsorted(of_call, steps["last_call"].to_numpy(), side="right")
-    padded = np.append(done, -(2**62))
-    ends = np.maximum(steps["end_ns"].to_numpy(), padded[within - 1])
-    begin = np.maximum(steps["start_ns"].to_numpy()[:1], padded[before - 1])
+    """The times of steps as of Recording.steps."""
+    done = np.append(np.maximum.accumulate(work["end_ns"].to_numpy(dtype=np.int64)), BEFORE_ALL)
+    before = np.searchsorted(work["call"], steps["call"].iloc[:1], side="left")
+    within = np.searchsorted(work["call"], steps["last_call"], side="right")
+    ends = np.maximum(steps["end_ns"].to_numpy(), done[within - 1])
+    begin = np.maximum(steps["start_ns"].to_numpy()[:1], done[before - 1])
     return np.diff(np.append(begin, ends)).astype(np.int64)

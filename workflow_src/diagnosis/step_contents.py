@@ -53,11 +53,10 @@ def step_calls(subject: Subject) -> pd.DataFrame:
     both in all calls.
     """
     calls = subject.own[subject.own.index >= first_counted(subject.recording)]
-    launches = calls.index.isin(subject.work["call"])
     rows = pd.DataFrame(
         {
-            "what": calls["family"].where(launches, calls["name"]),
-            "launches": launches,
+            "what": calls["family"].where(calls["launches"], calls["name"]),
+            "launches": calls["launches"],
             "path": parts(subject, calls["path_text"]),
             "host_ns": calls["gap_ns"] + calls["cost_ns"],
             "blocked_ns": calls["blocked_ns"],

@@ -1,14 +1,15 @@
 """Kernels that one kernel could do the work of: elementwise chains, attention not fused."""
 
-import numpy as np
+from collections.abc import Iterator
+
 import pandas as pd
 
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.attention_chains import attention_chains
-from workflow_src.diagnosis.finding import Found, Subject, mechanism
+from workflow_src.diagnosis.finding import Found, Subject, kind
 from workflow_src.diagnosis.mechanisms.products import as_narrow
 from workflow_src.diagnosis.passes import repeated
-from workflow_src.diagnosis.sequences import fused, in_lanes, of_work, runs
+from workflow_src.diagnosis.sequences import fused, in_lanes, runs
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
 """Families of kernels that a compiler joins into one."""
@@ -24,8 +25,8 @@ SAME_TENSOR = 0.2
 """A kernel that takes less than this share of the longest one of its chain is of another tensor."""
 
 
-@mechanism("elementwise_chain")
-def find_elementwise_chains(subject: Subject) -> list[Found]:
+@kind
+def elementwise_chains(subject: Subject) -> Iterator[Found]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
     Fused, each chain is taken to need as long as its two longest kernels: all reads and writes of
@@ -35,70 +36,39 @@ def find_elementwise_chains(subject: Subject) -> list[Found]:
     work = in_lanes(subject)
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
     number = runs(work["family"].isin(ARITHMETIC).to_numpy(), work["breaks"].to_numpy() | elsewhere)
-    chains = work.assign(chain=number)[number >= 0]
-    chains = chains[~chains["chain"].isin(_loops(chains))]
-    chains = _between_elementwise(chains)
+    chains = work.assign(chain=number, elementwise=work["family"] == "elementwise")[number >= 0]
+    is_loop = chains.groupby("chain")["name"].agg(_is_loop).astype(bool)
+    chains = chains[~chains["chain"].isin(is_loop.index[is_loop])]
+    of_chain = chains.groupby("chain")["elementwise"]
+    begun, left = of_chain.cumsum(), of_chain.transform("sum")
+    goes_on = begun - chains["elementwise"] < left
+    chains = chains[(begun > 0) & goes_on]
     longest = chains.groupby("chain")["device_ns"].transform("max")
     chains = chains[chains["device_ns"] >= SAME_TENSOR * longest]
-    elementwise = chains["family"] == "elementwise"
-    chains = chains[elementwise.groupby(chains["chain"]).transform("sum") >= SHORTEST]
-    return _as_one(subject, chains, _two_longest(chains))
+    chains = chains[chains.groupby("chain")["elementwise"].transform("sum") >= SHORTEST]
+    if len(chains):
+        ordered = chains.sort_values("device_ns", ascending=False).groupby("chain")
+        two_longest = ordered.head(2).groupby("chain")["device_ns"].sum()
+        yield fused(subject, "elementwise_chain", chains, two_longest)
 
 
-def _loops(chains: pd.DataFrame) -> list[int]:
-    """The chains that are loops over parameters."""
-    names = chains.groupby("chain")["name"].agg(tuple)
-    return [
-        int(str(chain))
-        for chain, run in names.items()
-        if len(run) > LONGEST or repeated(run, 1) >= PARAMETERS
-    ]
+def _is_loop(names: "pd.Series[str]") -> bool:
+    """Whether a chain of kernels with such names is a loop over parameters."""
+    return len(names) > LONGEST or repeated(tuple(names), 1) >= PARAMETERS
 
 
-def _between_elementwise(chains: pd.DataFrame) -> pd.DataFrame:
-    """The chains from the first elementwise kernel of each to its last one."""
-    elementwise = chains["family"] == "elementwise"
-    begun = elementwise.groupby(chains["chain"]).cummax()
-    goes_on = elementwise[::-1].groupby(chains["chain"][::-1]).cummax()[::-1]
-    return chains[begun & goes_on]
+@kind
+def attention(subject: Subject) -> Iterator[Found]:
+    """A softmax between two products, with nothing else in between but elementwise kernels.
 
-
-def _two_longest(chains: pd.DataFrame) -> "pd.Series[int]":
-    """The time (ns) of the two longest kernels of each chain."""
-    ordered = chains.sort_values("device_ns", ascending=False)
-    return ordered.groupby("chain").head(2).groupby("chain")["device_ns"].sum()
-
-
-def _as_one(subject: Subject, chains: pd.DataFrame, left_ns: "pd.Series[int]") -> list[Found]:
-    """The chains as one place, each fused into one kernel of left_ns (by chain)."""
-    if not len(chains):
-        return []
-    group = np.searchsorted(left_ns.index.to_numpy(), chains["chain"].to_numpy())
-    group, ns = (np.asarray(each, dtype=np.int64) for each in (group, left_ns))
-    changes = fused(subject, chains, group, ns)
-    return [of_work(subject, chains, *changes)]
-
-
-@mechanism("attention_written_out", shown_by="softmax")
-def find_attention_written_out(subject: Subject) -> list[Found]:
-    """A softmax between two products, with nothing else in between but elementwise kernels."""
-    return _attention(subject, by_math=False)
-
-
-@mechanism("attention_by_math", shown_by="softmax")
-def find_attention_by_math(subject: Subject) -> list[Found]:
-    """The same by scaled_dot_product_attention, whose math backend guards its softmax."""
-    return _attention(subject, by_math=True)
-
-
-def _attention(subject: Subject, by_math: bool) -> list[Found]:
-    """Attention that isn't fused, by torch's math backend or not.
-
-    Fused, it is taken to need as long as its products alone: what a causal mask spares them,
+    attention_by_math: by torch's math backend, which guards its softmax; attention_written_out: not
+    by it. Fused, it is taken to need as long as its products alone: what a causal mask spares them,
     backward computes again. By the math backend these are in float32, whatever it is given.
     """
-    chains = subject.cached(attention_chains)
-    chains = chains[(chains["chain"] != NOWHERE) & (chains["by_math"] == by_math)]
-    products = chains[chains["family"] == "gemm"]
-    left = products["device_ns"] * (as_narrow(subject, products) if by_math else 1.0)
-    return _as_one(subject, chains, left.groupby(products["chain"]).sum().astype(np.int64))
+    every = attention_chains(subject)
+    for by_math, chains in every[every["chain"] != NOWHERE].groupby("by_math"):
+        products = chains[chains["family"] == "gemm"]
+        left = products["device_ns"] * (as_narrow(subject, products) if by_math else 1.0)
+        left_ns = left.groupby(products["chain"]).sum()
+        key = "attention_by_math" if by_math else "attention_written_out"
+        yield fused(subject, key, chains, left_ns)

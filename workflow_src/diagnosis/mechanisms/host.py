@@ -5,31 +5,32 @@ lie in one layer of several alike, or nothing but what they lie between.
 """
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
-from workflow_src.diagnosis.copies_table import RARE, TO_DEVICE, transfers
 from workflow_src.diagnosis.edit import Edit, graphed
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Found, Subject, common_path, mechanism, rows_of
-from workflow_src.diagnosis.held_gaps import held_gaps
-from workflow_src.diagnosis.host_gaps import (
-    Gaps,
-    gaps_of,
-    host_gaps,
-    paths_in_gaps,
-    spent_in_loader,
+from workflow_src.diagnosis.finding import (
+    MANY,
+    MOST,
+    Found,
+    Subject,
+    common_path,
+    kind,
+    once,
+    rows_of,
 )
+from workflow_src.diagnosis.held_gaps import held_gaps
+from workflow_src.diagnosis.host_gaps import Gaps, gaps_of, host_gaps, paths_in_gaps
 from workflow_src.diagnosis.recording import LAUNCH
+from workflow_src.diagnosis.transfers import TO_DEVICE, of_size
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
 the median gap of all: in clean programs no gap is so much longer than its like."""
-
-MANY_PLACES = 8
-"""Places in which launches are slow, if the host is kept from running."""
 
 LONG_STALL = 0.25
 """A stall takes at least this share of a step; shorter ones are the host's luck, or the
@@ -49,25 +50,79 @@ COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "emb
 ONE_NUMBER = 8
 """Bytes of a single number, whose copy to the device tells of no batch."""
 
-LOADER, LAYER, NO_CAUSE = range(3)
+held = once(held_gaps)
 
 
+@once
 def _running(subject: Subject) -> Gaps:
     """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
     gaps = gaps_of(subject)
     table = gaps.table
-    held = table.index.isin(subject.cached(held_gaps).index)
     steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
-    saved = table["fetched"] & (steps <= RARE * subject.step_count)
-    return Gaps(table[~held & ~table["checks"] & ~saved], gaps.median_ns)
+    saved = table["fetched"] & (steps <= MOST * subject.step_count)
+    others = table.index.isin(held(subject).index) | table["checks"] | saved
+    return Gaps(table[~others], gaps.median_ns)
 
 
-def _of_loader(subject: Subject) -> pd.DataFrame:
-    """The large gaps that torch's DataLoader takes, however few steps have any."""
-    table = subject.cached(host_gaps)
+def _found(
+    subject: Subject, key: str, gaps: pd.DataFrame, keep: str, where: str | None = None
+) -> Found:
+    """Some gaps as one place: the range that all lie in, unless it is given.
+
+    keep: the column that says what would be left of each.
+    """
+    left_ns = gaps[keep].fillna(0).to_numpy().astype(np.int64)
+    edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
+    if where is None:
+        where = common_path(paths_in_gaps(subject, rows_of(gaps)))
+    spent = (gaps["gap_ns"] - left_ns).sum()
+    return subject.found(key, gaps, edit, host_ns=spent, where=where)
+
+
+@kind
+def held_up(subject: Subject) -> Iterator[Found]:
+    """The host doesn't run for a while.
+
+    other_thread: gaps of all kinds are stretched by alike times; stall: a few are long where the
+    same place has no such gap in other steps; crowded_cores: launches take long without waiting for
+    anything, in places that change, and not as a kernel's first one, which may load its code.
+    """
+    if len(rows := held(subject)):
+        where = common_path(rows.loc[rows["after"] != "", "after"])
+        yield _found(subject, "other_thread", rows, "in_line_ns", where)
+    gaps = _running(subject)
+    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
+    step_ns = subject.recording.steps["time_ns"].median()
+    rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
+    if len(rows):
+        yield _found(subject, "stall", rows, "usual_ns")
+    again = subject.calls["launched"].duplicated() & ~subject.calls["beside"]
+    calls = subject.calls[again & (subject.calls["kind"] == LAUNCH)]
+    usual = calls.groupby("name")["cost_ns"].transform("median")
+    slow = calls[calls["cost_ns"] > LARGE * usual]
+    if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
+        cost = int(usual.median())
+        spent = (slow["cost_ns"] - cost).sum()
+        edit = Edit(rows_of(slow), cost=cost)
+        yield subject.found("crowded_cores", slow, edit, host_ns=spent)
+
+
+@kind
+def computes(subject: Subject) -> Iterator[Found]:
+    """A long gap of the host that comes in each step, or in torch's DataLoader in any.
+
+    slow_loader: in a DataLoader, in or before a range that loads, or before a batch is sent;
+    python_in_a_layer: in one layer, and not in those alike; host_gap: of which nothing is known but
+    its place.
+    """
+    table = host_gaps(subject)
     median_ns = table["gap_ns"].median()
-    long = table["gap_ns"] > LARGE * median_ns
-    return table[long & spent_in_loader(subject, rows_of(table))].assign(like_ns=median_ns)
+    loader = table[(table["gap_ns"] > LARGE * median_ns) & table["loads"]]
+    if len(loader):
+        yield _found(subject, "slow_loader", loader.assign(like_ns=median_ns), "like_ns")
+    for rows in (*_unlike_sisters(_running(subject)), *_large(_running(subject))):
+        where = common_path(paths_in_gaps(subject, rows_of(rows)))
+        yield _found(subject, _reason(subject, rows, where), rows, "like_ns", where)
 
 
 def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":
@@ -75,47 +130,8 @@ def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":
     return gaps.table["usual_ns"] > LARGE * gaps.median_ns
 
 
-def _found(
-    subject: Subject,
-    gaps: pd.DataFrame,
-    keep: str,
-    where: str | None = None,
-    held: bool = False,
-) -> Found:
-    """Some gaps as one place: the range that all lie in, unless it is given.
-
-    keep: the column that says what would be left of each; held: as in Edit.
-    """
-    left_ns = gaps[keep].fillna(0).to_numpy().astype(np.int64)
-    change = Edit(rows_of(gaps), gap=left_ns, held=held)
-    if where is None:
-        where = common_path(paths_in_gaps(subject, rows_of(gaps)))
-    return subject.found(where, len(gaps), (change,), (gaps["gap_ns"] - left_ns).sum())
-
-
-@mechanism("other_thread")
-def find_other_thread(subject: Subject) -> list[Found]:
-    """Gaps of all kinds are stretched by alike times: the host doesn't run."""
-    rows = subject.cached(held_gaps)
-    if not len(rows):
-        return []
-    where = common_path(rows.loc[rows["after"] != "", "after"])
-    return [_found(subject, rows, "in_line_ns", where, held=True)]
-
-
-@mechanism("stall")
-def find_stalls(subject: Subject) -> list[Found]:
-    """A few long gaps where the same place has none in other steps."""
-    gaps = _running(subject)
-    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
-    step_ns = subject.recording.steps["time_ns"].median()
-    rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
-    return [_found(subject, rows, "usual_ns")] if len(rows) else []
-
-
-def _unlike_sisters(subject: Subject) -> list[pd.DataFrame]:
+def _unlike_sisters(gaps: Gaps) -> list[pd.DataFrame]:
     """The gaps of each range that come in every step in one place, and not in those alike."""
-    gaps = _running(subject)
     table = gaps.table.assign(like_ns=gaps.table["sisters_ns"])
     unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
@@ -123,23 +139,19 @@ def _unlike_sisters(subject: Subject) -> list[pd.DataFrame]:
     return [each for _, each in rows.groupby("after")]
 
 
-def _large(subject: Subject) -> list[pd.DataFrame]:
+def _large(gaps: Gaps) -> Iterator[pd.DataFrame]:
     """The gaps of each range that come in every step and are longer than all other large ones.
 
     Like with like: each range has a longest place, and those of a range with many are of all kinds.
     """
-    gaps = _running(subject)
-    table = gaps.table
-    rows = table[_in_each_step(gaps)]
+    rows = gaps.table[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
     longest = rows.groupby(["after", "place"])["gap_ns"].median().groupby("after").max()
-    found = []
     for path, every in rows.groupby("after"):
         others, some = longest.drop(path), _one_a_step(every)
         rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
         if len(some) > 1 and some["gap_ns"].median() > LONGEST_LIKE * rest:
-            found.append(some.assign(like_ns=rest if len(others) else gaps.median_ns))
-    return found
+            yield some.assign(like_ns=rest if len(others) else gaps.median_ns)
 
 
 def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -153,27 +165,19 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
     return longest if alone else gaps
 
 
-def _of_each_step(subject: Subject, reason: int) -> list[Found]:
-    """The gaps of each step that are out of line, a place a range, of one of the three reasons."""
-    places = [*_unlike_sisters(subject), *_large(subject)]
-    found = [(rows, _found(subject, rows, "like_ns")) for rows in places]
-    return [each for rows, each in found if _reason(subject, rows, each.where) == reason]
-
-
-def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> int:
+def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> str:
     """What is known of most of the time in the gaps of a place, spent mostly in some range.
 
     Nothing is where they come after data was fetched: then the host does something with that.
     """
     if rows["fetched"].mean() > 0.5:
-        return NO_CAUSE
-    copies = subject.cached(transfers)
-    sent = copies[(copies["direction"] == TO_DEVICE) & (copies["bytes"] > ONE_NUMBER)]
-    loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent["call"])
+        return "host_gap"
+    sent = of_size(subject, TO_DEVICE, ONE_NUMBER + 1)["call"]
+    loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent)
     if _loads(subject, where) or 2 * rows.loc[loads, "gap_ns"].sum() > rows["gap_ns"].sum():
-        return LOADER
+        return "slow_loader"
     unlike = rows["like_ns"].eq(rows["sisters_ns"])
-    return LAYER if (unlike & rows["in_layers"]).all() else NO_CAUSE
+    return "python_in_a_layer" if (unlike & rows["in_layers"]).all() else "host_gap"
 
 
 def _loads(subject: Subject, path: str) -> bool:
@@ -184,53 +188,14 @@ def _loads(subject: Subject, path: str) -> bool:
     return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
 
 
-@mechanism("slow_loader")
-def find_slow_loader(subject: Subject) -> list[Found]:
-    """A long gap in a DataLoader, in or before a range that loads, or before a batch is sent."""
-    found = _of_each_step(subject, LOADER)
-    if len(rows := _of_loader(subject)):
-        found.insert(0, _found(subject, rows, "like_ns"))
-    return found
-
-
-@mechanism("python_in_a_layer")
-def find_python_in_a_layer(subject: Subject) -> list[Found]:
-    """A gap in one layer, and not in the others that are alike."""
-    return _of_each_step(subject, LAYER)
-
-
-@mechanism("host_gap")
-def find_host_gaps(subject: Subject) -> list[Found]:
-    """A long gap of the host, in each step, of which nothing but its place is known."""
-    return _of_each_step(subject, NO_CAUSE)
-
-
-@mechanism("crowded_cores")
-def find_crowded_cores(subject: Subject) -> list[Found]:
-    """Launches that take long without waiting for anything, in places that change.
-
-    A kernel's first launch may load its code.
-    """
-    calls = subject.own[subject.launched.duplicated()[subject.own.index]]
-    calls = calls[calls["kind"] == LAUNCH]
-    usual = calls.groupby("name")["cost_ns"].transform("median")
-    slow = calls[calls["cost_ns"] > LARGE * usual]
-    if len(slow[["launched", "path_text"]].drop_duplicates()) < MANY_PLACES:
-        return []
-    cost = int(usual.median())
-    change, spent = Edit(rows_of(slow), cost=cost), (slow["cost_ns"] - cost).sum()
-    return [subject.found_in(slow, (change,), spent)]
-
-
-@mechanism("launch_bound", general=True)
-def find_launch_bound(subject: Subject) -> list[Found]:
+@kind
+def launch_bound(subject: Subject) -> Iterator[Found]:
     """Small kernels, whose launches take the host longer than they take the device."""
-    work = subject.work
-    kernel_ns = work["device_ns"].sum() / max(len(work), 1)
-    alone = subject.bounds
-    if kernel_ns >= LAUNCH_BOUND_BELOW_NS or alone.host_ns <= alone.device_ns:
-        return []
-    launches = subject.own[subject.own.index.isin(work["call"])]
-    times = (launches["gap_ns"] + launches["cost_ns"]).sum(), work["device_ns"].sum()
-    changes = graphed(subject.recording.calls, rows_of(launches))
-    return [subject.found_in(launches, changes, *times)]
+    work, alone = subject.work, subject.bounds
+    device_ns = work["device_ns"].sum()
+    small = device_ns / max(len(work), 1) < LAUNCH_BOUND_BELOW_NS
+    if small and alone.host_ns > alone.device_ns:
+        launches = subject.own[subject.own["launches"]]
+        host_ns = (launches["gap_ns"] + launches["cost_ns"]).sum()
+        edits = graphed(subject.recording.calls, rows_of(launches))
+        yield subject.found("launch_bound", launches, *edits, host_ns=host_ns, device_ns=device_ns)

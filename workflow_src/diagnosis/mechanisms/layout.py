@@ -1,14 +1,15 @@
 """Device work that only lays data out anew, or that another kernel would undo."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
-from workflow_src.diagnosis.group_norms import copies_ns, layout_copies
+from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, rows_of
 from workflow_src.diagnosis.parts import passes
-from workflow_src.diagnosis.sequences import in_lanes, of_work, runs
+from workflow_src.diagnosis.sequences import in_lanes, of_work, runs, without_work
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
@@ -18,6 +19,23 @@ WORKSPACE = r"(?i)workspace"
 BOOKKEEPING = 0.1
 """What takes less than so much of a batch norm's kernel is no pass over its images."""
 
+APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
+"""Kernels that apply a norm over groups, and that give its input's gradient."""
+
+GROUP_NORM = r"GroupNorm|RowwiseMoments|ComputeInternalGradients|FusedParams|GammaBetaBackward"
+"""All kernels of such norms; of others only where there are no norms over groups."""
+
+COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
+"""A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
+does, the other reads two and writes one."""
+
+AROUND = 2
+"""Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
+kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
+
+BESIDE = ("elementwise", "cast", "copy", "fill")
+"""Families of kernels between a convolution and a norm."""
+
 OUT_OF_LINE = 1.5
 """A layer copies more than its sisters if it does so much more of it than their median."""
 
@@ -25,40 +43,53 @@ LIKE = 3
 """At least so many layers are alike, or none is out of line."""
 
 
-def _dropped(subject: Subject, work: pd.DataFrame) -> list[Found]:
-    """Some work as one place, without it and its launches."""
-    if not len(work):
-        return []
-    calls = work["call"].drop_duplicates().to_numpy()
-    # Of calls that launch other work, too, such as graphs, the work alone goes.
-    several = subject.work["call"].duplicated(keep=False)[work.index]
-    alone = calls[~np.isin(calls, work.loc[several, "call"])]
-    change = Edit(alone, rows_of(work[several]), cost=0, drops=True, factor=0.0)
-    return [of_work(subject, work, change)]
-
-
-@mechanism("convolution_layout")
-def find_convolution_layout(subject: Subject) -> list[Found]:
+@kind
+def convolution_layout(subject: Subject) -> Iterator[Found]:
     """Kernels that turn images from one layout into the other around convolutions.
 
     Copies that norms over groups would need instead take the place of as much of them.
     """
-    turned = subject.work[matching(subject.work["name"], CONVERSION)]
-    come_ns = copies_ns(subject)
-    if not come_ns or not len(turned):
-        return _dropped(subject, turned)
-    stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-    return [of_work(subject, turned, Edit(work=rows_of(turned), factor=stays))]
+    work = subject.work
+    turned = work[matching(work["name"], CONVERSION)]
+    come_ns = AROUND * sum(
+        share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
+        for name, share in COPY_OVER.items()
+    )
+    if len(turned) and come_ns:
+        stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
+        edit = Edit(work=rows_of(turned), factor=stays)
+        yield of_work(subject, "convolution_layout", turned, edit)
+    elif len(turned):
+        yield without_work(subject, "convolution_layout", turned)
 
 
-@mechanism("norm_layout")
-def find_norm_layout(subject: Subject) -> list[Found]:
-    """Copies between convolutions in channels_last and norms over groups, which are contiguous."""
-    return _dropped(subject, layout_copies(subject))
+@kind
+def norm_layout(subject: Subject) -> Iterator[Found]:
+    """Copies between convolutions in channels_last and norms over groups, which are contiguous.
+
+    None if most norms have no copy just before them: then their layout is that of all.
+    """
+    work = in_lanes(subject)
+    family, norm = work["family"], matching(work["name"], GROUP_NORM)
+    copies = ((family == "copy") & (work["kind"] == "kernel")).to_numpy()
+    begins = norm & ~np.append(False, norm[:-1])
+    copied = copies & np.append(begins[1:], False)
+    if not matching(work["name"], APPLIED).any() or copied.sum() < MOST * begins.sum():
+        return
+    members = family.isin(BESIDE).to_numpy() & ~norm
+    number = runs(members, work["breaks"].to_numpy())
+    # What comes before and after each run of members; a run ends where a lane does.
+    ends = np.where(norm, 1, np.where(family == "convolution", -1, 0))
+    before = pd.Series(np.append(0, ends[:-1])).groupby(number).first()
+    after = pd.Series(np.append(ends[1:], 0)).groupby(number).last()
+    between = before.index[before * after == -1]
+    rows = work[copies & np.isin(number, between) & members]
+    if len(rows):
+        yield without_work(subject, "norm_layout", rows)
 
 
-@mechanism("layer_copies")
-def find_layer_copies(subject: Subject) -> list[Found]:
+@kind
+def layer_copies(subject: Subject) -> Iterator[Found]:
     """Copies on the device in one layer that the others, alike but for their number, lack."""
     copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
     paths = subject.work["path_text"].drop_duplicates()
@@ -67,43 +98,39 @@ def find_layer_copies(subject: Subject) -> list[Found]:
     kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
     usual = kinds.transform("median")
     more = spent[(kinds.transform("size") >= LIKE) & (spent > OUT_OF_LINE * usual)]
-    found = []
     for path in more.index:
         rows = copies[copies["path_text"] == path]
-        change = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
-        found.append(subject.found(str(path), len(rows), (change,), 0, more[path]))
-    return found
+        edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
+        yield subject.found("layer_copies", rows, edit, device_ns=more[path])
 
 
-@mechanism("bias_before_batch_norm")
-def find_bias_before_batch_norm(subject: Subject) -> list[Found]:
+@kind
+def bias_before_batch_norm(subject: Subject) -> Iterator[Found]:
     """A bias added between a product and batch norm, which takes it off again; and its gradient.
 
     The bias's gradient, a sum behind batch norm's backward kernels and the products between, tells
-    it from other additions. Counters, fills and workspaces between don't count.
+    it from other additions. Counters, fills and workspaces between don't count: of all but batch
+    norms only what takes a share of the usual one of them does.
     """
-    work = _large_beside_norms(in_lanes(subject))
+    work = in_lanes(subject)
     norm = matching(work["name"], BATCH_NORM)
+    if not norm.any():
+        return
+    least = BOOKKEEPING * work.loc[norm, "device_ns"].median()
+    large = (work["device_ns"] >= least) & ~matching(work["name"], WORKSPACE)
+    work, norm = work[norm | large], norm[norm | large]
     product = work["family"].isin(("gemm", "convolution")).to_numpy()
     after_product, before_norm = np.append(False, product[:-1]), np.append(norm[1:], False)
     biases = (work["family"] == "elementwise").to_numpy() & after_product & before_norm
     # Of a sum, the nearest work before it that is no product.
     last_norm = pd.Series(norm, work.index).where(~product).ffill().shift(fill_value=False)
     sums = (work["family"] == "reduction").to_numpy() & last_norm.eq(True).to_numpy()
-    if not sums.any() or not biases.any():
-        return []
-    return _dropped(subject, work[biases | sums])
+    if sums.any() and biases.any():
+        yield without_work(subject, "bias_before_batch_norm", work[biases | sums])
 
 
-def _large_beside_norms(work: pd.DataFrame) -> pd.DataFrame:
-    """Batch norms, and all but workspaces that takes a share of the usual one of them."""
-    norm = matching(work["name"], BATCH_NORM)
-    least = BOOKKEEPING * work.loc[norm, "device_ns"].median() if norm.any() else 0.0
-    return work[norm | ((work["device_ns"] >= least) & ~matching(work["name"], WORKSPACE))]
-
-
-@mechanism("weights_cast_again")
-def find_weights_cast_again(subject: Subject) -> list[Found]:
+@kind
+def weights_cast_again(subject: Subject) -> Iterator[Found]:
     """Weights cast for products in each of a step's micro batches, though they change once a step.
 
     Of neighboring casts before a product the last is of its input, the others of its weights; where
@@ -111,16 +138,14 @@ def find_weights_cast_again(subject: Subject) -> list[Found]:
     """
     work = in_lanes(subject)
     work = work[work["kind"] == "kernel"]
-    if work.empty:
-        return []
     number = runs((work["family"] == "cast").to_numpy(), work["breaks"].to_numpy())
-    before_product = np.append((work["family"] == "gemm").to_numpy()[1:], False)
+    before_product = (work["family"] == "gemm").shift(-1, fill_value=False)
     casts = work.assign(run=number, is_last=before_product)[number >= 0]
     casts = casts[casts.groupby("run")["is_last"].transform("any")]
     several = casts.groupby("run")["run"].transform("size") > 1
     weights = casts[(several & ~casts["is_last"]) | ~several]
     weights = weights[weights["path"].isin(casts.loc[several, "path"])]
-    if not len(weights):
-        return []
-    again = passes(subject, weights).query("nth > 0")
-    return [of_work(subject, again, Edit(work=rows_of(again), factor=0.0))] if len(again) else []
+    again = passes(subject, weights).query("nth > 0") if len(weights) else weights
+    if len(again):
+        edit = Edit(work=rows_of(again), factor=0.0)
+        yield of_work(subject, "weights_cast_again", again, edit)

@@ -1,15 +1,16 @@
 """Products and other arithmetic in a slower kind than the rest of the step's."""
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, rows_of
 from workflow_src.diagnosis.sequences import main_place, of_work
 from workflow_src.placing.kernel_names import precision_ran
 
@@ -42,14 +43,19 @@ FROM_ANY = r"direct_copy"
 """Casts from other types than float32."""
 
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
-MEANT = 0.5
-"""A program of whose kernels so many compute in float64 means to."""
+
+BY_PRECISION = {
+    "tf32": "float32_products",
+    "bf16": "float32_products_16_bits",
+    "fp16": "float32_products_fp16",
+}
+"""By the widest precision by which products of float32 numbers may gain on a card."""
 
 
-def _products(subject: Subject, families: tuple[str, ...] = ("gemm",)) -> pd.DataFrame:
+def _products(subject: Subject, *families: str) -> pd.DataFrame:
     """The products of matrices among the work, with the `precision` that their names tell."""
     products = subject.work[subject.work["family"].isin(families)]
-    products = products[~products["name"].str.contains(BY_VECTOR, regex=True)]
+    products = products[~matching(products["name"], BY_VECTOR)]
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
@@ -64,58 +70,31 @@ def _usual_precision(products: pd.DataFrame, times: Times) -> str:
     return "tf32" if times.get("tf32", times["fp32"]) < times["fp32"] else "fp16"
 
 
-def _faster(subject: Subject, work: pd.DataFrame, factor: float | pd.Series) -> list[Found]:
-    """Some work as one place, which would take `factor` of its time (one, or one for each)."""
-    share = np.broadcast_to(np.asarray(factor, dtype=np.float64), len(work))
-    return [of_work(subject, work, Edit(work=rows_of(work), factor=share))] if len(work) else []
-
-
-@mechanism("float32_products")
-def find_float32_products(subject: Subject) -> list[Found]:
-    """Products of float32 numbers on a card that gains by TF32, or isn't known."""
-    return _float32_products(subject) if _first_faster(subject) == "tf32" else []
-
-
-@mechanism("float32_products_16_bits")
-def find_float32_products_16_bits(subject: Subject) -> list[Found]:
-    """The same on a card that gains by 16 bits alone."""
-    return _float32_products(subject) if _first_faster(subject) == "bf16" else []
-
-
-@mechanism("float32_products_fp16")
-def find_float32_products_fp16(subject: Subject) -> list[Found]:
-    """The same on a card that gains by fp16 alone."""
-    return _float32_products(subject) if _first_faster(subject) == "fp16" else []
-
-
-def _first_faster(subject: Subject) -> str:
-    """The widest precision by which a product may gain on the capture's card; "" for none."""
-    card = card_of(subject)
-    faster = (each for each in ("tf32", "bf16", "fp16") if multiplies_in(card, each) is not False)
-    return next(faster, "")
-
-
-def _float32_products(subject: Subject) -> list[Found]:
+@kind
+def float32_products(subject: Subject) -> Iterator[Found]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
     What torch's math backend of attention computes beside such is a finding of its own.
     """
-    products = _products(subject, ("gemm", "convolution"))
-    times = times_on(card_of(subject))
+    card = card_of(subject)
+    faster = [key for each, key in BY_PRECISION.items() if multiplies_in(card, each) is not False]
+    products, times = _products(subject, "gemm", "convolution"), times_on(card)
     precision = _usual_precision(products, times)
     if precision in NARROW:
-        chains = subject.cached(attention_chains)
+        chains = attention_chains(subject)
         products = products[~products.index.isin(chains.index[chains["by_math"]])]
-    usual = times.get(precision, 1.0)
     ordinary = products.index[products["precision"] == "fp32"]
-    plain = pd.Series(usual / times["fp32"], index=ordinary)
+    plain = pd.Series(times.get(precision, 1.0) / times["fp32"], index=ordinary)
     factor = pd.concat([plain, _beside_narrow(subject, products, times)]).sort_index()
     slow = products.loc[factor.index]
-    # Forward's ranges name layers, where there are any; backward's often don't.
-    layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
-    found = _faster(subject, slow, factor)
-    return [replace(each, where=main_place(layers)) for each in found] if len(layers) else found
+    if faster and len(slow):
+        # Forward's ranges name layers, where there are any; backward's often don't.
+        layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
+        where = main_place(layers if len(layers) else slow)
+        edit = Edit(work=rows_of(slow), factor=factor.to_numpy(dtype=np.float64))
+        device_ns = slow["device_ns"].sum()
+        yield subject.found(faster[0], slow, edit, device_ns=device_ns, where=where)
 
 
 def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
@@ -124,7 +103,7 @@ def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
     1 of all other products, and where most are wider.
     """
     times = times_on(card_of(subject))
-    usual = _usual_precision(_products(subject), times)
+    usual = _usual_precision(_products(subject, "gemm"), times)
     ordinary = precision_ran(products["name"], products["family"]) == "fp32"
     factor = times.get(usual, 1.0) / times["fp32"] if usual in NARROW else 1.0
     return ordinary.map({True: factor, False: 1.0}).astype(float)
@@ -141,10 +120,9 @@ def _beside_narrow(subject: Subject, products: pd.DataFrame, times: Times) -> "p
     narrow = products[products["precision"].isin(NARROW)]
     wide = products[products["precision"] == "tf32"].reset_index(names="row")
     wide = wide.merge(narrow[KIND].drop_duplicates()).set_index("row")
-    if subject.a_step(len(wide)) <= HEAD:
+    if len(wide) <= HEAD * subject.step_count:
         return pd.Series(dtype=float)
-    both = set(wide["layer"]) & set(narrow["layer"])
-    sisters = any("*" in name for name in both)
+    sisters = any("*" in name for name in set(wide["layer"]) & set(narrow["layer"]))
     ratio = (_one_size_ns(narrow) / _one_size_ns(wide)).clip(upper=1.0)
     own = wide[KIND].merge(ratio.rename("own").reset_index(), how="left")["own"].to_numpy()
     usual = times["fp16"] / times.get("tf32", times["fp32"])
@@ -158,51 +136,45 @@ def _one_size_ns(products: pd.DataFrame) -> "pd.Series[float]":
     return times.median().where(alike)
 
 
-@mechanism("unaligned_products")
-def find_unaligned_products(subject: Subject) -> list[Found]:
+@kind
+def unaligned_products(subject: Subject) -> Iterator[Found]:
     """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
-    products = _products(subject)
-    products = products[~products["name"].str.contains(CONVOLUTION, regex=True).astype(bool)]
-    if products.empty:
-        return []
-    elements = products["name"].str.extract(ALIGNED, expand=False).astype(float)
-    unaligned = elements < products["precision"].map(FULL)
+    products = _products(subject, "gemm")
+    products = products[~matching(products["name"], CONVOLUTION)]
+    elements = products["name"].astype(object).str.extract(ALIGNED, expand=False).astype(float)
     factor = 1 / elements.map(UNALIGNED)
-    slow = products[unaligned & factor.notna()]
-    return _faster(subject, slow, factor[slow.index])
+    unaligned = (elements < products["precision"].map(FULL).astype(float)) & factor.notna()
+    if unaligned.any():
+        slow = products[unaligned]
+        edit = Edit(work=rows_of(slow), factor=factor[unaligned].to_numpy())
+        yield of_work(subject, "unaligned_products", slow, edit)
 
 
-def _casts_after(subject: Subject, *wide: pd.DataFrame) -> pd.DataFrame:
-    """The casts to other types directly after work in float64: their names tell the result's."""
-    work = subject.work
-    computes = pd.concat(wide).query("family != 'cast'").index
-    before = pd.Series(work.index, work.index).groupby(work["lane"]).shift()
-    casts = work["name"].str.contains(FROM_ANY, regex=True) & (work["family"] == "cast")
-    return work[casts & before.isin(computes) & ~work["name"].str.contains(DOUBLE, regex=True)]
-
-
-@mechanism("float64")
-def find_float64(subject: Subject) -> list[Found]:
+@kind
+def float64(subject: Subject) -> Iterator[Found]:
     """Arithmetic in float64 in a step that mostly has none.
 
     Without it casts to and from it vanish with their launches, and kernels move as many bytes as in
-    the usual type.
+    the usual type. A cast to another type directly after work in float64 names that type alone.
     """
-    work = subject.work[subject.work["family"].isin(WIDE_FAMILIES)]
-    wide = work[work["name"].str.contains(DOUBLE, regex=True)]
-    products = _products(subject)
-    wide_products = products[products["precision"] == "fp64"].drop(columns="precision")
-    slow = pd.concat([wide, wide_products, _casts_after(subject, wide, wide_products)])
-    if not len(slow) or len(slow) > MEANT * (len(work) + len(products)):
-        return []
+    every = subject.work
+    double = matching(every["name"], DOUBLE)
+    others = every["family"].isin(WIDE_FAMILIES)
+    products = _products(subject, "gemm")
+    wide = (others & double) | every.index.isin(products.index[products["precision"] == "fp64"])
+    computes = every.index[wide & (every["family"] != "cast")]
+    before = pd.Series(every.index, every.index).groupby(every["lane"]).shift()
+    casts = matching(every["name"], FROM_ANY) & (every["family"] == "cast") & ~double
+    slow = every[wide | (casts & before.isin(computes))]
+    if not len(slow) or len(slow) > MOST * (others.sum() + len(products)):
+        return  # A program that computes most in float64 means to.
     times = times_on(card_of(subject))
     usual = _usual_precision(products, times)
     narrow = usual in set(products["precision"]) and usual != "tf32"
     product = times.get(usual if narrow else "tf32", times["fp32"]) / times["fp64"]
-    factors = slow["family"].map({"cast": 0.0, "gemm": product})
-    found = _faster(subject, slow, factors.astype(float).fillna(0.25 if narrow else 0.5))
+    factors = slow["family"].map({"cast": 0.0, "gemm": product}).astype(float)
+    shorter = Edit(work=rows_of(slow), factor=factors.fillna(0.25 if narrow else 0.5).to_numpy())
     # Of calls that launch other work, too, such as graphs, the work alone goes.
-    alone = ~subject.work["call"].duplicated(keep=False)[slow.index]
-    calls = slow.loc[alone & (slow["family"] == "cast"), "call"].to_numpy()
-    gone = (Edit(calls, gap=0, cost=0, drops=True),) if len(calls) else ()
-    return [replace(each, changes=(*each.changes, *gone)) for each in found]
+    calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
+    gone = Edit(calls, gap=0, cost=0, drops=True)
+    yield of_work(subject, "float64", slow, shorter, gone)

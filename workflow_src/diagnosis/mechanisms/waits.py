@@ -1,107 +1,130 @@
-"""The host waits for the device to fetch a number, or for no reason at all."""
+"""The host waits for the device: to fetch or send a number, for memory or code, or for nothing."""
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import OF_OTHERS, matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.copies_table import SMALL_BYTES, TO_DEVICE, leads, of_size, transfers
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.fetched_numbers import (
-    CHECK,
-    OF_EACH,
-    OTHER,
-    SELECTION,
-    fetched_numbers,
-)
-from workflow_src.diagnosis.finding import NUMBER, Found, Subject, mechanism, rows_of
+from workflow_src.diagnosis.facts import LARGE
+from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, common_path, kind, rows_of
 from workflow_src.diagnosis.host_gaps import LOW
-from workflow_src.diagnosis.recording import SYNCHRONIZE
+from workflow_src.diagnosis.recording import ALLOCATE, FREE, LAUNCH, SYNCHRONIZE
 from workflow_src.diagnosis.selections import selection_calls
+from workflow_src.diagnosis.transfers import (
+    CHECK,
+    ITEM,
+    SELECTION,
+    SMALL_BYTES,
+    TO_DEVICE,
+    calls_of,
+    fetched_numbers,
+    leads,
+    of_size,
+    transfers,
+)
+
+LOADS = r"(?:Module|Library)Load|nvrtc|cuLink"
+"""Calls that load or compile code, whenever they are made; other calls about code only ask for what
+is loaded, as scans and selections do of their kernels in each step."""
 
 
-def _without(subject: Subject, fetched: pd.DataFrame, lead: Indices | None = None) -> Found:
-    """Some fetched numbers as one place, without their copies, waits and what computes them.
+def _without(
+    subject: Subject, key: str, copies: pd.DataFrame, lead: Indices | None, *more: Edit
+) -> Found:
+    """Some transfers as one place, without their calls, waits and what computes them.
 
-    lead: the calls that do, if they go, too.
+    lead: the calls that do, if they go, too, with the host's time before all of them.
     """
-    waits = fetched.loc[fetched["wait"] != NOWHERE, "wait"].to_numpy(dtype=np.int64)
-    parts = [fetched["call"].to_numpy(dtype=np.int64), waits, *([] if lead is None else [lead])]
-    calls = np.sort(np.concatenate(parts))
-    between = waits if lead is None else calls
-    changes = (Edit(calls, cost=0, drops=True), Edit(between, gap=0))
-    times = fetched[["host_ns", "device_ns"]].sum()
-    return subject.found_in(fetched, changes, *times)
+    calls, waits = calls_of(copies), np.setdiff1d(copies["wait"], [NOWHERE])
+    edits = [Edit(calls, cost=0, drops=True), Edit(waits, gap=0)]
+    if lead is not None:
+        edits = [Edit(np.sort(np.concatenate([calls, lead])), gap=0, cost=0, drops=True)]
+    host_ns, device_ns = copies[["host_ns", "device_ns"]].sum()
+    return subject.found(key, copies, *edits, *more, host_ns=host_ns, device_ns=device_ns)
 
 
-def _places(fetched: pd.DataFrame) -> list[pd.DataFrame]:
+def _places(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The rows of each path, of which those that differ in numbers alone are one."""
-    folded = fetched["path_text"].str.replace(NUMBER, "", regex=True)
-    return [each for _, each in fetched.groupby(folded)]
+    folded = rows["path_text"].str.replace(NUMBER, "", regex=True)
+    return [each for _, each in rows.groupby(folded)]
 
 
-@mechanism("item")
-def find_items(subject: Subject) -> list[Found]:
-    """A number is copied to the host, which waits for it: .item(), print, float()."""
-    numbers = subject.cached(fetched_numbers)
-    return [_without(subject, each) for each in _places(numbers[numbers.reason == OTHER])]
+@kind
+def fetched(subject: Subject) -> Iterator[Found]:
+    """A number is copied to the host, which waits for it.
 
-
-@mechanism("selection")
-def find_selections(subject: Subject) -> list[Found]:
-    """The host waits for the size of what is selected: boolean indexing, nonzero, unique."""
-    numbers = subject.cached(fetched_numbers)
-    places = _places(numbers[numbers.reason == SELECTION])
-    return [_without(subject, each, selection_calls(subject, each)) for each in places]
-
-
-@mechanism("number_of_each_tensor")
-def find_numbers_of_each_tensor(subject: Subject) -> list[Found]:
-    """A number of each of many tensors is computed and fetched by itself: norms of gradients."""
-    numbers = subject.cached(fetched_numbers)
-    found = _places(numbers[numbers.reason == OF_EACH])
-    return [_without(subject, each, leads(subject, each)) for each in found]
-
-
-@mechanism("debug_checks")
-def find_debug_checks(subject: Subject) -> list[Found]:
-    """A truth about each of many tensors is fetched: isnan or isfinite after operations."""
-    numbers = subject.cached(fetched_numbers)
-    checks = numbers[numbers.reason == CHECK]
-    return [_without(subject, checks, leads(subject, checks))] if len(checks) else []
-
-
-@mechanism("host_scalars")
-def find_host_scalars(subject: Subject) -> list[Found]:
-    """Numbers made on the host are sent to the device, one at a time, from pageable memory."""
-    sent = of_size(subject, TO_DEVICE, 0, SMALL_BYTES)
-    awaited = sent[sent["wait"] != NOWHERE]
-    return [_not_made(subject, each, _without(subject, each)) for each in _places(awaited)]
-
-
-def _not_made(subject: Subject, sent: pd.DataFrame, place: Found) -> Found:
-    """The same without the host's time to make each number: a usual gap before such a copy.
-
-    Longer ones hold what the host does besides.
+    item: .item(), print, float(); selection: for the size of what is selected, by a boolean index,
+    nonzero or unique; number_of_each_tensor: computed for each by itself, as norms of gradients;
+    debug_checks: whether each of many tensors is finite.
     """
-    calls = sent["call"].to_numpy(dtype=np.int64)
-    gap = subject.calls["gap_ns"].loc[calls].to_numpy()
-    left = 1 - np.minimum(np.quantile(gap, LOW) / np.maximum(gap, 1), 1)
-    return replace(place, changes=(*place.changes, Edit(calls, gap_factor=left)))
+    numbers = fetched_numbers(subject)
+    of_reason = {str(key): rows for key, rows in numbers.groupby("reason")}
+    for key, rows in of_reason.items():
+        for each in [rows] if key == CHECK else _places(rows):
+            lead = {ITEM: None, SELECTION: selection_calls}.get(key, leads)
+            yield _without(subject, key, each, lead and lead(subject, each))
 
 
-@mechanism("synchronize")
-def find_synchronizations(subject: Subject) -> list[Found]:
+@kind
+def sent_numbers(subject: Subject) -> Iterator[Found]:
+    """Numbers made on the host are sent to the device, one at a time, from pageable memory.
+
+    A usual gap before such a copy goes, in which the host makes it; longer ones hold what it does
+    besides.
+    """
+    sent = of_size(subject, TO_DEVICE, 0, SMALL_BYTES)
+    for each in _places(sent[sent["wait"] != NOWHERE]):
+        calls = each["call"].to_numpy()
+        gap = subject.calls["gap_ns"].loc[calls].to_numpy()
+        left = 1 - np.minimum(np.quantile(gap, LOW) / np.maximum(gap, 1), 1)
+        yield _without(subject, "host_scalars", each, None, Edit(calls, gap_factor=left))
+
+
+@kind
+def synchronizations(subject: Subject) -> Iterator[Found]:
     """The host waits for the device, and copies nothing."""
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
-    waits = waits[~waits.index.isin(subject.cached(transfers)["wait"])]
-    return [
-        subject.found_in(
-            each,
-            (Edit(rows_of(each), cost=0),),
-            (each["end_ns"] - each["start_ns"]).sum(),
-        )
-        for each in _places(waits)
-    ]
+    for each in _places(waits[~waits.index.isin(transfers(subject)["wait"])]):
+        took = (each["end_ns"] - each["start_ns"]).sum()
+        yield subject.found("synchronize", each, Edit(rows_of(each), cost=0), host_ns=took)
+
+
+@kind
+def memory(subject: Subject) -> Iterator[Found]:
+    """Device memory is freed and fetched again, in runs of calls that hold one of both or both.
+
+    empty_cache: by torch.cuda.empty_cache(); allocator_retries: an allocation failed, all that is
+    cached is freed, and it is tried again.
+    """
+    is_memory = subject.own["kind"].isin([ALLOCATE, FREE])
+    calls = subject.own.assign(run=(~is_memory).cumsum())[is_memory]
+    both = calls.groupby("run")["kind"].transform("nunique") == 2
+    for key, rows in (("empty_cache", calls[~both]), ("allocator_retries", calls[both])):
+        freed = rows[rows["kind"] == FREE]
+        if freed["step"].nunique() < MOST * subject.step_count:
+            continue  # Of few steps it is warm-up.
+        again = rows[rows["run"].duplicated()]
+        edits = Edit(rows_of(rows), cost=0, drops=True), Edit(rows_of(again), gap=0)
+        took, where = (rows["end_ns"] - rows["start_ns"]).sum(), common_path(freed["path_text"])
+        yield subject.found(key, rows, *edits, host_ns=took, where=where)
+
+
+@kind
+def loaded_code(subject: Subject) -> Iterator[Found]:
+    """Modules are loaded in a later step, after the host has compiled them.
+
+    Also by calls that ask for code, if they take long before a kernel's first launch.
+    """
+    calls = subject.own
+    launch_ns = calls.loc[calls["kind"] == LAUNCH, "cost_ns"].median()
+    asks = matching(calls["name"], OF_OTHERS["load"]) & (calls["cost_ns"] > LARGE * launch_ns)
+    first = ~calls["launched"].duplicated().shift(-1, fill_value=True)
+    loads = calls[(matching(calls["name"], LOADS) | (first & asks)) & (calls["step"] > 0)]
+    if len(loads):
+        spent = (loads["gap_ns"] + loads["end_ns"] - loads["start_ns"]).sum()
+        edit = Edit(rows_of(loads), gap=0, cost=0, drops=True)
+        yield subject.found("recompilation", loads, edit, host_ns=spent)

@@ -1,0 +1,135 @@
+"""Copies between host and device: the calls that made and awaited them, and why numbers come."""
+
+from math import inf
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.call_kinds import matching
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.finding import MANY, Subject, once, rows_of
+from workflow_src.diagnosis.recording import SYNCHRONIZE
+from workflow_src.diagnosis.selections import SELECTING
+
+TO_DEVICE, TO_HOST = "HtoD", "DtoH"
+
+SMALL_BYTES = 1024
+"""A copy of at most so much carries numbers, not data: its time doesn't depend on its size."""
+
+SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")
+"""Families of the small kernels that compute one number of a tensor."""
+
+FILL = "fill"
+
+LONGEST_LEAD = 6
+"""Activities that compute a number before it is fetched: isfinite and all take so many."""
+
+TRUTH_BYTES = 1
+"""What a single truth takes, as isfinite(...).all() gives."""
+
+SELECTION, CHECK, OF_EACH, ITEM = "selection", "debug_checks", "number_of_each_tensor", "item"
+"""Why a number is fetched: how much is selected, whether a result is right, what it is of each of
+many tensors, or for no reason that one sees."""
+
+
+@once
+def transfers(subject: Subject) -> pd.DataFrame:
+    """A row per copy between host and device, by its row of work.
+
+    call, step, path_text; wait: the synchronization directly after it on its thread, or NOWHERE;
+    last: the later one of both; direction; memory: the host's; bytes; device_ns; host_ns: of both
+    calls, with the time between.
+    """
+    copies = subject.copies
+    copies = copies[copies["direction"].isin([TO_DEVICE, TO_HOST])]
+    work, calls, own = subject.work.loc[copies.index], subject.calls, rows_of(subject.own)
+    call = work["call"].to_numpy(dtype=np.int64)
+    following = np.append(own, NOWHERE)[np.searchsorted(own, call, side="right")]
+    after, made = calls.reindex(following), calls.loc[call]
+    same = after["thread"].to_numpy() == made["thread"].to_numpy()
+    awaited = (after["kind"] == SYNCHRONIZE).to_numpy() & same
+    wait = np.where(awaited, following, NOWHERE)
+    last = np.where(awaited, following, call)
+    to_device = copies["direction"] == TO_DEVICE
+    return pd.DataFrame(
+        {
+            "call": call,
+            "wait": wait,
+            "last": last,
+            "step": made["step"].to_numpy(),
+            "path_text": made["path_text"].to_numpy(),
+            "direction": copies["direction"].astype(object),
+            "memory": np.where(to_device, copies["source"], copies["target"]),
+            "bytes": copies["bytes"],
+            "device_ns": work["device_ns"],
+            "host_ns": calls["end_ns"].loc[last].to_numpy() - made["start_ns"].to_numpy(),
+        },
+        index=copies.index,
+    ).sort_values("call")
+
+
+def of_size(subject: Subject, direction: str, least: float, most: float = inf) -> pd.DataFrame:
+    """The transfers in one direction of so many bytes."""
+    every = transfers(subject)
+    return every[(every["direction"] == direction) & every["bytes"].between(least, most)]
+
+
+def calls_of(copies: pd.DataFrame) -> Indices:
+    """The calls that made some transfers, and those that waited for them, in order."""
+    return np.setdiff1d(np.concatenate([copies["call"], copies["wait"]]), [NOWHERE])
+
+
+@once
+def fetched_numbers(subject: Subject) -> pd.DataFrame:
+    """Copies of numbers to the host, with `reason`: one of the four above.
+
+    selected: whether a kernel that selects comes directly before, and none after.
+    """
+    found, own = of_size(subject, TO_HOST, 0, SMALL_BYTES), subject.own
+    selects = np.append(matching(own["launched"], SELECTING), [False] * 3)
+    at, last = (np.searchsorted(rows_of(own), found[name]) for name in ("call", "last"))
+    selects_after = selects[last[:, None] + [1, 2, 3]].any(axis=1)
+    before = np.maximum(at - 1, 0)
+    selected = selects[before] & ~selects_after
+    computed = own["family"].to_numpy()[before] == "reduction"
+    reason = pd.Series(
+        np.select(
+            [selects_after | selected, (found["bytes"] == TRUTH_BYTES) & computed, computed],
+            [SELECTION, CHECK, OF_EACH],
+            ITEM,
+        ),
+        found.index,
+        dtype=object,
+    )
+    often = reason.groupby(reason).transform("size") >= MANY * subject.step_count
+    reason[reason.isin([CHECK, OF_EACH]) & ~often] = ITEM
+    return found.assign(selected=selected, reason=reason)
+
+
+def check_calls(subject: Subject) -> Indices:
+    """The calls that check results: what computes truths, and the copies and waits of these."""
+    numbers = fetched_numbers(subject)
+    checks = numbers[numbers["reason"] == CHECK]
+    return np.concatenate([leads(subject, checks), calls_of(checks)])
+
+
+def leads(subject: Subject, fetched: pd.DataFrame) -> Indices:
+    """The calls, directly before all of some copies, whose work computes the number that is copied.
+
+    They launch small kernels of the same families before each of the copies, between fills if need
+    be, and come after the copy before it.
+    """
+    own, family = rows_of(subject.own), subject.own["family"].to_numpy()
+    at, last = (np.searchsorted(own, fetched[name]) for name in ("call", "last"))
+    before = np.append(NOWHERE, last[:-1])[: len(at), None]
+    # A row per copy, and a column per call before it, the latest first.
+    call = at[:, None] - np.arange(1, 2 * LONGEST_LEAD + 1)
+    names = family[np.maximum(call, 0)]
+    near = np.logical_and.accumulate(np.isin(names, SHORT_KINDS) & (call > before), axis=1)
+    computes = near & (names != FILL)
+    nth = np.cumsum(computes, axis=1)
+    of_nth = pd.Series(names[computes]).groupby(nth[computes]).agg(["size", "nunique"])
+    alike = (of_nth["size"] == len(fetched)) & (of_nth["nunique"] == 1)
+    length = np.logical_and.accumulate(alike.to_numpy()).sum()
+    return np.sort(own[call[near & (nth > 0) & (nth <= length)]])
