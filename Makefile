@@ -74,7 +74,7 @@ unlock: .venv/installed
 	snakemake --unlock
 
 clean:
-	rm -rf .venv .venv7 .snakemake
+	rm -rf .venv .venv7 .snakemake .published
 
 TORCH_LOCKS := locks/build.txt locks/torch-cpu.txt locks/torch-cuda.txt
 

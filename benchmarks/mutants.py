@@ -7,7 +7,7 @@ Mutants are drawn by seed over rooms in proportion to their lines. A row of the 
 a line of it before and after, in which a comparison is flipped or its boundary moved, a constant
 changed, an operator swapped, `not` dropped, two arguments swapped, or a statement deleted. Each is
 tried in a copy of this folder, by the tests that import its module or a module that does
-(--distance), or by those that --tests names for its room; tests that fail anyway are left out. A
+(--distance), or by those that --tests names for its room; those that fail without it don't count. A
 run that was stopped goes on where it ended.
 """
 
@@ -162,37 +162,61 @@ def tests_of(file: str, distance: int) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(found))
 
 
-def passes(tests: Sequence[str], folder: Path, limit_s: float) -> bool:
-    """Whether tests pass in a folder, within a time; what they started ends with them."""
+def failed_in(tests: Sequence[str], folder: Path, limit_s: float) -> str | None:
+    """The file of the first test that fails in a folder, or None; what tests start ends with them.
+
+    Raises TimeoutExpired. "" is no file: what all tests need fails.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", QUICK, "-p", "no:cacheprovider"]
-    running = subprocess.Popen(
-        [*command, *tests], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    with tempfile.TemporaryFile("w+") as said:
+        running = subprocess.Popen(
+            [*command, *tests], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
+            stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = running.wait(limit_s)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
+        said.seek(0)
+        found = re.search(r"^(?:FAILED|ERROR) ([\w/]+\.py)", said.read(), re.MULTILINE)
+    # 5: all of them were deselected.
+    return None if status in (0, 5) else found[1] if found else ""
+
+
+@cache
+def sound(test: str, folder: Path, limit_s: float) -> bool:
+    """Whether a test file passes without a mutant."""
     try:
-        # 5: all of them were deselected.
-        return running.wait(limit_s) in (0, 5)
+        return failed_in([test], folder, limit_s) is None
     except subprocess.TimeoutExpired:
         return False
-    finally:
-        if running.poll() is None:
-            os.killpg(running.pid, signal.SIGKILL)
-            running.wait()
 
 
-def survives(mutant: pd.Series, tests: Sequence[str], folder: Path, limit_s: float) -> bool:
-    """Whether tests pass in spite of a mutant. Raises SystemExit if its line is another one now."""
-    path = folder / mutant["file"]
+def result_of(mutant: pd.Series, tests: Sequence[str], folder: Path, limit_s: float) -> str:
+    """What becomes of a mutant in a copy of the project: "killed" by a test that passes without it,
+    "survived", "timed out", or "no tests". Raises SystemExit if its line is another one now."""
+    path, left = folder / mutant["file"], list(tests)
     text = path.read_text()
     lines = text.splitlines()
     if lines[mutant["line"] - 1] != mutant["before"]:
         raise SystemExit(f"{mutant['file']}:{mutant['line']} was {mutant['before'].strip()!r}")
     lines[mutant["line"] - 1] = mutant["after"]
-    try:
-        written(path, "\n".join(lines) + "\n")
-        return passes(tests, folder, limit_s)
-    finally:
-        written(path, text)
+    while left:
+        try:
+            written(path, "\n".join(lines) + "\n")
+            failed = failed_in(left, folder, limit_s)
+        except subprocess.TimeoutExpired:
+            return "timed out"
+        finally:
+            written(path, text)
+        if failed is None:
+            return "survived"
+        if failed not in left or sound(failed, folder, limit_s):
+            return "killed"
+        left.remove(failed)
+    return "no tests"
 
 
 def written(path: Path, text: str) -> None:
@@ -208,14 +232,10 @@ def run(mutants: pd.DataFrame, given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "project"
         shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
-        sound = cache(lambda test: passes([test], folder, given.limit))
         for n, mutant in mutants[mutants["result"] == ""].iterrows():
             began, mapped = time.monotonic(), named.get(Path(mutant["file"]).parts[1])
             tests = mapped.split(",") if mapped else tests_of(mutant["file"], given.distance)
-            result = "no tests"
-            if tests := [test for test in tests if sound(test)]:
-                survived = survives(mutant, tests, folder, given.limit)
-                result = "survived" if survived else "killed"
+            result = result_of(mutant, tests, folder, given.limit)
             mutants.loc[n, ["result", "seconds"]] = result, f"{time.monotonic() - began:.1f}"
             mutants.to_csv(given.output, index=False)
             where = f"{mutant['file']}:{mutant['line']}"

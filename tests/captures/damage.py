@@ -11,7 +11,6 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,6 @@ ODD = (
     None, 0, -1, 1, 59, 60, 75, 2**24, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 1.5, 1e300, "",
     "x", "é/\\\n", "1", b"\xff\0",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How one example ended: "tables", "sentence" or "failed"; CPU seconds, peak GB, and text."""
-
-    how: str
-    seconds: float
-    gb: float
-    said: str
 
 
 def flipped(path: Path, chance: random.Random) -> None:
@@ -172,8 +161,8 @@ def check(path: Path, folder: Path) -> None:
         assert f"| {word} |" not in text, f"the report has a cell {word}"
 
 
-def tried(seed: int) -> Ended:
-    """One example, in a process of its own."""
+def failure(seed: int) -> str:
+    """How an example, in a process of its own, ended in neither tables nor one sentence, or ""."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path, change = prepare(folder, random.Random(seed))
@@ -181,14 +170,13 @@ def tried(seed: int) -> Ended:
         if not child:
             os._exit(_ending(path, folder))
         _, status, usage = os.wait4(child, 0)
-        seconds = usage.ru_utime + usage.ru_stime
         said = folder / "said"
         text = said.read_text() if said.exists() else f"ended by signal {status}"
-        gb = usage.ru_maxrss * 1024 / 1e9
-    how = {0: "tables", 1 << 8: "sentence"}.get(status, "failed")
-    if how != "failed" and (seconds > SECONDS or gb > GB):
-        how, text = "failed", f"it took {seconds:.1f} s and {gb:.2f} GB"
-    return Ended(how, seconds, gb, f"{change}: {text}")
+    seconds, gb = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
+    if status in (0, 1 << 8):
+        enough = seconds <= SECONDS and gb <= GB
+        return "" if enough else f"{change}: it took {seconds:.1f} s and {gb:.2f} GB"
+    return f"{change}: {text}"
 
 
 def _ending(path: Path, folder: Path) -> int:
