@@ -1,14 +1,11 @@
 """Formulas of FLOPs and memory, against autograd and by hand."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.studies.memory.test_saved import compiled_course_tensors
 from workflow_src.common.case import Case
@@ -87,39 +84,6 @@ def test_activations_on_a_gpu(precision: str, batch: int) -> None:
         precision=precision, device="cuda",
     )  # fmt: skip
     assert activation_bytes(case) == kept_bytes(case)
-
-
-class TypesOf(TorchDispatchMode):
-    """The types of what each operator returns, by its name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[str, torch.dtype] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        first = out[0] if isinstance(out, (tuple, list)) else out
-        if isinstance(first, torch.Tensor):
-            self.found[func.overloadpacket.__name__] = first.dtype
-        return out
-
-
-def test_the_loss_keeps_log_probabilities_in_two_types_under_autocast() -> None:
-    """The dispatch of CUDA's autocast, on tensors that hold nothing and need no GPU."""
-    enabled, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    torch.set_autocast_enabled("cuda", True)
-    torch.set_autocast_dtype("cuda", torch.bfloat16)
-    try:
-        with FakeTensorMode(), torch.no_grad():
-            logits = torch.empty(2, 3, 10, device="cuda", dtype=torch.bfloat16)
-            targets = torch.empty(2, 3, device="cuda", dtype=torch.int64)
-            with TypesOf() as types:
-                cross_entropy(logits, targets)
-    finally:
-        torch.set_autocast_enabled("cuda", enabled)
-        torch.set_autocast_dtype("cuda", dtype)
-    assert types.found["_log_softmax"] == torch.bfloat16
-    assert types.found["_to_copy"] == types.found["nll_loss_forward"] == torch.float32
 
 
 def test_activations_by_hand() -> None:

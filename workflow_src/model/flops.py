@@ -13,7 +13,6 @@ from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
 
-_FUSED_PASSES = {"forward": 2, "backward": 3}  # reads the matrix, or two in backward; writes one
 _MASK_BYTES = 1  # torch.bool
 
 
@@ -40,7 +39,7 @@ def forward_work(case: Case) -> list[Work]:
     makes 8 passes over the matrix when written out (see traffic.PASSES) and 2 as one kernel; its
     row vectors, T times smaller, are left out. Written out under a GPU's autocast, exp, sum and
     divide run in float32, and a cast before them reads and writes the matrix once more; for torch's
-    softmax see fused_softmax_bytes. With sdpa, one kernel reads q, k, v and writes its output: q
+    softmax see _softmax_bytes_each. With sdpa, one kernel reads q, k, v and writes its output: q
     and k count under scores, v and output under values, and softmax moves nothing.
 
     Approximations: every other element has the size of the case's precision, although autocast
@@ -92,12 +91,10 @@ def recomputed_flops(case: Case, sublayers: int) -> int:
     """
     if not sublayers:
         return 0
-    attention, feed_forward = _last_products(case)
     every = 2 * case.layers
     ends = [min(first + sublayers, every) - 1 for first in range(0, every, sublayers)]
-    return _block_flops(case) * case.layers - sum(
-        feed_forward if end % 2 else attention for end in ends
-    )
+    last = _last_products(case)
+    return _block_flops(case) * case.layers - sum(last[end % 2] for end in ends)
 
 
 def nested_recomputed_flops(case: Case) -> int:
@@ -142,22 +139,6 @@ def parameter_count(case: Case) -> int:
     return case.layers * (attention + feed_forward + norms) + ends
 
 
-def fused_softmax_bytes(
-    attention: str, precision: str, autocast_widens: bool, which: str = "forward"
-) -> int:
-    """Bytes per element that softmax as one kernel moves in forward or backward.
-
-    A GPU's autocast runs torch's kernel in float32. From fp16 that kernel widens by itself, and its
-    gradient narrows; from bf16 a cast does so. The Triton kernel takes either as it is.
-    """
-    size, passes = ELEMENT_BYTES[precision], _FUSED_PASSES[which]
-    if attention == "triton_softmax" or not autocast_widens:
-        return passes * size
-    if precision == "fp16":
-        return (passes - 1) * WIDE_BYTES + size
-    return passes * WIDE_BYTES + cast_moves(precision)
-
-
 def _flops(case: Case) -> dict[str, int]:
     tokens, width = case.batch * case.context, case.d_model
     square = _square(case)
@@ -174,44 +155,44 @@ def _flops(case: Case) -> dict[str, int]:
 
 def _bytes(case: Case) -> dict[str, int]:
     tokens, width = case.batch * case.context, case.d_model
-    size = ELEMENT_BYTES[case.precision]
+    wide = tokens * case.d_ff
+    size, stream, square = ELEMENT_BYTES[case.precision], tokens * width, _square(case)
+    if case.attention == "sdpa":
+        core = {"scores": size * 2 * stream, "softmax": 0, "values": size * 2 * stream}
+    else:
+        product, scaling, mask = 2 * stream + square, 2 * square, 2 * square
+        core = {
+            "scores": size * (product + scaling + mask) + _MASK_BYTES * case.context**2,
+            "softmax": _softmax_bytes_each(case) * square,
+            "values": size * (square + 2 * stream),
+        }
+    silu, gate = 2 * wide, 3 * wide
+    products = 2 * _product(tokens, width, case.d_ff) + _product(tokens, case.d_ff, width)
     per_block = {
         "qkv": size * _product(tokens, width, 3 * width),
-        **_core_bytes(case, size),
+        **core,
         "output": size * _product(tokens, width, width),
-        "feed_forward": size * _feed_forward_elements(tokens, width, case.d_ff),
+        "feed_forward": size * (products + silu + gate),
     }
     whole = {component: case.layers * amount for component, amount in per_block.items()}
     return whole | {"head": size * _product(tokens, width, case.vocabulary)}
 
 
-def _core_bytes(case: Case, size: int) -> dict[str, int]:
-    """Bytes of one block's scores, softmax and values."""
-    stream, square = case.batch * case.context * case.d_model, _square(case)
-    if case.attention == "sdpa":
-        return {"scores": size * 2 * stream, "softmax": 0, "values": size * 2 * stream}
-    product, scaling, mask = 2 * stream + square, 2 * square, 2 * square
-    return {
-        "scores": size * (product + scaling + mask) + _MASK_BYTES * case.context**2,
-        "softmax": _softmax_bytes_each(case) * square,
-        "values": size * (square + 2 * stream),
-    }
-
-
 def _softmax_bytes_each(case: Case) -> int:
-    """Bytes that softmax moves per element of its matrix."""
-    size = ELEMENT_BYTES[case.precision]
-    # A CPU's autocast leaves these operations in the precision of the case.
-    widens = case.device != "cpu" and size < ELEMENT_BYTES["fp32"]
-    if case.attention in ("fused_softmax", "triton_softmax"):
-        return fused_softmax_bytes(case.attention, case.precision, widens)
-    cast = cast_moves(case.precision) if widens else 0
-    return cast + sum(each.moves(case.precision, widens) for each in PASSES.values())
+    """Bytes that softmax moves per element of its matrix.
 
-
-def _feed_forward_elements(tokens: int, width: int, d_ff: int) -> int:
-    silu, gate = 2 * tokens * d_ff, 3 * tokens * d_ff
-    return 2 * _product(tokens, width, d_ff) + silu + gate + _product(tokens, d_ff, width)
+    A GPU's autocast runs torch's kernel in float32. From fp16 that kernel widens by itself; from
+    bf16 a cast does so. The Triton kernel takes either as it is. A CPU's autocast leaves softmax in
+    the precision of the case.
+    """
+    precision, size = case.precision, ELEMENT_BYTES[case.precision]
+    widens = case.device != "cpu" and size < WIDE_BYTES
+    if case.attention == "triton_softmax" or (case.attention == "fused_softmax" and not widens):
+        return 2 * size
+    if case.attention == "fused_softmax":
+        return WIDE_BYTES + size if precision == "fp16" else 2 * WIDE_BYTES + cast_moves(precision)
+    cast = cast_moves(precision) if widens else 0
+    return cast + sum(each.moves(precision, widens) for each in PASSES.values())
 
 
 def _product(m: int, k: int, n: int) -> int:

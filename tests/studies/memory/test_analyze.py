@@ -57,7 +57,7 @@ def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:
     names = {each.name for each in [*attention_tensors(CASE), *feed_forward_tensors(CASE)]}
     assert {each["name"] for each in tensors} <= names
     shapes = {each["name"]: (each["shape"], each["line"].split(":")[0]) for each in tensors}
-    assert shapes["gate before silu"] == ("4 x 8 x 16", "model/feed_forward.py")
+    assert shapes["gate before silu"] == ("4 x 8 x 16", "model/transformer.py")
     assert shapes["masked scores"] == ("4 x 2 x 8 x 8", "model/attention.py")
 
 
