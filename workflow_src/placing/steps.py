@@ -227,15 +227,15 @@ def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work, mine = source.work, (source.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
-    launching = work.loc[mine & (work["tree"] == thread).to_numpy(), ["thread", "launch_ns"]]
-    held, threads = source.held, [thread, *launching["thread"].unique()]
+    launching = mine & (work["tree"] == thread).to_numpy()
+    held, threads = source.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
     # It was elsewhere in ranges of any domain, such as the one that torch has for fetching data.
     ranges = source.of_all_domains
     own = (ranges["process"] == process) & (ranges["thread"] == thread)
     start, end = (ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
-    launches = np.sort(launching["launch_ns"].to_numpy())
+    launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
     empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
     device = Device.of(
         rows_where(work[list(OF_WORK)], mine), held[waits | overheads],
