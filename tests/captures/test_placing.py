@@ -1,11 +1,5 @@
-"""Which range a launch belongs to: small exports of nsys as text, and what is placed where.
+"""Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-In a text, `name 0-100` is a range, `*10 2` a kernel of 2 ns that is launched at 10, `+10 2` a copy,
-`~ 20-30` a call that waits. A thread is given as @2, a process as #2, a domain as /3, a start of work as >90, its
-number as =5, a device and a stream as :1:7, and that the range is registered as !.
-"""
-
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +24,7 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
+from tests.captures.text import written
 from tests.examples import costly
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
@@ -38,35 +33,6 @@ from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing import placing
 from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
 from workflow_src.placing.threads import helped
-
-OPTIONS = {"@": "thread", "#": "process", "/": "domain", ">": "start", "=": "number"}
-ROW = re.compile(r"(?P<what>.*?)(?: (?P<start>-?\d+)-(?P<end>\d*))?(?P<options>(?: [@#/>=:!]\S*)*)")
-
-
-def written(text: str, export: Export) -> Export:
-    """An export of the ranges, work and calls of a text."""
-    for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
-        row = ROW.fullmatch(line)
-        assert row, line
-        options: dict[str, Any] = {}
-        for option in row["options"].split():
-            if option[0] == ":":
-                device, stream = option[1:].split(":")
-                options |= {"device": int(device), "stream": int(stream)}
-            elif option[0] == "!":
-                options["registered"] = True
-            else:
-                options[OPTIONS[option[0]]] = int(option[1:])
-        what, start = row["what"], row["start"] and int(row["start"])
-        if what[0] in "*+":
-            launch, length = what[1:].split()
-            options |= {"kind": "MEMCPY", "copyKind": 1} if what[0] == "+" else {}
-            export.work(None if launch == "?" else int(launch), int(length), **options)
-        elif what == "~":
-            export.wait(start, int(row["end"]), **options)
-        else:
-            export.range(what, start, int(row["end"]) if row["end"] else None, **options)
-    return export
 
 
 @pytest.fixture
