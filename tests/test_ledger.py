@@ -1,5 +1,6 @@
 """The ledger of a step on exports made by hand, simulated, and recorded on a GPU."""
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -60,79 +61,79 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return lambda recording: ledger_of(read_case(recording.write(tmp_path_factory.mktemp("e"))))
 
 
-def one_step(end: int = 1000) -> Recording:
-    recording = Recording()
-    recording.range("forward", 0, end)
-    return recording
+SYNCHRONIZE = "cudaDeviceSynchronize_v3020"
+ACTIVITY = re.compile(r"(\w+) (?:(\d+)-(\d+)|\?)(?: (\d+)-(\d+))?")
 
 
-def test_a_launch_bound_step_waits_for_launches_and_for_their_latency(made: Made) -> None:
-    step = one_step()
-    step.kernel((100, 150), (170, 270))
-    step.kernel((400, 450), (460, 500))
-    step.call("cudaDeviceSynchronize_v3020", 600, 610)
-    table = made(step)
-    row = table.iloc[0]
-    assert (row["wall_ns"], row["device_active_ns"], row["busy_ns"]) == (1000, 140, 140)
+def written(text: str, start: int = 0, end: int = 1000) -> Recording:
+    """A recording of a step with the activities of a text.
+
+    `kernel 10-20 30-40` is one that a call from 10 to 20 launches, ? if none does, and that runs
+    from 30 to 40; `overhead 1-2` the profiler's; any other name is that of a call.
+    """
+    step = Recording()
+    step.range("forward", start, end)
+    for what, *times in ACTIVITY.findall(text):
+        first, last, *run = (int(time) if time else -1 for time in times)
+        if what == "kernel":
+            step.kernel((first, last) if first >= 0 else None, (run[0], run[1]), f"at {run[0]}")
+        elif what == "overhead":
+            step.overhead(first, last)
+        else:
+            step.call(SYNCHRONIZE if what == "wait" else what, first, last)
+    return step
+
+
+CASES = {
     # 0 to 150, 270 to 450, and 500 to 600, when the host asks for the end; then 600 to 1000.
-    assert idle(table) == {"launch": 150 + 180 + 100, "queued": 20 + 10, "tail": 400}
+    "a launch-bound step waits for launches and for their latency": (
+        "kernel 100-150 170-270; kernel 400-450 460-500; wait 600-610",
+        {"launch": 150 + 180 + 100, "queued": 20 + 10, "tail": 400},
+    ),
+    "what starts before its call returns was available when it started": (
+        "kernel 100-200 150-1000", {"launch": 150},
+    ),
+    "work in the queue is not the host's fault": (
+        "kernel 0-10 20-100; kernel 10-20 300-900; wait 30-950",
+        {"launch": 10, "queued": 10 + 200, "tail": 100},
+    ),
+    "work in the queue counts whichever activity starts first": (
+        "kernel 0-10 10-100; kernel 20-30 800-1000; kernel 400-410 420-500",
+        {"launch": 10, "queued": (420 - 100) + (800 - 500)},
+    ),
+    "a host far ahead loses the entire gap to a synchronization": (
+        "kernel 0-10 10-500; cudaStreamSynchronize_v3020 20-505; kernel 540-550 560-1000",
+        {"launch": 10, "synchronization": 60},
+    ),
+    "a host that is behind loses the duration of a synchronization": (
+        "kernel 0-10 10-100; wait 300-304; kernel 540-550 560-1000",
+        {"launch": 10 + 446, "synchronization": 4, "queued": 10},
+    ),
+    # Held from 90 to 120, it would have launched by 520 instead of 550.
+    "a host a little ahead loses as long as it was held": (
+        "kernel 0-10 10-100; wait 90-120; kernel 540-550 560-1000",
+        {"launch": 10 + 420, "synchronization": 30, "queued": 10},
+    ),
+    "a synchronization before a launch into a full queue costs nothing": (
+        "kernel 0-10 10-500; cudaEventSynchronize_v3020 20-200; kernel 210-220 510-1000",
+        {"launch": 10, "queued": 10},
+    ),
+    "overhead of the profiler, whatever else was the cause": (
+        """overhead 50-70; kernel 80-100 110-500; wait 200-505; overhead 510-530
+        overhead 520-540; kernel 590-600 600-1000""",
+        {"launch": 80, "queued": 10, "synchronization": 70, "profiler": 20 + 30},
+    ),
+    "what waits for a launch outside the capture": (
+        "kernel ? 300-400; kernel 440-450 460-1000",
+        {"unexplained": 300, "launch": 50, "queued": 10},
+    ),
+    "a step without device work": ("wait 990-995", {"launch": 990, "tail": 10}),
+}  # fmt: skip
 
 
-def test_a_kernel_that_starts_before_its_call_returns_was_available_when_it_started(
-    made: Made,
-) -> None:
-    step = one_step()
-    step.kernel((100, 200), (150, 1000))
-    assert idle(made(step)) == {"launch": 150}
-
-
-def test_work_in_the_queue_is_not_the_hosts_fault(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (20, 100))
-    step.kernel((10, 20), (300, 900), "waits for an event")
-    step.call("cudaDeviceSynchronize_v3020", 30, 950)
-    assert idle(made(step)) == {"launch": 10, "queued": 10 + 200, "tail": 100}
-
-
-def test_work_in_the_queue_counts_whichever_activity_starts_first(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 100))
-    step.kernel((20, 30), (800, 1000), "waits for an event")
-    step.kernel((400, 410), (420, 500), "on another stream")
-    assert idle(made(step)) == {"launch": 10, "queued": (420 - 100) + (800 - 500)}
-
-
-def test_a_host_far_ahead_loses_the_entire_gap_to_a_synchronization(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 500))
-    step.call("cudaStreamSynchronize_v3020", 20, 505)
-    step.kernel((540, 550), (560, 1000))
-    assert idle(made(step)) == {"launch": 10, "synchronization": 60}
-
-
-def test_a_host_that_is_behind_loses_the_duration_of_a_synchronization(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 100))
-    step.call("cudaDeviceSynchronize_v3020", 300, 304)
-    step.kernel((540, 550), (560, 1000))
-    assert idle(made(step)) == {"launch": 10 + 446, "synchronization": 4, "queued": 10}
-
-
-def test_a_host_a_little_ahead_loses_as_long_as_it_was_held(made: Made) -> None:
-    """Held from 90 to 120, it would have launched by 520 instead of 550."""
-    step = one_step()
-    step.kernel((0, 10), (10, 100))
-    step.call("cudaDeviceSynchronize_v3020", 90, 120)
-    step.kernel((540, 550), (560, 1000))
-    assert idle(made(step)) == {"launch": 10 + 420, "synchronization": 30, "queued": 10}
-
-
-def test_a_synchronization_before_a_launch_into_a_full_queue_costs_nothing(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 500))
-    step.call("cudaEventSynchronize_v3020", 20, 200)
-    step.kernel((210, 220), (510, 1000))
-    assert idle(made(step)) == {"launch": 10, "queued": 10}
+@pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
+def test_why_the_device_was_idle(made: Made, text: str, expected: dict[str, int]) -> None:
+    assert idle(made(written(text))) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,53 +151,24 @@ def test_a_synchronization_before_a_launch_into_a_full_queue_costs_nothing(made:
     ],
 )
 def test_which_calls_wait_for_the_device(made: Made, name: str, waits: bool) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 100))
-    step.call(name, 300, 400)
-    step.kernel((540, 550), (550, 1000))
+    step = written(f"kernel 0-10 10-100; {name} 300-400; kernel 540-550 550-1000")
     cost = {"launch": 360, "synchronization": 100} if waits else {"launch": 460}
     assert idle(made(step)) == cost
 
 
 def test_overlapping_streams_count_once_in_active_and_twice_in_busy(made: Made) -> None:
-    step = one_step()
-    step.kernel((0, 10), (10, 600))
-    step.kernel((20, 30), (300, 1000), "on another stream")
-    table = made(step)
+    table = made(written("kernel 0-10 10-600; kernel 20-30 300-1000"))
     row = table.iloc[0]
-    assert (row["device_active_ns"], row["busy_ns"]) == (990, 590 + 700)
+    assert (row["wall_ns"], row["device_active_ns"], row["busy_ns"]) == (1000, 990, 590 + 700)
     assert idle(table) == {"launch": 10}, "queued work is no idle time while the device works"
 
 
 def test_activities_count_in_a_step_only_while_it_lasts(made: Made) -> None:
-    step = Recording()
-    step.range("forward", 1000, 2000)
-    step.kernel((0, 10), (10, 1200), "launched before the step")
-    step.kernel((1300, 1310), (1310, 1400))
-    step.kernel((1500, 1510), (1900, 2500), "still runs after it")
-    table = made(step)
+    """One is launched before the step, and one still runs after it."""
+    text = "kernel 0-10 10-1200; kernel 1300-1310 1310-1400; kernel 1500-1510 1900-2500"
+    table = made(written(text, 1000, 2000))
     assert table["device_active_ns"].tolist() == [200 + 90 + 100]
     assert idle(table) == {"launch": 110 + 110, "queued": 390}
-
-
-def test_overhead_of_the_profiler_is_told_apart_whatever_else_was_the_cause(made: Made) -> None:
-    step = one_step()
-    step.overhead(50, 70)
-    step.kernel((80, 100), (110, 500))
-    step.call("cudaDeviceSynchronize_v3020", 200, 505)
-    step.overhead(510, 530)
-    step.overhead(520, 540)
-    step.kernel((590, 600), (600, 1000))
-    assert idle(made(step)) == {
-        "launch": 80, "queued": 10, "synchronization": 70, "profiler": 20 + 30,
-    }  # fmt: skip
-
-
-def test_what_waits_for_a_launch_outside_the_capture_is_unexplained(made: Made) -> None:
-    step = one_step()
-    step.kernel(None, (300, 400))
-    step.kernel((440, 450), (460, 1000))
-    assert idle(made(step)) == {"unexplained": 300, "launch": 50, "queued": 10}
 
 
 def test_each_step_has_a_row_and_its_own_gaps(made: Made) -> None:
@@ -209,15 +181,6 @@ def test_each_step_has_a_row_and_its_own_gaps(made: Made) -> None:
     assert table["step"].tolist() == [0, 1, 2] and set(table["phase"]) == {"train_step"}
     expected = {"launch": 110, "queued": 5, "tail": 100}
     assert [idle(table, step) for step in range(3)] == [expected] * 3
-
-
-def test_a_step_without_device_work_is_the_hosts(made: Made) -> None:
-    assert idle(made(calling(one_step()))) == {"launch": 990, "tail": 10}
-
-
-def calling(recording: Recording) -> Recording:
-    recording.call("cudaDeviceSynchronize_v3020", 990, 995)
-    return recording
 
 
 LAYERS, KERNELS = 8, 5

@@ -17,6 +17,7 @@ from tests.captures.building import (
     tables_in,
     trace_file,
 )
+from tests.captures.text import written
 from workflow_src.capture_report import contents
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
@@ -48,16 +49,12 @@ def export(tmp_path: Path) -> Export:
     return Export(tmp_path)
 
 
-def three(export: Export, name: str = "step", length: int = 10, **more: int) -> None:
-    """Three ranges of 100 ns with a kernel each, launched at 10, from 15 on."""
-    for start in (0, 100, 200):
-        export.range(name, start, start + 100, **more)
-        export.work(start + 10, length, **more)
+THREE = "step 0-100; *10 10; step 100-200; *110 10; step 200-300; *210 10"
+"""Three steps of 100 ns with a kernel each, launched at 10, from 15 on."""
 
 
 def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
-    three(export)
-    steps = steps_in(export.write())
+    steps = steps_in(written(THREE, export).write())
     columns = ["process", "path", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"]
     assert steps[columns].to_numpy().tolist() == [[1, "step", n, 100, 10, 10, 90] for n in range(3)]
     # The launch returns at 11 and its kernel starts at 15; after it, the host launches nothing.
@@ -65,55 +62,41 @@ def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
 
 
 def test_a_wait_holds_up_the_next_launch_and_ends_a_step(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 10)
-    export.wait(20, 30)
-    export.work(40, 10)
-    export.wait(50, 60)
+    written("step 0-100; *10 10; ~ 20-30; *40 10; ~ 50-60", export)
     steps = steps_in(export.write(), "step")
     assert causes(steps) == {"launch": 11 + 6, "synchronization": 10, "queued": 4 + 4, "tail": 45}
     assert steps["idle_ns"].tolist() == [80]
 
 
 def test_an_idle_gap_is_the_path_of_the_work_that_ends_it(export: Export) -> None:
-    for start in (0, 100):
-        export.range("step", start, start + 100)
-        export.range("a", start, start + 50)
-        export.range("b", start + 10, start + 30)
-        export.work(start + 15, 5)  # runs from 20 to 25, in step/a/b
-        export.work(start + 40, 5)  # from 45 to 50, in step/a
-        export.work(start + 60, 5, start=start + 70)  # to 75, in step
-    export.range("load", 0, 200, thread=2)
-    export.work(185, 5, thread=2)  # from 190 to 195
+    """Work runs in step/a/b from 20 to 25, in step/a to 50, and in step from 70 to 75."""
+    step = "step 0-100; a 0-50; b 10-30; *15 5; *40 5; *60 5 >70"
+    again = "step 100-200; a 100-150; b 110-130; *115 5; *140 5; *160 5 >170"
+    written(f"{step}; {again}; load 0-200 @2; *185 5 @2", export)
     idle = placed_tables(attributed(export.read(), None, step="step"))["idle"].set_index("path")
     columns = ["own_idle_ns", "idle_ns", "idle_launch_ns", "idle_queued_ns"]
-    assert idle[columns].to_dict("index") == {
+    assert idle[columns].T.to_dict("list") == {
         # The device waits for the load in the second step, and after the last work of both.
-        "step": dict(zip(columns, (20 + 25 + 20 + 15 + 5, 165, 127, 38), strict=True)),
-        "step/a": dict(zip(columns, (40, 80, 64, 16), strict=True)),
-        "step/a/b": dict(zip(columns, (40, 40, 32, 8), strict=True)),
+        "step": [20 + 25 + 20 + 15 + 5, 165, 127, 38],
+        "step/a": [40, 80, 64, 16],
+        "step/a/b": [40, 40, 32, 8],
     }
 
 
 def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:
     """Whatever other threads with ranges launch meanwhile; of what the device waits for alone."""
-    export.range("step", 0, 200)
-    export.range("data", 10, 60)
-    export.range("next", 20, 40)
-    export.work(70, 40)  # from 75 to 115
-    export.range("log", 100, 150)
-    export.range("forward", 160, 190)
-    export.work(180, 10)
-    export.range("load", 0, 200, thread=2)
-    export.work(59, 5, thread=2, start=62)
+    written(
+        """step 0-200; data 10-60; next 20-40; *70 40; log 100-150; forward 160-190; *180 10
+        load 0-200 @2; *59 5 >62 @2""",
+        export,
+    )
     found = placed_tables(attributed(export.read(), None, step="step"))
     assert causes(found["steps"]) == {
         "elsewhere": 50 + 35, "launch": 10 + 4 + 31 + 5, "queued": 2 + 4 + 4
     }  # fmt: skip
     assert found["idle"]["idle_elsewhere_ns"].tolist() == [50 + 35, 35]
     # Work of autograd's thread, which has no ranges, is launched in what the main thread does.
-    export.work(30, 5, thread=3)
-    export.work(130, 5, thread=3)
+    written("*30 5 @3; *130 5 @3", export)
     assert "elsewhere" not in causes(steps_in(export.write(), "step"))
 
 
@@ -131,46 +114,38 @@ def test_a_copy_from_memory_that_is_not_pinned_waits_and_overhead_is_the_profile
 
 def test_only_threads_that_launch_for_the_step_hold_it_up(export: Export) -> None:
     """A loader's wait, or one of a thread that launches nothing, keeps no launch of the step."""
-    three(export)
-    export.range("load", 0, 300, thread=2)
-    export.work(0, 1, thread=2)
-    for thread in (2, 3):
-        export.wait(120, 190, thread=thread)
-    before = steps_in(export.write(), "step")
-    assert causes(before, 2) == {"launch": 86, "queued": 4}
-    export.work(95, 1, thread=3, start=96)
-    export.wait(196, 206, thread=3)
+    written(f"{THREE}; load 0-300 @2; *0 1 @2; ~ 120-190 @2; ~ 120-190 @3", export)
+    assert causes(steps_in(export.write(), "step"), 2) == {"launch": 86, "queued": 4}
+    written("*95 1 >96 @3; ~ 196-206 @3", export)
     assert causes(steps_in(export.write(), "step"), 2)["synchronization"] == 6
 
 
 def test_other_threads_have_no_steps(export: Export) -> None:
-    three(export, "load", thread=2)
-    export.range("epoch", 0, 100)
-    export.work(10)
+    for at in (0, 100, 200):
+        written(f"load {at}-{at + 100} @2; *{at + 10} 10 @2", export)
+    written("epoch 0-100; *10 10", export)
     assert steps_in(export.write()).empty
     assert len(steps_in(export.write(), "load")) == 3
 
 
 def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
-    three(export)
-    export.range("inner", 105, 195)
-    path = export.write()
-    inner = steps_in(path, "inner")
-    assert inner[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
+    path = written(f"{THREE}; inner 105-195", export).write()
+    assert steps_in(path, "inner")[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
     tables = placed_tables(attributed(read(path), None, step="batch"))
     assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
 
 
 def test_processes_have_steps_of_their_own(export: Export) -> None:
-    three(export)
-    three(export, process=2, length=20)
+    written(THREE, export)
+    for at in (0, 100, 200):
+        written(f"step {at}-{at + 100} #2; *{at + 10} 20 #2", export)
     steps = steps_in(export.write())
     assert steps.groupby("process")["busy_ns"].sum().to_dict() == {1: 30, 2: 60}
     assert steps["step"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> None:
-    three(export)
+    written(THREE, export)
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     steps = steps_in(export.write(), "step")
     assert steps["idle_ns"].tolist() == [90] * 3 and steps["idle_launch_ns"].isna().all()
@@ -229,10 +204,7 @@ def test_recorded_steps_are_accounted_for(capture: str, expected: dict[str, int]
 
 
 def test_the_report_has_medians_and_spread(export: Export) -> None:
-    three(export)
-    export.range("step", 300, 500)
-    export.work(310, 70)
-    table = step_times(steps_in(export.write()))
+    table = step_times(steps_in(written(f"{THREE}; step 300-500; *310 70", export).write()))
     columns = ["path", "steps", "part", "median", "min", "max", "share"]
     rows = table[columns].astype(str).to_numpy().tolist()
     assert rows[:2] == [
@@ -247,10 +219,8 @@ Spans = list[tuple[str, int]]
 
 def in_turn(export: Export, spans: Spans) -> Export:
     """An export of ranges one after the other, each with a kernel of so many ns, if any."""
-    for number, (name, length) in enumerate(spans):
-        export.range(name, 100 * number, 100 * number + 100)
-        if length:
-            export.work(100 * number + 10, length)
+    for at, (name, length) in zip(range(0, 100 * len(spans), 100), spans, strict=True):
+        written(f"{name} {at}-{at + 100}" + (f"; *{at + 10} {length}" if length else ""), export)
     return export
 
 
@@ -297,10 +267,8 @@ def test_steps_are_found_by_the_first_rule_that_finds_any(
 
 
 def test_ranges_that_run_at_the_same_time_are_no_steps(export: Export) -> None:
-    for number in range(3):
-        export.range(f"job {number}", 10 * number, 1000 + 10 * number)
-        export.work(10 * number + 5, 3)
-    tables = export.tables()
+    text = "job 0 0-1000; job 1 10-1010; job 2 20-1020; *5 3; *15 3; *25 3"
+    tables = written(text, export).tables()
     assert tables["steps"].empty and "job 0" in busy(tables)
 
 
@@ -341,13 +309,8 @@ def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
 
     The latter is launched on a thread with ranges of its own.
     """
-    three(export)
-    export.range("save", 300, 350)
-    export.work(310, 3)
-    export.range("load", 400, 410, thread=2)
-    export.work(150, 12, thread=2)
-    export.work(420, 99, thread=2)
-    tables = export.tables()
+    more = "save 300-350; *310 3; load 400-410 @2; *150 12 @2; *420 99 @2"
+    tables = written(f"{THREE}; {more}", export).tables()
     columns = ["steps", "instances_per_step", "host_ms_per_step", "busy_ms_per_step"]
     assert tables["paths"].set_index("path")[columns].T.to_dict("list") == {
         "load": [3, 0, 0, 0], "save": [3, 0, 0, 0], "step": [3, 1, 1e-4, 1e-5]
@@ -412,9 +375,7 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
 
 
 def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:
-    three(export)
-    for start in (0, 100, 200):
-        export.range("step", start + 5, start + 95)
+    written(f"{THREE}; step 5-95; step 105-195; step 205-295", export)
     assert steps_in(export.write(), "step")["wall_ns"].tolist() == [100] * 3
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import ALL_CAUSES, idle_parts
-from workflow_src.placing.paths import Paths, inclusive, subtrees
+from workflow_src.placing.paths import Paths, inclusive
 from workflow_src.placing.steps import ThreadSteps
 
 
@@ -23,7 +23,7 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
     """
     own = np.zeros((len(paths.text), len(ALL_CAUSES)), dtype=np.int64)
     launched_in = np.append(work["path"].to_numpy(), NOWHERE)
-    place, after = (np.append(each, NOWHERE) for each in subtrees(paths))
+    above, depth = np.append(paths.above, NOWHERE), np.append(paths.depth, 0)
     for thread in threads:
         if not thread.has_calls:
             continue
@@ -32,8 +32,10 @@ def idle_by_path(threads: Sequence[ThreadSteps], work: pd.DataFrame, paths: Path
         )
         idle = idle_parts(thread.device.gaps, thread.device.host, starts, ends)
         step, path = number[idle.step], launched_in[idle.gaps.following]
-        inside = (place[path] >= place[step]) & (place[path] < after[step])
-        path = np.where(idle.later | ~inside, step, path)
+        outer = path
+        while (inner := depth[outer] > depth[step]).any():
+            outer = np.where(inner, above[outer], outer)
+        path = np.where(idle.later | (outer != step), step, path)
         for column, part in zip(own.T, idle.parts.values(), strict=True):
             np.add.at(column, path, part)
     total = inclusive(own, paths)

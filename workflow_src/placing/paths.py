@@ -169,22 +169,6 @@ def inclusive(own: Indices, paths: Paths) -> Indices:
     return total
 
 
-def subtrees(paths: Paths) -> tuple[Indices, Indices]:
-    """Each path's place in a walk of the tree, outer paths first, and where its inner ones end.
-
-    So a path lies in another one if its place does in that one's places.
-    """
-    size = inclusive(np.ones(len(paths.text), dtype=np.int64), paths)
-    place = np.zeros(len(size), dtype=np.int64)
-    for level in range(1, int(paths.depth.max(initial=0)) + 1):
-        rows = np.flatnonzero(paths.depth == level)
-        above, before = paths.above[rows], np.cumsum(size[rows]) - size[rows]
-        # Those of one path above stand together.
-        first = np.maximum.accumulate(np.where(np.append(True, above[1:] != above[:-1]), before, 0))
-        place[rows] = before if level == 1 else place[above] + 1 + before - first
-    return place, place + size
-
-
 def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
     """For each path, the time that its work covers on each device, summed."""
     covered = np.zeros(len(paths.text), dtype=np.int64)

@@ -49,8 +49,8 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     own, helpers = len(ranges), helped(capture, ranges)
     ranges = _with_wholes(capture, ranges)
     ranges["tree"] = np.append(helpers.of_range, ranges["thread"].to_numpy()[own:])
-    work = capture.work.assign(tree=helpers.of_work)
-    parent, owner, overlapping = _nested(ranges, work)
+    work = capture.work
+    parent, owner, overlapping = _nested(ranges, work.assign(tree=helpers.of_work))
     parent, too_deep = flattened(parent)
     lent = dict.fromkeys(WHY, 0)
     for why, rows in helpers.why:
@@ -58,11 +58,11 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
     lost = np.flatnonzero(owner == NOWHERE)
-    rest = work.iloc[lost]
-    apart = rest["tree"] != rest["process"].map(helpers.main)
-    missing, reason = rest["missing"].to_numpy(), np.full(len(work), "", dtype=object)
+    apart = helpers.of_work[lost] != work["process"].iloc[lost].map(helpers.main)
+    missing = work["missing"].iloc[lost].to_numpy()
+    reason = np.full(len(work), "", dtype=object)
     reason[lost] = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
-    work = work.assign(range=as_small(owner), reason=reason)
+    work = work.assign(range=as_small(owner), tree=helpers.of_work, reason=reason)
     counts = {"overlapping": overlapping, "too_deep": too_deep, "shared": helpers.shared}
     ranges = _with_times(ranges.assign(parent=parent), work)
     return Placed(ranges, work, helpers.main, noted(**counts, **lent))
@@ -76,10 +76,9 @@ def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices,
     """
     parent, owner = np.full(len(ranges), NOWHERE), np.full(len(work), NOWHERE)
     start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
-    known = np.flatnonzero(work["missing"] == "")
-    moments = work["launch_ns"].to_numpy()[known]
+    moments = work["launch_ns"].to_numpy()
     columns = ["process", "tree", "thread"]
-    pushed, launched = rows_by(ranges[columns]), rows_by(work[columns].iloc[known])
+    pushed, launched = rows_by(ranges[columns]), rows_by(work[columns])
     overlapping, trees = 0, dict[tuple[int, ...], tuple[Indices, Tree]]()
     for key in sorted({*pushed, *launched}, key=lambda key: key[1] != key[2]):
         caller = (*key[:2], key[1])
@@ -92,7 +91,8 @@ def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices,
             overlapping += trees[key][1].overlapping
             overlapping -= trees[caller][1].overlapping if len(above) else 0
         if found := trees.get(key) or trees.get(caller):
-            owner[known[mine]] = found[0][found[1].nesting.at(moments[mine])]
+            owner[mine] = found[0][found[1].nesting.at(moments[mine])]
+    owner[(work["missing"] != "").to_numpy()] = NOWHERE
     return parent, owner, overlapping
 
 

@@ -25,7 +25,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import rows_where
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
 from workflow_src.placing.ledger import Device, step_ledger
@@ -201,15 +201,12 @@ def steps(threads: Sequence[ThreadSteps]) -> pd.DataFrame:
     A device is active while any activity of the process runs, whenever it was launched. Causes are
     missing where the capture holds no call that launched something.
     """
-    parts = [_ledger(thread) for thread in threads]
-    table = pd.concat([pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64"), *parts])
-    return table.sort_values(["process", "path", "step"], ignore_index=True)
-
-
-def _ledger(thread: ThreadSteps) -> pd.DataFrame:
-    found = step_ledger(thread.steps, thread.device, thread.has_calls)
-    process = int(thread.steps["process"].iloc[0])
-    return found.rename(columns={"phase": "path"}).assign(process=process)[list(STEP_COLUMNS)]
+    parts = [pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64")]
+    for each in threads:
+        found = step_ledger(each.steps, each.device, each.has_calls)
+        found = found.rename(columns={"phase": "path"})
+        parts.append(found.assign(process=each.steps["process"].iloc[0])[list(STEP_COLUMNS)])
+    return pd.concat(parts).sort_values(["process", "path", "step"], ignore_index=True)
 
 
 def step_ranges(source: Source) -> pd.DataFrame:
@@ -218,38 +215,30 @@ def step_ranges(source: Source) -> pd.DataFrame:
     number: the path's.
     """
     number = source.paths.of_range[source.is_step]
-    chosen = source.ranges[source.is_step].assign(path=source.paths.text[number], number=number)
-    chosen = chosen.assign(phase=chosen["path"]).sort_values("start_ns")
+    path = source.paths.text[number]
+    chosen = source.ranges[source.is_step].assign(path=path, phase=path, number=number)
+    chosen = chosen.sort_values("start_ns")
     return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
 
 
 def of_thread(source: Source, chosen: pd.DataFrame) -> ThreadSteps:
-    """Steps of one thread."""
+    """Steps of one thread, and what held it up: its own calls, and those of threads that launch
+    what lies in its tree."""
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work, mine = source.work, (source.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
     launching = mine & (work["tree"] == thread).to_numpy()
-    threads = [thread, *work.loc[launching, "thread"].unique()]
-    elsewhere = _elsewhere(source, process, thread, np.sort(work.loc[launching, "launch_ns"]))
-    held = _held_up(source.held, process, threads)
-    device = Device.of(rows_where(work[list(OF_WORK)], mine), held, elsewhere)
-    return ThreadSteps(chosen, device, bool(known.any()))
-
-
-def _held_up(held: pd.DataFrame, process: int, threads: Sequence[int]) -> pd.DataFrame:
-    """The rows of `held` on some threads of a process, and the profiler's overhead."""
+    held, threads = source.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    return held[waits | overheads]
-
-
-def _elsewhere(source: Source, process: int, thread: int, launches: Indices) -> Union:
-    """When a thread was in ranges, of any domain, that hold none of these launches.
-
-    Such as one that fetches data, which torch marks in a domain of its own.
-    """
+    # It was elsewhere in ranges of any domain, such as the one that torch has for fetching data.
     ranges = source.of_all_domains
-    mine = (ranges["process"] == process) & (ranges["thread"] == thread)
-    start, end = (ranges.loc[mine, name].to_numpy() for name in ("start_ns", "end_ns"))
+    own = (ranges["process"] == process) & (ranges["thread"] == thread)
+    start, end = (ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
+    launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
     empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
-    return Union.of(start[empty], end[empty])
+    device = Device.of(
+        rows_where(work[list(OF_WORK)], mine), held[waits | overheads],
+        Union.of(start[empty], end[empty]),
+    )  # fmt: skip
+    return ThreadSteps(chosen, device, bool(known.any()))
