@@ -164,7 +164,7 @@ def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
     assert said.startswith("The host sets the pace: the device is idle 0.68 of 1.6 ms a step (42 %")
     assert "between launches in step/backward, 16 times a step" in said
     idle = tables_in(tmp_path / "c.sqlite", diagnosed=True)["idle_causes"]["idle_ms"].sum()
-    assert float(of["account"]["device_idle_ms"].iloc[0]) == pytest.approx(idle)
+    assert float(of["diagnoses"]["device_idle_ms"].iloc[0]) == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(("passes", "update", "said"), [
@@ -217,7 +217,7 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
     assert pace.startswith("As recorded: the device is idle 0.60 of 1.5 ms")
     assert of["verdict"] == "not understood" and second.startswith("Savings aren't told: replayed")
     assert ("named as a warm-up" in doubts) == (name != "step")
-    assert of["account"].empty and of["found"]["saves_ms"].isna().all()
+    assert of["found"]["saves_ms"].isna().all()
     assert of["found"]["name"].iloc[0] == "The host waits for the device"
     assert "saves, ms" not in printed(of)["appendix"]
 

@@ -1,6 +1,7 @@
 """The tables of one capture, and what most of what is said of it rests on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -121,6 +122,15 @@ class Capture:
 def in_ms(cell: Any) -> Any:
     """A Number in milliseconds."""
     return cell.to("ms") if isinstance(cell, Number) else cell
+
+
+def in_steps(times: Any) -> Any:
+    """How often something occurs a step; of less than once, in how many of how many steps."""
+    if not isinstance(times, Number) or not 0 < times.value < 1:
+        return times
+    some = Fraction(times.value).limit_denominator(PAGE)
+    in_some = replace(times, value=float(some.numerator), unit=f"of {some.denominator}")
+    return ("in ", in_some, " steps")
 
 
 def share(part: Any, whole: Any) -> Any:

@@ -24,7 +24,8 @@ CARDS, SMALLER = 7, 6
 """At most so many findings have a card, and so many of those that save little a row."""
 
 SHORT = {
-    **dict.fromkeys(("found", "idle_causes", "waits", "gaps", "copies", "step_differences"), FIRST),
+    **dict.fromkeys(("diagnoses", "found", "idle_causes", "waits", "gaps", "copies"), FIRST),
+    "step_differences": FIRST,
     **dict.fromkeys(("steps", "ranks", "kernels"), SHOWN),
 }
 """Rows in Markdown of tables, of which the first are shown."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from workflow_src.capture_report.capture import ALL, PAGE, Capture
+from workflow_src.capture_report.capture import ALL, PAGE, Capture, in_steps
 from workflow_src.paper.number import NAN, Number, each, over, to
 from workflow_src.paper.run import lifted
 from workflow_src.placing.ledger import ALL_CAUSES
@@ -38,10 +38,16 @@ PER_STEP = ("activities_per_step", "busy_ns_per_step")
 def tables(capture: Capture) -> dict[str, pd.DataFrame]:
     """What a step does and a capture is, by the names that the template has for its tables."""
     checks, known = certificate(capture), capture.diagnoses
-    as_they_are = ("waits", "copies", "gaps", "idle_causes", "step_differences", "notes")
+    often = {"waits": "calls", "copies": "copies", "gaps": "gaps", "idle_causes": "times"}
+    counted = {
+        name: capture.rows(name).assign(**{column: lambda rows, by=column: rows[by].map(in_steps)})
+        for name, column in often.items()
+    }
+    plain = known["step_ms"].where(known["plain"], NAN)
     return {
-        "account": capture.of_process(known[known["step_ms"].notna()]),
-        "diagnoses": capture.of_process(known),
+        "diagnoses": known.assign(
+            step_ms=plain, process=known["process"] if len(known) > 1 else "ms"
+        ),
         "step_work": contents(capture, "step_work", "family", "calls", "device_ms", "share"),
         "step_calls": contents(
             capture, "step_calls", "what", "calls", "host_ms", "blocked_ms", "share"
@@ -56,8 +62,8 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
         "lost_work": lost(capture),
         "certificate": checks,
         "doubted": checks[checks["verdict"] == "doubt"],
-        "passed": checks[checks["verdict"] == "ok"],
-        **{name: capture.rows(name) for name in as_they_are},
+        **{name: capture.rows(name) for name in ("step_differences", "notes")},
+        **counted,
     }
 
 

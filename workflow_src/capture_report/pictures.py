@@ -66,5 +66,5 @@ def numbered(svg: str, places: Iterable[tuple[str, str]]) -> str:
 
 def trace_button(path: str) -> Markup:
     """What saves the step's trace."""
-    button = '<div><a class="button" href="{}" download>Save this step for Perfetto</a></div>'
-    return Markup(button).format(path)
+    link = '<a class="button" href="{}" download>Save this step for Perfetto</a>'
+    return Markup(f'<div class="note">{link}</div>').format(path)

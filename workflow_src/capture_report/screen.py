@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.capture_report.capture import Capture, share
+from workflow_src.capture_report.capture import Capture, in_steps, share
 from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS, UNREADABLE
 from workflow_src.common.thresholds import (
     FINDING_AT_LEAST,
@@ -156,10 +156,13 @@ def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
 
 
 def _often(times: Number) -> Any:
-    """How many times a step: whole, or two digits; "" for once."""
+    """How many times a step, whole or with two digits, or in how many steps; "" for once."""
     if round(times.value, 1) == 1:
         return ""
-    return times if times.value == round(times.value) else whole_ms(times)
+    some = in_steps(times)
+    if some is not times:
+        return some
+    return (times if times.value == round(times.value) else whole_ms(times)), " times a step"
 
 
 def _most_work(work: pd.DataFrame) -> Facts:
