@@ -14,6 +14,7 @@ from workflow_src.captures.capture import (
     GRAPH,
     LATEST_NS,
     RANGES,
+    REUSED_NUMBERS,
     THREADS,
     UNKNOWN,
     WORK,
@@ -22,18 +23,18 @@ from workflow_src.captures.capture import (
     as_small,
     calls_frame,
     coded,
+    counted,
     empty,
     frame,
-    noted,
 )
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.launches import Numbered, all_calls, launched, pageable
+from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
 from workflow_src.captures.nsys_work import nsys_waits, read_work
-from workflow_src.captures.rows import Mask, checked, in_order, repeated
+from workflow_src.captures.rows import Mask, checked, in_order
 from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices, Integers
+from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
@@ -62,44 +63,30 @@ def read(store: Store) -> Capture:
         work = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
         calls = reading.result()
-    every = {"calls": calls, "overheads": overheads, "work": work.rows}
-    ranges, twice = _ranges(store, lost)
-    once = {"ranges": twice, "calls": 0, "overheads": 0, "work": work.twice}
-    parts, unclosed, notes = checked({"ranges": ranges} | every, once)
+    every = {"ranges": _ranges(store, lost), "calls": calls, "overheads": overheads}
+    once = {"calls": 0, "overheads": 0, "work": work.twice}
+    parts, unclosed, notes = checked(every | {"work": work.rows}, once)
     ranges, calls, overheads, rows = parts.values()
-    made = Numbered.of(calls)
-    found, copies = launched(rows, made), work.copies_of(rows)
-    calls = all_calls(calls, pageable(copies, rows, made), overheads)
-    lengths = _lengths(rows)
-    lost_ns = int(_lengths(work.rows).sum()) - int(lengths.sum())
+    made, copies = Numbered.of(calls), work.copies_of(rows)
+    found = launched(rows, made)
+    calls = all_calls(made, rows, copies, overheads)
+    lengths = rows["end_ns"] - rows["start_ns"]
+    lost_ns = (work.rows["end_ns"] - work.rows["start_ns"]).sum() - lengths.sum()
     shown = _shown(ranges, rows)
-    in_order_of_note = noted(
-        unclosed=unclosed,
-        crossing=lost["crossing"],
-        whole_graphs=int((rows["kind"] == GRAPH).sum()),
-        bad_ranges=lost["bad ranges"],
-        bad_work=lost["bad work"],
-        bad_calls=lost["bad calls"],
-        endless_calls=lost["endless calls"],
-        reused_numbers=found.reused,
-        lost_names=lost["lost names"],
-    )
+    lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
+    lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
     threads = Threads(_thread_names(store, shown), waits=_as_shown(nsys_waits(store, made), shown))
     columns = dict(_as_shown(rows, shown).items()) | {"duration_ns": lengths} | found.columns
     return Capture(
         frame(RANGES, _as_shown(ranges, shown)),
         frame(WORK, columns),
-        work.total_ns - lost_ns,
+        work.total_ns - int(lost_ns),
         _as_shown(calls, shown),
         copies,
         threads,
-        (*in_order_of_note, *notes, *store.unread()),
+        (*counted(lost), *notes, *store.unread()),
         recording(store, found),
     )
-
-
-def _lengths(rows: pd.DataFrame) -> Indices:
-    return np.asarray(rows["end_ns"].to_numpy() - rows["start_ns"].to_numpy())
 
 
 def _calls_apart(store: Store, lost: Lost) -> pd.DataFrame:
@@ -144,40 +131,33 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     )
 
 
-def _ranges(store: Store, lost: Lost) -> tuple[pd.DataFrame, int]:
-    """All ranges in order of time, of one start the longest first, each once; and how many stood
-    there again. Processes have nsys's own numbers."""
+def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
+    """All ranges in order of time, of one start the longest first, by nsys's own processes."""
     if not store.has(EVENTS):
         if near := [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]:
             raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-        return empty(RANGES), 0
+        return empty(RANGES)
     rows = store.integers(EVENTS, OF_RANGES, TIMED)
     start, end, thread = rows["start"], rows["end"], rows["globalTid"]
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
     names, lost_names = _texts(store, rows, TIMED)
     crossing = (rows["endGlobalTid"] != UNKNOWN) & (rows["endGlobalTid"] != thread)
-    lost.update(
-        {
-            "bad ranges": int((~good).sum()),
-            "crossing": int((good & crossing).sum()),
-            "lost names": int((good & lost_names).sum()),
-        }
-    )
+    lost["bad ranges"] += int((~good).sum())
+    lost["crossing"] += int((good & crossing).sum())
+    lost["lost names"] += int((good & lost_names).sum())
     domains = _domains(store, rows)
     keys = [each[good] for each in (start, -end, thread, names, domains)]
     order = in_order(keys)
-    again = repeated(order, keys)
-    start, end, thread, names, domains = (key[order[~np.isin(order, again)]] for key in keys)
-    return pd.DataFrame(
-        {
-            "name": pd.Series(names, dtype=object),
-            "domain": pd.Series(domains, dtype=object),
-            "start_ns": start,
-            "end_ns": -end,
-            "process": thread >> 24,
-            "thread": thread & 0xFFFFFF,
-        }
-    ), len(again)
+    start, end, thread, names, domains = (key[order] for key in keys)
+    columns = {
+        "name": pd.Series(names, dtype=object),
+        "domain": pd.Series(domains, dtype=object),
+        "start_ns": start,
+        "end_ns": -end,
+        "process": thread >> 24,
+        "thread": thread & 0xFFFFFF,
+    }
+    return pd.DataFrame(columns, copy=False)
 
 
 def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> tuple[Any, Mask]:
