@@ -4,6 +4,7 @@ All times are integer nanoseconds on the clocks of the capture.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -75,7 +76,7 @@ def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timelin
     ranges, work, calls = case.ranges, case.work, case.capture.calls
     named = {path: found.name for path, found in components([*ranges["path"], ""]).items()}
     ranges = ranges.assign(component=ranges["path"].map(named))
-    nowhere = {"path": "", "phase": "", "step": NOWHERE}
+    nowhere: dict[str, Any] = {"path": "", "phase": "", "step": NOWHERE}
     at = work["range"].to_numpy()
     own = {name: np.append(ranges[name].to_numpy(), last)[at] for name, last in nowhere.items()}
     work = work.assign(
