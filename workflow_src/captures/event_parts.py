@@ -218,11 +218,11 @@ def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
     """
     with suppress(*NOT_IN_PARTS):
         return parts_of(in_parts(blocks(path)), wanted)
-    data = content(path)
-    found = one_by_one(data.text)
+    text, whole = content(path)
+    found = one_by_one(text)
     trace = parts_of([found.rows], wanted)
     trace.lost["bad events"] += found.bad
-    trace.lost["cut off"] = int(found.cut_off or not data.whole)
+    trace.lost["cut off"] = int(found.cut_off or not whole)
     return trace
 
 

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,6 @@ UNPACKED_BYTES: ContextVar[float] = ContextVar(UNPACKED, default=16.0 * GIB)
 
 AGAIN = "export or copy it again"
 """What to do about a file of another kind, and about a damaged one."""
-
-
-@dataclass(frozen=True)
-class Content:
-    """A file's text, decompressed; `whole` is false where compressed data end too early."""
-
-    text: str
-    whole: bool
 
 
 def is_sqlite(path: Path) -> bool:
@@ -155,8 +146,8 @@ def _is_packed(path: Path) -> bool:
         return file.read(len(GZIP)) == GZIP
 
 
-def content(path: Path) -> Content:
-    """A file's text; of damaged compressed data, all up to the damage."""
+def content(path: Path) -> tuple[str, bool]:
+    """A file's text, decompressed; of damaged compressed data all up to the damage, and False."""
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
     parts: list[str] = []
     whole = True
@@ -166,7 +157,7 @@ def content(path: Path) -> Content:
         if not any(parts):
             raise
         whole = False
-    return Content("".join([*parts, decode(b"", final=True)]), whole)
+    return "".join([*parts, decode(b"", final=True)]), whole
 
 
 @contextmanager

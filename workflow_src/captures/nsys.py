@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -59,7 +58,7 @@ def read(store: Store) -> Capture:
     lost = Lost()
     # The calls are read in another thread while this one reads all else.
     with ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(_calls_apart, store, lost)
+        reading = beside.submit(_calls, store, RUNTIME, lost)
         work = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
         calls = reading.result()
@@ -89,11 +88,6 @@ def read(store: Store) -> Capture:
     )
 
 
-def _calls_apart(store: Store, lost: Lost) -> pd.DataFrame:
-    with store.apart() as other:
-        return _calls(other, RUNTIME, lost)
-
-
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """The calls, or the time that nsys recorded as its own, that have a start, as Capture.calls.
 
@@ -102,7 +96,11 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """
     if not store.has(table):
         return calls_frame([], [], {})
-    rows = store.integers(table, OF_CALLS)
+    with store.apart() as own_store:
+        rows = own_store.integers(table, OF_CALLS)
+        # With ten million calls, each column that isn't let go at once takes 80 MB.
+        code, own = pd.factorize(rows.pop("nameId"))
+        texts = own_store.texts(own)
     start, end = rows["start"], rows["end"]
     good = (start > -LATEST_NS) & (start < LATEST_NS)
     ends = (end >= start) & (end < LATEST_NS)
@@ -112,10 +110,7 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     lost["endless calls"] += int((good & ~ends).sum())
     if not (good.all() and ends.all()):
         rows["end"] = np.where(ends, end, start)
-        rows = {name: values[good] for name, values in rows.items()}
-    # With ten million calls, each column that isn't let go at once takes 80 MB.
-    code, own = pd.factorize(rows.pop("nameId"))
-    texts = store.texts(own)
+        rows, code = {name: values[good] for name, values in rows.items()}, code[good]
     names = [VERSION.sub("", texts.get(number, "")) for number in own.tolist()]
     names = ["profiler overhead"] * len(own) if table == OVERHEADS else names
     thread = rows.pop("globalTid")
@@ -180,18 +175,16 @@ def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
     """Each range's domain by name: its number counts within its process only."""
     created = store.integers(EVENTS, OF_RANGES, CREATED)
     texts, lost = _texts(store, created, CREATED)
-    keys = list(_domain_keys(created))
+    keys, of_ranges = (
+        zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
+        for rows in (created, ranges)
+    )
     names = {key: text for key, text, is_lost in zip(keys, texts, lost, strict=True) if not is_lost}
     each = [
         DEFAULT if key[1] in (0, UNKNOWN) else names.get(key, f"domain {key[1]}")
-        for key in _domain_keys(ranges)
+        for key in of_ranges
     ]
     return np.array(each, dtype=object)
-
-
-def _domain_keys(rows: Columns) -> Iterator[tuple[int, int]]:
-    """The process and the domain's number of each event."""
-    return zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
 
 
 def _shown(*parts: pd.DataFrame) -> dict[int, int]:
