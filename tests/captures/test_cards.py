@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workflow_src.captures.cards import Card, card_of_trace
+from workflow_src.captures.recording import Card, card_of_trace
 
 V100 = '{"id": %d, "name": "Tesla V100", "computeMajor": 7, "computeMinor": %d}'
 

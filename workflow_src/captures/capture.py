@@ -34,30 +34,14 @@ PAGEABLE = "pageable"
 
 RANGES = ("name", "domain", "start_ns", "end_ns", "process", "thread")
 WORK = (
-    "kind",
-    "name",
-    "start_ns",
-    "end_ns",
-    "duration_ns",
-    "process",
-    "device",
-    "stream",
-    "launch_ns",
-    "launch_end_ns",
-    "thread",
-    "missing",
-)
+    "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
+    "launch_ns", "launch_end_ns", "thread", "missing",
+)  # fmt: skip
 THREADS = ("process", "thread", "name")
 FLOWS = ("process", "thread", "start_ns", "forward_thread")
 STREAM_WAITS = (
-    "process",
-    "device",
-    "stream",
-    "wait_ns",
-    "record_device",
-    "record_stream",
-    "record_ns",
-)
+    "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
+)  # fmt: skip
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
 COPIES = ("work", "direction", "source", "target", "bytes")
@@ -91,6 +75,11 @@ class Note:
     code: str
     count: int
     about: str = ""
+
+
+def counted(lost: Mapping[str, int]) -> tuple[Note, ...]:
+    """Notes for the counts that aren't 0, by code, in the order of NOTES."""
+    return tuple(Note(code, lost[code]) for code in NOTES if lost.get(code))
 
 
 def noted(**counts: int) -> tuple[Note, ...]:

@@ -4,6 +4,7 @@ import argparse
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import Note
@@ -71,15 +72,9 @@ def choose(ranges: pd.DataFrame, asked: tuple[str, ...] | None) -> Chosen:
         if name not in found:
             here = ", ".join(found) or "no range at all"
             raise TraceError(f"--domains: the capture has no domain {name!r}, it has {here}")
-    wanted = [not is_library(name) if asked is None else name in asked for name in found]
-    table = pd.DataFrame(
-        {
-            "domain": pd.Series(found, dtype=object),
-            "ranges": sizes.to_numpy(),
-            "is_library": pd.Series([is_library(name) for name in found], dtype=bool),
-            "counts": pd.Series(wanted, dtype=bool),
-        }
-    )
+    table = pd.DataFrame({"domain": pd.Series(found, dtype=object), "ranges": sizes.to_numpy()})
+    table["is_library"] = np.array([is_library(name) for name in found], dtype=bool)
+    table["counts"] = ~table["is_library"] if asked is None else table["domain"].isin(asked)
     left_out = table[~table["counts"]]
     code = "libraries" if asked is None else "not asked for"
     notes = [Note(code, int(n), name) for name, n in left_out[["domain", "ranges"]].to_numpy()]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
 import msgspec
@@ -14,6 +14,9 @@ from workflow_src.common.intervals import Indices
 
 MOST_DIGITS = 20
 """Of microseconds; times that differ by 146 years have 16."""
+
+TRUNCATED = Context(prec=MOST_DIGITS + 8, rounding=ROUND_DOWN)
+"""What comes after a nanosecond is left out."""
 
 PLAIN_DIGITS = 15
 """Of microseconds before the point, from which nanoseconds fit into 64 bits."""
@@ -67,27 +70,16 @@ def _of_json(values: Sequence[msgspec.Raw], data: npt.NDArray[np.uint8], ends: I
 
 def nanoseconds(microseconds: Any) -> int | None:
     """Exact nanoseconds of a JSON number or of one as text ("1.505e2" is 150500), or None."""
-    if type(microseconds) is int:
-        found = microseconds * 1000
-        return found if abs(found) < LATEST_NS else None
-    if not isinstance(microseconds, str):
+    text = str(microseconds) if type(microseconds) is int else microseconds
+    if not isinstance(text, str):
         return None
     try:
-        return _of_text(microseconds)
-    except (ValueError, InvalidOperation):
-        return None
-
-
-def _of_text(text: str) -> int | None:
-    if "e" in text or "E" in text:
         number = Decimal(text)
         if number and abs(number.adjusted()) > MOST_DIGITS:
             return None
-        text = f"{number:f}"
-    whole, _, part = text.partition(".")
-    if not 0 < len(whole) <= MOST_DIGITS:
+        found = int(TRUNCATED.multiply(number, 1000))
+    except (ArithmeticError, ValueError):
         return None
-    found = int(whole + (part + "000")[:3])
     return found if abs(found) < LATEST_NS else None
 
 

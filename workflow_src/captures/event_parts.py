@@ -77,18 +77,14 @@ FIRST_TEXT = 2**30
 class Trace:
     """The parts of a trace while they are read, and what else is known of it.
 
-    lost: how many events are bad or endless, by part; bad, stray: objects that are no events, and
-    ends of events that never began; unread: how many lasting events there are of categories ("" for
-    none) that are no part and may be work; cut_off: whether more is missing; texts: the numbers of
-    the processes and threads that the file names by text.
+    lost: how many events are bad or endless, by the note that says so; unread: how many lasting
+    events there are of categories ("" for none) that are no part and may be work; texts: the
+    numbers of the processes and threads that the file names by text.
     """
 
     wanted: tuple[str, ...]
     lost: Counter[str] = field(default_factory=Counter)
-    bad: int = 0
-    stray: int = 0
     unread: Counter[str] = field(default_factory=Counter)
-    cut_off: bool = False
     texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
@@ -101,7 +97,7 @@ class Trace:
             if event.ph == LASTING:
                 lasting[_category(event)].append(event)
             elif event.ph is None:
-                self.bad += 1
+                self.lost["bad events"] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 named.append(event)
             elif event.ph in (FLOW_BEGIN, FLOW_END) and event.cat == FLOW:
@@ -198,14 +194,14 @@ class Trace:
             mark = marks[row]
             of_thread = begun[str(mark.pid), str(mark.tid)]
             if at[row] == NOT_A_TIME:
-                self.stray += 1
+                self.lost["bad events"] += 1
             elif mark.ph == BEGIN:
                 of_thread.append(row)
             elif alike := [n for n in of_thread if mark.name in (None, "", marks[n].name)]:
                 of_thread.remove(alike[-1])
                 ends[alike[-1]] = at[row]
             else:
-                self.stray += 1
+                self.lost["bad events"] += 1
         by_category = defaultdict[str | None, list[int]](list)
         for row, mark in enumerate(marks):
             if mark.ph == BEGIN and at[row] != NOT_A_TIME:
@@ -222,11 +218,11 @@ def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
     """
     with suppress(*NOT_IN_PARTS):
         return parts_of(in_parts(blocks(path)), wanted)
-    data = content(path)
-    found = one_by_one(data.text)
+    text, whole = content(path)
+    found = one_by_one(text)
     trace = parts_of([found.rows], wanted)
-    trace.bad += found.bad
-    trace.cut_off = found.cut_off or not data.whole
+    trace.lost["bad events"] += found.bad
+    trace.lost["cut off"] = int(found.cut_off or not whole)
     return trace
 
 

@@ -41,7 +41,7 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
             nsys_cli.export(capture, partial, os_tracing)
         else:
             with reading(capture, "a trace of torch.profiler", remake(capture), TraceError):
-                json.loads(content(capture).text)["traceEvents"]
+                json.loads(content(capture)[0])["traceEvents"]
             shutil.copyfile(capture, partial / TRACE)
         if folder.exists():
             shutil.rmtree(folder)

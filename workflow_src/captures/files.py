@@ -3,22 +3,24 @@
 import codecs
 import errno
 import json
+import re
 import shutil
 import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import GIB
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
-CHUNK, BLOCK = 2**16, 2**22
-"""Bytes that are read of a compressed file at a time, and of what is in a file."""
+CHUNK, BLOCK, HEAD = 2**16, 2**22, 2**18
+"""Bytes that are read of a compressed file at a time, of what is in a file, and of its beginning,
+where a few thousand come before a trace's events."""
 
 OTHERWISE = {
     GZIP: "gzip twice",
@@ -41,14 +43,6 @@ AGAIN = "export or copy it again"
 """What to do about a file of another kind, and about a damaged one."""
 
 
-@dataclass(frozen=True)
-class Content:
-    """A file's text, decompressed; `whole` is false where compressed data end too early."""
-
-    text: str
-    whole: bool
-
-
 def is_sqlite(path: Path) -> bool:
     """Whether a file, compressed or not, is an SQLite database. Raises TraceError if it is empty.
 
@@ -56,30 +50,42 @@ def is_sqlite(path: Path) -> bool:
     """
     if path.suffix in (".nsys-rep", ".qdrep"):
         raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
-    with path.open("rb") as file:
-        head = file.read(len(SQLITE))
-    if head.startswith(GZIP):
-        head = next(filter(None, _decompressed(path, len(SQLITE))), b"")
-    if not head:
+    begin = next(filter(None, blocks(path, len(SQLITE))), b"")
+    if not begin:
         raise TraceError(f"the file is empty; {AGAIN}")
-    if how := next((how for start, how in OTHERWISE.items() if head.startswith(start)), ""):
+    if how := next((how for start, how in OTHERWISE.items() if begin.startswith(start)), ""):
         raise TraceError(f"it is compressed by {how}, which isn't read: unpack it, or use gzip")
-    if head.startswith((b"{", b"[")) and _has_json_lines(path):
+    if begin.startswith(b"{") and _has_json_lines(head(path)):
         raise TraceError(f"it holds JSON lines, which aren't read; {GIVE}")
-    return head.startswith(SQLITE)
+    return begin.startswith(SQLITE)
 
 
-def _has_json_lines(path: Path) -> bool:
-    """Whether the first line is a JSON object that is no trace, and others follow."""
+def _has_json_lines(text: bytes) -> bool:
+    """Whether the first line is an object that is no trace, and others follow."""
+    line, _, rest = text.partition(b"\n")
+    found = value_after(re.compile(rb"\A"), line)
+    is_other = isinstance(found, dict) and "traceEvents" not in found
+    return is_other and rest.lstrip().startswith(b"{")
+
+
+def head(path: Path) -> bytes:
+    """The first bytes of what is in a file, as far as they can be read."""
+    with suppress(OSError, EOFError, zlib.error, TraceError):
+        return next(filter(None, blocks(path, HEAD)), b"")
+    return b""
+
+
+def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
+    """The JSON value that follows a pattern in some text; None without one that is whole."""
+    if not (begin := where.search(text)):
+        return None
     try:
-        line, _, rest = next(blocks(path)).partition(b"\n")
-        found = json.loads(line)
-    except (ValueError, RecursionError, EOFError, zlib.error):
-        return False
-    return isinstance(found, dict) and "traceEvents" not in found and rest.lstrip()[:1] == b"{"
+        return json.JSONDecoder().raw_decode(text[begin.end() :].decode(errors="replace"))[0]
+    except (ValueError, RecursionError):
+        return None
 
 
-def _decompressed(path: Path, most: int = BLOCK) -> Iterator[bytes]:
+def _decompressed(path: Path, most: int) -> Iterator[bytes]:
     """What a gzip file holds, in parts of at least `most` bytes but for the last one.
 
     After what can be read of one that was cut off, EOFError, and of a damaged one zlib.error;
@@ -124,20 +130,24 @@ def _pieces(path: Path, most: int) -> Iterator[bytes]:
                     raise EOFError("its compressed data is cut off")
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+def blocks(path: Path, most: int | None = None) -> Iterator[bytes]:
     """A file's bytes, decompressed, in parts. Raises EOFError or zlib.error if it is damaged."""
+    most = most or BLOCK
+    if _is_packed(path):
+        yield from _decompressed(path, most)
+        return
     with path.open("rb") as file:
-        packed = file.read(2) == GZIP
-        file.seek(0)
-        if not packed:
-            while block := file.read(BLOCK):
-                yield block
-    if packed:
-        yield from _decompressed(path)
+        while block := file.read(most):
+            yield block
 
 
-def content(path: Path) -> Content:
-    """A file's text; of damaged compressed data, all up to the damage."""
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) == GZIP
+
+
+def content(path: Path) -> tuple[str, bool]:
+    """A file's text, decompressed; of damaged compressed data all up to the damage, and False."""
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
     parts: list[str] = []
     whole = True
@@ -147,42 +157,36 @@ def content(path: Path) -> Content:
         if not any(parts):
             raise
         whole = False
-    return Content("".join([*parts, decode(b"", final=True)]), whole)
+    return "".join([*parts, decode(b"", final=True)]), whole
 
 
 @contextmanager
 def database(path: Path) -> Iterator[Path]:
-    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed."""
-    with path.open("rb") as file:
-        packed = file.read(2) == GZIP
-    if not packed:
+    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed.
+
+    Half of what is free there is left to others. Raises TraceError if that is too little.
+    """
+    if not _is_packed(path):
         yield path
         return
-    with tempfile.NamedTemporaryFile(suffix=".sqlite") as plain:
-        _unpack(path, Path(plain.name))
-        yield Path(plain.name)
-
-
-def _unpack(path: Path, plain: Path) -> None:
-    """Decompress a file, and leave half of what is free there to others.
-
-    Raises TraceError if that is too little.
-    """
-    left = shutil.disk_usage(plain.parent).free // 2
-    try:
-        with plain.open("wb") as file:
-            for part in _decompressed(path):
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
+        folder = Path(file.name).parent
+        left = shutil.disk_usage(folder).free // 2
+        try:
+            for part in _decompressed(path, BLOCK):
                 left -= len(part)
                 if left < 0:
                     raise OSError(errno.ENOSPC, "half of what is free is too little")
                 file.write(part)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        raise TraceError(
-            f"it can't be unpacked in {plain.parent} ({error.strerror}); free some space there, or "
-            "set TMPDIR to a folder with more, or give it unpacked"
-        ) from error
+            file.flush()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise TraceError(
+                f"it can't be unpacked in {folder} ({error.strerror}); free some space there, or "
+                "set TMPDIR to a folder with more, or give it unpacked"
+            ) from error
+        yield Path(file.name)
 
 
 @contextmanager

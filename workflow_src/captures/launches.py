@@ -71,11 +71,9 @@ class Numbered:
         outer[some] = ~_inside(keys[some], end[some], thread)
         return cls(calls, known, keys, row, outer)
 
-    def has(self, process: Integers, number: Integers) -> Mask:
-        """Which calls have the number of one of these activities."""
-        found = np.zeros(len(self.calls), dtype=bool)
-        found[self.row[np.isin(self.keys, _keys(self.known, process, number))]] = True
-        return found
+    def having(self, process: Integers, number: Integers) -> Indices:
+        """The rows of the calls that have the number of one of these activities."""
+        return self.row[np.isin(self.keys, _keys(self.known, process, number))]
 
     def launch(self, process: Integers, number: Integers, begun: Indices) -> Indices:
         """The row of the call that launched each activity, which began at `begun` (ns).
@@ -180,19 +178,18 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     return Launched(rows, reused, int(launching.sum()), int(lost.sum()))
 
 
-def pageable(copies: pd.DataFrame, work: pd.DataFrame, made: Numbered) -> Mask:
-    """Which calls copied from or to host memory that isn't pinned."""
-    copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
-    if not copying.any():
-        return np.zeros(len(made.calls), dtype=bool)
-    at = copies.loc[copying, "work"].to_numpy()
-    return made.has(*(work[name].to_numpy()[at] for name in ("process", "correlation")))
-
-
-def all_calls(calls: pd.DataFrame, copying: Mask, overheads: pd.DataFrame) -> pd.DataFrame:
-    """Capture.calls of API calls, of which some copy pageable memory, and of overheads."""
+def all_calls(
+    made: Numbered, work: pd.DataFrame, copies: pd.DataFrame, overheads: pd.DataFrame
+) -> pd.DataFrame:
+    """Capture.calls: API calls, those that copy pageable memory told apart, and overheads."""
+    calls = made.calls
     kinds = np.full(len(calls) + len(overheads), CALL_KINDS.index(OVERHEAD), dtype=np.int8)
-    kinds[: len(calls)] = np.where(copying, CALL_KINDS.index(PAGEABLE_COPY), CALL_KINDS.index(API))
+    kinds[: len(calls)] = CALL_KINDS.index(API)
+    copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
+    if copying.any():
+        copy = work.iloc[copies.loc[copying, "work"]]
+        has = made.having(copy["process"].to_numpy(), copy["correlation"].to_numpy())
+        kinds[has] = CALL_KINDS.index(PAGEABLE_COPY)
     numbers = {name: calls[name].to_numpy() for name in CALLS[2:]}
     if len(overheads):
         numbers = {name: np.append(each, overheads[name]) for name, each in numbers.items()}

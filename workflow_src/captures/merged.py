@@ -65,7 +65,8 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
         label[number], first[number] = _split(text, place)
     codes = {each: n for n, each in enumerate(dict.fromkeys(label.values()), start=1)}
     rank = {number: codes[each] << LAUNCH_BITS for number, each in label.items()}
-    host_of = {number: _only(label[number], hosts, label) for number in lanes | others}
+    alike = {number: [n for n in hosts if label[n] == label[number]] for number in lanes | others}
+    host_of = {n: those[0] if len(those) == 1 else UNKNOWN for n, those in alike.items()}
     events = (*ON_HOST, "overheads", "work")
     taken = {host_of.get(n, n) for part in events for n in used.get(part, ())}
     shown = _in_order(hosts, taken)
@@ -110,12 +111,6 @@ def _split(text: str, place: int) -> tuple[str, int]:
         return text, UNKNOWN
     begin, end = numbers[-place].span()
     return text[:begin] + text[end:], int(text[begin:end])
-
-
-def _only(label: str, hosts: Iterable[int], of: Mapping[int, str]) -> int:
-    """The process with a label, if it is the only one."""
-    those = [host for host in hosts if of[host] == label]
-    return those[0] if len(those) == 1 else UNKNOWN
 
 
 def _in_order(named: Mapping[int, str], taken: Iterable[int]) -> dict[int, int]:

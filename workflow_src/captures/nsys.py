@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +13,7 @@ from workflow_src.captures.capture import (
     GRAPH,
     LATEST_NS,
     RANGES,
+    REUSED_NUMBERS,
     THREADS,
     UNKNOWN,
     WORK,
@@ -22,18 +22,18 @@ from workflow_src.captures.capture import (
     as_small,
     calls_frame,
     coded,
+    counted,
     empty,
     frame,
-    noted,
 )
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.launches import Numbered, all_calls, launched, pageable
+from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
 from workflow_src.captures.nsys_work import nsys_waits, read_work
-from workflow_src.captures.rows import Mask, checked, in_order, repeated
+from workflow_src.captures.rows import Mask, checked, in_order
 from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices, Integers
+from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
@@ -58,53 +58,34 @@ def read(store: Store) -> Capture:
     lost = Lost()
     # The calls are read in another thread while this one reads all else.
     with ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(_calls_apart, store, lost)
+        reading = beside.submit(_calls, store, RUNTIME, lost)
         work = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
         calls = reading.result()
-    every = {"calls": calls, "overheads": overheads, "work": work.rows}
-    ranges, twice = _ranges(store, lost)
-    once = {"ranges": twice, "calls": 0, "overheads": 0, "work": work.twice}
-    parts, unclosed, notes = checked({"ranges": ranges} | every, once)
+    every = {"ranges": _ranges(store, lost), "calls": calls, "overheads": overheads}
+    once = {"calls": 0, "overheads": 0, "work": work.twice}
+    parts, unclosed, notes = checked(every | {"work": work.rows}, once)
     ranges, calls, overheads, rows = parts.values()
-    made = Numbered.of(calls)
-    found, copies = launched(rows, made), work.copies_of(rows)
-    calls = all_calls(calls, pageable(copies, rows, made), overheads)
-    lengths = _lengths(rows)
-    lost_ns = int(_lengths(work.rows).sum()) - int(lengths.sum())
+    made, copies = Numbered.of(calls), work.copies_of(rows)
+    found = launched(rows, made)
+    calls = all_calls(made, rows, copies, overheads)
+    lengths = rows["end_ns"] - rows["start_ns"]
+    lost_ns = (work.rows["end_ns"] - work.rows["start_ns"]).sum() - lengths.sum()
     shown = _shown(ranges, rows)
-    in_order_of_note = noted(
-        unclosed=unclosed,
-        crossing=lost["crossing"],
-        whole_graphs=int((rows["kind"] == GRAPH).sum()),
-        bad_ranges=lost["bad ranges"],
-        bad_work=lost["bad work"],
-        bad_calls=lost["bad calls"],
-        endless_calls=lost["endless calls"],
-        reused_numbers=found.reused,
-        lost_names=lost["lost names"],
-    )
+    lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
+    lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
     threads = Threads(_thread_names(store, shown), waits=_as_shown(nsys_waits(store, made), shown))
     columns = dict(_as_shown(rows, shown).items()) | {"duration_ns": lengths} | found.columns
     return Capture(
         frame(RANGES, _as_shown(ranges, shown)),
         frame(WORK, columns),
-        work.total_ns - lost_ns,
+        work.total_ns - int(lost_ns),
         _as_shown(calls, shown),
         copies,
         threads,
-        (*in_order_of_note, *notes, *store.unread()),
+        (*counted(lost), *notes, *store.unread()),
         recording(store, found),
     )
-
-
-def _lengths(rows: pd.DataFrame) -> Indices:
-    return np.asarray(rows["end_ns"].to_numpy() - rows["start_ns"].to_numpy())
-
-
-def _calls_apart(store: Store, lost: Lost) -> pd.DataFrame:
-    with store.apart() as other:
-        return _calls(other, RUNTIME, lost)
 
 
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
@@ -115,7 +96,11 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """
     if not store.has(table):
         return calls_frame([], [], {})
-    rows = store.integers(table, OF_CALLS)
+    with store.apart() as own_store:
+        rows = own_store.integers(table, OF_CALLS)
+        # With ten million calls, each column that isn't let go at once takes 80 MB.
+        code, own = pd.factorize(rows.pop("nameId"))
+        texts = own_store.texts(own)
     start, end = rows["start"], rows["end"]
     good = (start > -LATEST_NS) & (start < LATEST_NS)
     ends = (end >= start) & (end < LATEST_NS)
@@ -125,10 +110,7 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     lost["endless calls"] += int((good & ~ends).sum())
     if not (good.all() and ends.all()):
         rows["end"] = np.where(ends, end, start)
-        rows = {name: values[good] for name, values in rows.items()}
-    # With ten million calls, each column that isn't let go at once takes 80 MB.
-    code, own = pd.factorize(rows.pop("nameId"))
-    texts = store.texts(own)
+        rows, code = {name: values[good] for name, values in rows.items()}, code[good]
     names = [VERSION.sub("", texts.get(number, "")) for number in own.tolist()]
     names = ["profiler overhead"] * len(own) if table == OVERHEADS else names
     thread = rows.pop("globalTid")
@@ -144,40 +126,33 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     )
 
 
-def _ranges(store: Store, lost: Lost) -> tuple[pd.DataFrame, int]:
-    """All ranges in order of time, of one start the longest first, each once; and how many stood
-    there again. Processes have nsys's own numbers."""
+def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
+    """All ranges in order of time, of one start the longest first, by nsys's own processes."""
     if not store.has(EVENTS):
         if near := [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]:
             raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-        return empty(RANGES), 0
+        return empty(RANGES)
     rows = store.integers(EVENTS, OF_RANGES, TIMED)
     start, end, thread = rows["start"], rows["end"], rows["globalTid"]
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
     names, lost_names = _texts(store, rows, TIMED)
     crossing = (rows["endGlobalTid"] != UNKNOWN) & (rows["endGlobalTid"] != thread)
-    lost.update(
-        {
-            "bad ranges": int((~good).sum()),
-            "crossing": int((good & crossing).sum()),
-            "lost names": int((good & lost_names).sum()),
-        }
-    )
+    lost["bad ranges"] += int((~good).sum())
+    lost["crossing"] += int((good & crossing).sum())
+    lost["lost names"] += int((good & lost_names).sum())
     domains = _domains(store, rows)
     keys = [each[good] for each in (start, -end, thread, names, domains)]
     order = in_order(keys)
-    again = repeated(order, keys)
-    start, end, thread, names, domains = (key[order[~np.isin(order, again)]] for key in keys)
-    return pd.DataFrame(
-        {
-            "name": pd.Series(names, dtype=object),
-            "domain": pd.Series(domains, dtype=object),
-            "start_ns": start,
-            "end_ns": -end,
-            "process": thread >> 24,
-            "thread": thread & 0xFFFFFF,
-        }
-    ), len(again)
+    start, end, thread, names, domains = (key[order] for key in keys)
+    columns = {
+        "name": pd.Series(names, dtype=object),
+        "domain": pd.Series(domains, dtype=object),
+        "start_ns": start,
+        "end_ns": -end,
+        "process": thread >> 24,
+        "thread": thread & 0xFFFFFF,
+    }
+    return pd.DataFrame(columns, copy=False)
 
 
 def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> tuple[Any, Mask]:
@@ -200,18 +175,16 @@ def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
     """Each range's domain by name: its number counts within its process only."""
     created = store.integers(EVENTS, OF_RANGES, CREATED)
     texts, lost = _texts(store, created, CREATED)
-    keys = list(_domain_keys(created))
+    keys, of_ranges = (
+        zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
+        for rows in (created, ranges)
+    )
     names = {key: text for key, text, is_lost in zip(keys, texts, lost, strict=True) if not is_lost}
     each = [
         DEFAULT if key[1] in (0, UNKNOWN) else names.get(key, f"domain {key[1]}")
-        for key in _domain_keys(ranges)
+        for key in of_ranges
     ]
     return np.array(each, dtype=object)
-
-
-def _domain_keys(rows: Columns) -> Iterator[tuple[int, int]]:
-    """The process and the domain's number of each event."""
-    return zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
 
 
 def _shown(*parts: pd.DataFrame) -> dict[int, int]:

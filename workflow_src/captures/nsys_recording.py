@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from workflow_src.captures.cards import PROPERTY, Card, one_card
 from workflow_src.captures.launches import Launched
-from workflow_src.captures.recording import HARDWARE, SOFTWARE, Recording
+from workflow_src.captures.recording import HARDWARE, PROPERTY, SOFTWARE, Card, Recording, one_card
 from workflow_src.captures.store import ABOUT, Store
 from workflow_src.common.printable import printable
 

@@ -19,6 +19,7 @@ from workflow_src.captures.capture import (
     STREAM_WAITS,
     UNKNOWN,
     UNKNOWN_TEXT,
+    WORK,
     as_small,
     coded,
     copies_frame,
@@ -55,9 +56,10 @@ BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
 
 COLUMNS = ("start_ns", "end_ns", "process", "correlation", "device", "stream")
 SMALL = COLUMNS[3:]
+NONE = np.array([], dtype=np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Worked:
     """The work of devices: a table after the other, each by time and each activity once.
 
@@ -67,8 +69,8 @@ class Worked:
 
     rows: pd.DataFrame
     copies: pd.DataFrame
-    total_ns: int
-    twice: int
+    total_ns: int = 0
+    twice: int = 0
 
     def copies_of(self, some: pd.DataFrame) -> pd.DataFrame:
         """The copies among some of the rows."""
@@ -78,42 +80,36 @@ class Worked:
 
 def read_work(store: Store, lost: Counter[str]) -> Worked:
     """The device work of an export; `lost`: how many rows are left out or lack their names."""
-    parts = [_table(store, key, lost) for key, table in WORK_TABLES.items() if store.has(table)]
-    counts = [len(part.rows["start_ns"]) for part in parts]
-    kinds = np.repeat([list(KINDS.values()).index(part.kind) for part in parts], counts)
-    none = coded(np.array([], dtype=np.int64), [])
+    found = Worked(empty(WORK), copies_frame({}))
+    kinds, names, parts, copies = [], [coded(NONE, [])], [], []
+    for key in (key for key, table in WORK_TABLES.items() if store.has(table)):
+        rows = _once(store, WORK_TABLES[key], (*AT, *MORE[key]), found, lost)
+        names.append(_names(store, key, rows, lost))
+        copies.append((_copies(store, KINDS[key], rows), len(rows["start"])))
+        rows["globalPid"] = rows["globalPid"] >> 24
+        parts.append({name: rows.pop(own) for name, own in zip(COLUMNS, AT, strict=True)})
+        parts[-1] |= {name: as_small(parts[-1][name]) for name in SMALL}
+        kinds.append(np.full(copies[-1][1], [*KINDS].index(key)))
     columns: dict[str, object] = {
-        "kind": coded(kinds.astype(np.int8), list(KINDS.values())).remove_unused_categories(),
-        "name": union_categoricals([none, *(part.names for part in parts)]),
+        "kind": coded(_joined(kinds), [*KINDS.values()]).remove_unused_categories(),
+        "name": union_categoricals(names),
     }
-    columns |= {name: _joined([part.rows.pop(name) for part in parts]) for name in COLUMNS}
-    copies = joined_copies([(part.copies, n) for part, n in zip(parts, counts, strict=True)])
-    total_ns, twice = (sum(getattr(part, name) for part in parts) for name in ("total_ns", "twice"))
-    return Worked(pd.DataFrame(columns, copy=False), copies, total_ns, twice)
+    columns |= {name: _joined([part.pop(name) for part in parts]) for name in COLUMNS}
+    found.rows, found.copies = pd.DataFrame(columns, copy=False), joined_copies(copies)
+    return found
 
 
 def _joined(columns: Sequence[Indices]) -> Indices:
     """That of a single table takes no memory of its own."""
     some = [column for column in columns if len(column)]
-    return some[0] if len(some) == 1 else np.concatenate([np.array([], dtype=np.int64), *some])
+    return some[0] if len(some) == 1 else np.concatenate([NONE, *some])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One table of work; rows: COLUMNS; total_ns and twice as of Worked."""
-
-    kind: str
-    rows: Columns
-    names: "pd.Categorical[str]"
-    copies: pd.DataFrame
-    total_ns: int
-    twice: int
-
-
-def _table(store: Store, key: str, lost: Counter[str]) -> _Part:
-    """The valid rows of one table."""
-    table = WORK_TABLES[key]
-    rows = store.integers(table, (*AT, *MORE[key]))
+def _once(
+    store: Store, table: str, names: Sequence[str], found: Worked, lost: Counter[str]
+) -> Columns:
+    """The valid rows of one table by time, each once; adds up what the others were."""
+    rows = store.integers(table, names)
     good = (rows["end"] >= rows["start"]) & (rows["start"] > -LATEST_NS)
     good &= rows["end"] < LATEST_NS
     lost["bad work"] += int((~good).sum())
@@ -126,7 +122,8 @@ def _table(store: Store, key: str, lost: Counter[str]) -> _Part:
         keys.append(store.integers(table, (NODE,))[NODE][good])
         order = in_order(keys)
         again = repeated(order, keys)
-    again_ns = int((rows["end"][again] - rows["start"][again]).sum())
+    found.twice += len(again)
+    found.total_ns += store.total_ns(table) - int((rows["end"][again] - rows["start"][again]).sum())
     if len(again):
         order = order[~np.isin(order, again)]
     del keys
@@ -134,13 +131,7 @@ def _table(store: Store, key: str, lost: Counter[str]) -> _Part:
         # A column of ten million is let go before the next one is made.
         for name in rows:
             rows[name] = rows[name][order]
-    total_ns = store.total_ns(table) - again_ns
-    names = _names(store, key, rows, lost)
-    copies = _copies(store, KINDS[key], rows)
-    rows["globalPid"] = rows["globalPid"] >> 24
-    own = dict(zip(COLUMNS, (rows.pop(name) for name in AT), strict=True))
-    own |= {name: as_small(own[name]) for name in SMALL}
-    return _Part(KINDS[key], own, names, copies, total_ns, len(again))
+    return rows
 
 
 def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Categorical[str]":
@@ -164,8 +155,7 @@ def _copies(store: Store, kind: str, columns: Columns) -> pd.DataFrame:
     """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
     if kind not in (COPY, SET):
         return copies_frame({})
-    memory = {n: _memory(label) for n, label in store.labels(MEMORY_KINDS).items()}
-    memory = MEMORIES | memory
+    memory = MEMORIES | {n: _memory(label) for n, label in store.labels(MEMORY_KINDS).items()}
     count = len(columns["bytes"])
     rows: dict[str, object] = {"work": np.arange(count), "bytes": columns["bytes"]}
     if kind == SET:

@@ -1,12 +1,36 @@
-"""What is known of how a capture was recorded, whoever made it."""
+"""What is known of how a capture was recorded, whoever made it, and of which card it is."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from workflow_src.captures.cards import Card
+from workflow_src.captures.files import head, value_after
 
 HARDWARE, SOFTWARE = "hardware", "software"
 """How kernels' times are taken: by the device itself, or by instructions that the profiler adds."""
+
+PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*')
+"""Kineto's list of devices, which stands before a trace's events."""
+
+PROPERTY = ("name", "computeMajor", "computeMinor")
+"""What both profilers call what is read of a device."""
+
+AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card by its name; capability: of compute, as (9, 0), of NVIDIA's; None if unknown."""
+
+    name: str
+    capability: tuple[int, int] | None = None
+
+    @property
+    def amd(self) -> bool:
+        """Whether it is AMD's, whose profiler writes numbers of its own as the capability."""
+        return AMD.search(self.name) is not None
 
 
 @dataclass(frozen=True)
@@ -31,16 +55,36 @@ class Recording:
 
 def together(parts: Sequence[Recording]) -> Recording:
     """That of several captures as one: what all say, and the sums of what all count."""
-    schemas, tracings = ({each.schema for each in parts}, {each.tracing for each in parts})
-    cards = {each.card for each in parts}
+
+    def said(name: str, otherwise: Any) -> Any:
+        values = {getattr(each, name) for each in parts}
+        return values.pop() if len(values) == 1 else otherwise
+
     counts = [each.dropped for each in parts if each.dropped is not None]
     return Recording(
         parts[0].profiler,
         parts[0].version,
-        schemas.pop() if len(schemas) == 1 else "",
-        tracings.pop() if len(tracings) == 1 else "",
+        said("schema", ""),
+        said("tracing", ""),
         sum(counts) if len(counts) == len(parts) else None,
         sum(each.launches for each in parts),
         sum(each.unanswered for each in parts),
-        cards.pop() if len(cards) == 1 else None,
+        said("card", None),
     )
+
+
+def card_of_trace(path: Path) -> Card | None:
+    """The card that the beginning of a trace of torch.profiler names."""
+    found = value_after(PROPERTIES, head(path))
+    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return one_card(tuple(map(each.get, PROPERTY)) for each in listed)
+
+
+def one_card(cards: Iterable[tuple[Any, ...]]) -> Card | None:
+    """The one card of a host; None if its cards differ, as which of them worked isn't told."""
+    read = {(str(name or ""), *numbers) for name, *numbers in cards}
+    if len(read) != 1:
+        return None
+    name, *numbers = read.pop()
+    known = all(isinstance(number, int) and number >= 0 for number in numbers) and any(numbers)
+    return Card(name, (numbers[0], numbers[1]) if known else None)

@@ -19,6 +19,7 @@ from workflow_src.captures.capture import (
     FLOWS,
     OPERATOR,
     RANGES,
+    REUSED_NUMBERS,
     SET,
     THREADS,
     UNKNOWN,
@@ -29,8 +30,8 @@ from workflow_src.captures.capture import (
     Threads,
     coded,
     copies_frame,
+    counted,
     frame,
-    noted,
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME
@@ -40,7 +41,6 @@ from workflow_src.captures.launches import (
     Numbered,
     all_calls,
     launched,
-    pageable,
     stream_waits,
 )
 from workflow_src.captures.merged import NAMED, told_apart
@@ -66,7 +66,7 @@ def read(path: Path) -> Capture:
     launching = launches_work(every["calls"]["name"]).any()
     worked = len(every["work"]) + found.lost["bad work"]
     # What isn't read may be the work of another vendor's device: operators aren't all, then.
-    if not (worked or launching or found.unread or found.cut_off):
+    if not (worked or launching or found.unread or found.lost["cut off"]):
         done, found = "operators", read_parts(path, (*HOST, "operators"))
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
@@ -75,8 +75,7 @@ def read(path: Path) -> Capture:
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)
-    by, shared, reused = Recording("torch"), 0, 0
-    copies = copies_frame({})
+    by, copies, lost = Recording("torch"), copies_frame({}), found.lost
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
@@ -84,20 +83,10 @@ def read(path: Path) -> Capture:
             launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
         table = frame(WORK, dict(work.items()) | launch.columns)
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
-        shared, reused = int(is_shared.sum()), launch.reused
+        lost |= {"several processes": int(is_shared.sum()), REUSED_NUMBERS: launch.reused}
     else:
         table = frame(WORK, _operators(work))
-    notes = noted(
-        bad_ranges=found.lost["bad ranges"],
-        bad_work=found.lost[f"bad {done}"],
-        bad_calls=found.lost["bad calls"],
-        endless_calls=found.lost["endless calls"],
-        bad_events=found.bad + found.stray,
-        cut_off=int(found.cut_off),
-        several_processes=shared,
-        reused_numbers=reused,
-        unclosed=unclosed,
-    )
+    lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     names = ranges["name"].cat
     domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
@@ -105,14 +94,14 @@ def read(path: Path) -> Capture:
         frame(RANGES, ranges.assign(domain=domains)),
         table,
         int(table["duration_ns"].sum()),
-        all_calls(calls, pageable(copies, work, made), overheads),
+        all_calls(made, work, copies, overheads),
         copies,
         Threads(
             frame(THREADS, parts["threads"]),
             _flows(parts["flows"]),
             _waits(parts["waits"], calls, ranges, made),
         ),
-        (*notes, *left_out, *unread, *named),
+        (*counted(lost), *left_out, *unread, *named),
         by,
     )
 

@@ -6,31 +6,23 @@ differ, call the same collectives, which end together. The beginnings of files m
 that whole files are read only where they don't: this runs whenever rules are made.
 """
 
-import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
 from workflow_src.captures.events import NOT_IN_PARTS, in_parts
-from workflow_src.captures.files import blocks
+from workflow_src.captures.files import blocks, head, value_after
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_US
 
-HEAD = 2**18
-"""Bytes that are looked at; there are a few thousand before the events."""
-
 INFO = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{.*?"distributedInfo"\s*:\s*(?=\{)', re.DOTALL)
-BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d+)')
+BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(?=\d)')
 """What times are counted from: of one job the same."""
-
-GZIP = 31
-"""The window of zlib that takes gzip's format."""
 
 BEGINNING = 2
 """Blocks of a file that are read at first."""
@@ -49,6 +41,9 @@ traces of two ranks on one host."""
 FEWEST = 3
 """Collectives that end together, from which on that is no accident."""
 
+Collectives = list[tuple[float, str]]
+"""The end (us) and name of each, in order of time."""
+
 
 @dataclass(frozen=True)
 class Rank:
@@ -56,7 +51,7 @@ class Rank:
 
     number: int
     world_size: int
-    base: bytes = b""
+    base: object = None
 
 
 @dataclass(frozen=True)
@@ -67,47 +62,18 @@ class Job:
     apart: bool = False
 
 
-@dataclass
-class _Seen:
-    """When a trace's events begin and end (us), and the end and name of each collective."""
-
-    begin: float = float("inf")
-    end: float = float("-inf")
-    collectives: list[tuple[float, str]] = field(default_factory=list)
-
-
 def rank_of(path: Path) -> Rank | None:
     """The rank that a trace, compressed or not, is of; None for a file or folder without one.
 
     Also for what can't be read, which its reader says.
     """
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-    except OSError:
-        return None
-    if head.startswith(b"\x1f\x8b"):
-        try:
-            head = zlib.decompressobj(GZIP).decompress(head, HEAD)
-        except zlib.error:
-            return None
-    return _rank(head)
-
-
-def _rank(head: bytes) -> Rank | None:
-    begin = INFO.match(head)
-    if not begin:
-        return None
-    try:
-        found, _ = json.JSONDecoder().raw_decode(head[begin.end() :].decode("utf-8", "replace"))
-    except ValueError:
+    begin = head(path) if path.is_file() else b""
+    found = value_after(INFO, begin)
+    if not found:
         return None
     number, size = found.get("rank"), found.get("world_size")
     valid = type(number) is int and type(size) is int and 0 <= number < size and size > 1
-    base = BASE.search(head)
-    return Rank(number, size, base[1] if base else b"") if valid else None
+    return Rank(number, size, value_after(BASE, begin)) if valid else None
 
 
 def jobs(paths: Sequence[Path]) -> list[Job]:
@@ -116,17 +82,20 @@ def jobs(paths: Sequence[Path]) -> list[Job]:
     Such files say the same number of ranks, none the same rank, and are tied by evidence.
     """
     ranks = {path: rank for path in paths if (rank := rank_of(path))}
-    by_size: dict[int, list[Path]] = {}
-    for path in sorted(ranks, key=lambda path: ranks[path].number):
-        by_size.setdefault(ranks[path].world_size, []).append(path)
+
+    def size(path: Path) -> int:
+        return ranks[path].world_size
+
     job_of: dict[Path, Job] = {}
-    for some in by_size.values():
-        if ranks[some[0]].number != ranks[some[-1]].number:
-            for group in _tied(some, _evidence(ranks)):
-                distinct = len({ranks[path].number for path in group}) == len(group)
-                for files in [group] if distinct else [[path] for path in group]:
-                    job = Job(tuple(files), apart=len(files) == 1)
-                    job_of |= dict.fromkeys(files, job)
+    tied = _evidence(ranks)
+    for _, each in groupby(sorted(ranks, key=lambda path: (size(path), ranks[path].number)), size):
+        some = list(each)
+        if ranks[some[0]].number == ranks[some[-1]].number:
+            continue
+        for group in _tied(some, tied):
+            distinct = len({ranks[path].number for path in group}) == len(group)
+            for files in [group] if distinct else [[path] for path in group]:
+                job_of |= dict.fromkeys(files, Job(tuple(files), apart=len(files) == 1))
     return list(dict.fromkeys(job_of.get(path, Job((path,))) for path in paths))
 
 
@@ -140,10 +109,9 @@ def _tied(paths: Iterable[Path], evidence: Callable[[Path, Path, bool], bool]) -
             for group in groups
             if any(evidence(other, path, whole) for other in group)
         )
-        if group := next(fitting, None):
-            group.append(path)
-        else:
-            groups.append([path])
+        if (group := next(fitting, None)) is None:
+            groups.append(group := [])
+        group.append(path)
     return groups
 
 
@@ -151,40 +119,37 @@ def _evidence(ranks: dict[Path, Rank]) -> Callable[[Path, Path, bool], bool]:
     """What tells of two files, as a whole or by their beginnings, whether they are of one job."""
 
     @cache
-    def seen(path: Path, whole: bool) -> _Seen:
+    def seen(path: Path, whole: bool) -> tuple[float, float, Collectives]:
         return _seen(blocks(path) if whole else islice(blocks(path), BEGINNING))
 
     def tied(one: Path, other: Path, whole: bool) -> bool:
-        a, b = seen(one, whole), seen(other, whole)
-        overlap = ranks[one].base == ranks[other].base and a.begin < b.end and b.begin < a.end
-        return overlap or (whole and _end_together(a, b))
+        (first, last, made), (begin, end, theirs) = seen(one, whole), seen(other, whole)
+        overlap = ranks[one].base == ranks[other].base and begin < last and first < end
+        return overlap or (whole and _end_together(made, theirs))
 
     return tied
 
 
-def _seen(parts: Iterable[bytes]) -> _Seen:
-    """What is seen in a trace, as far as it can be read."""
-    found = _Seen()
+def _seen(parts: Iterable[bytes]) -> tuple[float, float, Collectives]:
+    """When a trace's events begin and end (us), and its collectives, as far as it can be read."""
+    first, last, collectives = float("inf"), float("-inf"), Collectives()
     with suppress(*NOT_IN_PARTS, TraceError, OSError):
-        for events in in_parts(parts):
-            for event in events:
-                if event.ph == "X":
-                    with suppress(ValueError):
-                        begin = float(bytes(event.ts))
-                        end = begin + float(bytes(event.dur))
-                        found.begin, found.end = min(found.begin, begin), max(found.end, end)
-                        if event.cat == "kernel" and COLLECTIVE.search(str(event.name)):
-                            found.collectives.append((end, str(event.name)))
-    found.collectives.sort()
-    return found
+        for event in (event for events in in_parts(parts) for event in events if event.ph == "X"):
+            with suppress(ValueError):
+                begin, length = float(bytes(event.ts)), float(bytes(event.dur))
+                first, last = min(first, begin), max(last, begin + length)
+                if event.cat == "kernel" and COLLECTIVE.search(str(event.name)):
+                    collectives.append((begin + length, str(event.name)))
+    return first, last, sorted(collectives)
 
 
-def _end_together(one: _Seen, other: _Seen) -> bool:
+def _end_together(one: Collectives, other: Collectives) -> bool:
     """Whether both call the same collectives, which end together but for what clocks differ."""
-    both = list(zip(one.collectives, other.collectives, strict=False))
-    same = len(one.collectives) == len(other.collectives) and all(a[1] == b[1] for a, b in both)
-    ahead = [b[0] - a[0] for a, b in both if not ONE_WAY.search(a[1])]
-    if not same or len(ahead) < FEWEST:
+    if [name for _, name in one] != [name for _, name in other]:
+        return False
+    both = zip(one, other, strict=True)
+    ahead = [theirs[0] - own[0] for own, theirs in both if not ONE_WAY.search(own[1])]
+    if len(ahead) < FEWEST:
         return False
     usual = median(ahead)
     return median(abs(each - usual) for each in ahead) <= TOGETHER_NS / NS_PER_US

@@ -4,7 +4,6 @@ It is the step of the median wall time, of the process and path whose steps hold
 work: its ranges, its launches, the work launched in it, and why the device was idle.
 """
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +21,7 @@ from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import Source, of_thread, step_ranges
-from workflow_src.timeline.formats import chrome_trace
-from workflow_src.timeline.make import write_gzip
+from workflow_src.timeline.formats import write_trace
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
 
@@ -120,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found, name = _timeline(given), given.capture[0].name
         if given.svg:
             write_text(given.svg, draw(found))
-        write_gzip(given.trace, json.dumps(chrome_trace(found, name), separators=(",", ":")))
+        write_trace(given.trace, found, name)
 
 
 def _timeline(given: Namespace) -> Timeline:

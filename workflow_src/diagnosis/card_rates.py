@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from workflow_src.captures.cards import Card
+from workflow_src.captures.recording import Card
 from workflow_src.diagnosis.finding import Subject
 from workflow_src.placing.kernel_words import built_for
 

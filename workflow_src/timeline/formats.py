@@ -3,16 +3,28 @@
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 
+import gzip
+import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.units import NS_PER_US
 from workflow_src.paper.markdown import records
 from workflow_src.timeline.steps import Timeline
 
 HOST, DEVICE, IDLE = 1, 2, 3
 PROCESSES = {HOST: "host", DEVICE: "device", IDLE: "device idle, by cause"}
+OF_RANGES = ("path", "component")
+OF_ACTIVITIES = (*OF_RANGES, "family", "phase", "step", "name")
+
+
+def write_trace(path: Path, found: Timeline, case: str) -> None:
+    """Write a timeline compressed; equal ones give equal bytes."""
+    text = json.dumps(chrome_trace(found, case), separators=(",", ":"))
+    write_whole(path, lambda partial: partial.write_bytes(gzip.compress(text.encode(), mtime=0)))
 
 
 def chrome_trace(found: Timeline, case: str) -> dict[str, Any]:
@@ -20,47 +32,30 @@ def chrome_trace(found: Timeline, case: str) -> dict[str, Any]:
 
     Activities that overlap get lanes of their own, because events of one thread must nest.
     """
-    ranges, activities = found.ranges, found.activities
-    zero = int(min([*ranges["start_ns"], *activities["start_ns"]], default=0))
-    events = [_named("process_name", pid, 0, name) for pid, name in PROCESSES.items()]
-    events += [
-        _event(r["name"], "range", zero, r, HOST, r["thread"], _about(r, "path", "component"))
-        for r in records(ranges)
+    ranges, work, launches, idle = found.ranges, found.activities, found.launches, found.idle
+    zero = int(min([*ranges["start_ns"], *work["start_ns"]], default=0))
+    events: list[dict[str, Any]] = [
+        {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": name}}
+        for process, name in PROCESSES.items()
     ]
-    launched = activities[activities["launch_ns"] >= 0]
-    spans = {"start_ns": launched["launch_ns"], "end_ns": launched["launch_end_ns"]}
-    events += [
-        _event(f"launch {r['short_name']}", "launch", zero, r, HOST, r["thread"], {})
-        for r in records(launched.assign(**spans))
-        if r["end_ns"] > r["start_ns"]
-    ]
-    shown = ("path", "component", "family", "phase", "step", "name")
-    events += [
-        _event(r["short_name"], r["family"], zero, r, DEVICE, lane, _about(r, *shown))
-        for lane, r in zip(_lanes(activities), records(activities), strict=True)
-    ]
-    events += [
-        _event(r["cause"], "idle", zero, r, IDLE, 0, _about(r, "phase", "step"))
-        for r in records(found.idle)
-    ]
+    named = [f"launch {name}" for name in launches["short_name"]]
+    for process, rows, names, kinds, threads, about in (
+        (HOST, ranges, ranges["name"], ["range"] * len(ranges), ranges["thread"], OF_RANGES),
+        (HOST, launches, named, ["launch"] * len(launches), launches["thread"], ()),
+        (DEVICE, work, work["short_name"], work["family"], _lanes(work), OF_ACTIVITIES),
+        (IDLE, idle, idle["cause"], ["idle"] * len(idle), [0] * len(idle), ("phase", "step")),
+    ):
+        times = zip(rows["start_ns"], rows["end_ns"], strict=True)
+        told = records(rows[list(about)]) if about else [{}] * len(rows)
+        events += [
+            {"name": name, "cat": kind, "ph": "X"}
+            | {"ts": int(start - zero) / NS_PER_US, "dur": int(end - start) / NS_PER_US}
+            | {"pid": process, "tid": int(thread), "args": args}
+            for name, kind, (start, end), thread, args in zip(
+                names, kinds, times, threads, told, strict=True
+            )
+        ]
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"case": case}}
-
-
-def _named(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
-
-
-def _event(
-    name: str, kind: str, zero: int, row: dict[str, Any], process: int, thread: int, about: Any
-) -> dict[str, Any]:
-    start, length = row["start_ns"] - zero, row["end_ns"] - row["start_ns"]
-    times = {"ts": int(start) / NS_PER_US, "dur": int(length) / NS_PER_US}
-    of = {"pid": process, "tid": int(thread)}
-    return {"name": name, "cat": kind, "ph": "X", **times, **of, "args": about}
-
-
-def _about(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: row[name] for name in names}
 
 
 def _lanes(activities: pd.DataFrame) -> list[int]:

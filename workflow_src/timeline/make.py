@@ -1,22 +1,15 @@
 """Draw a case's steps from its export, and write them for Perfetto."""
 
-import gzip
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
-from workflow_src.common.atomic_write import write_text, write_whole
+from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
+from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import RULES, load_rules
-from workflow_src.timeline.formats import chrome_trace
+from workflow_src.timeline.formats import write_trace
 from workflow_src.timeline.picture import draw
-from workflow_src.timeline.steps import timeline
-
-
-def write_gzip(path: Path, text: str) -> None:
-    """Write compressed text; equal text gives equal bytes."""
-    write_whole(path, lambda partial: partial.write_bytes(gzip.compress(text.encode(), mtime=0)))
+from workflow_src.timeline.steps import timeline_of
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -29,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     case = given.export.name
     with one_sentence(case):
-        found = timeline(given.export, load_rules(given.families))
+        found = timeline_of(read_case(given.export), load_rules(given.families))
         write_text(given.svg, draw(found))
-        write_gzip(given.trace, json.dumps(chrome_trace(found, case), separators=(",", ":")))
+        write_trace(given.trace, found, case)
 
 
 if __name__ == "__main__":

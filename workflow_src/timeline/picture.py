@@ -1,7 +1,7 @@
 """A step of each phase as lanes over time: host ranges, launches, device work and idle gaps."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pandas as pd
 
@@ -47,15 +47,6 @@ OTHERS = "other ranges"
 """The component of what has the least device time, where there are more names than colors."""
 
 
-@dataclass(frozen=True)
-class Lane:
-    """A lane of a chart: its label, its height, and its boxes as if it stood at the top."""
-
-    name: str
-    height: float
-    boxes: Sequence[Boxes]
-
-
 def draw(found: Timeline) -> str:
     """The picture as SVG; without a step it only says so.
 
@@ -64,49 +55,73 @@ def draw(found: Timeline) -> str:
     of_steps = found.ranges.sort_values("start_ns")["phase"]
     ordered = dict.fromkeys((*PHASES, *of_steps))
     phases = [phase for phase in ordered if phase and len(found.steps(phase))]
-    found = _with_few_names(found)
     if not phases:
         return picture([label("The capture holds no step.", 4, 18)], EMPTY_HEIGHT + 4)
-    names = {*found.ranges["component"], *found.activities["component"]}
-    colors = palette(in_model_order(names))
+    found = _with_few_names(found)
+    colors = palette(in_model_order(_names(found)))
     parts, top = [], 4.0
     for phase in phases:
-        step = found.typical_step(phase)
-        drawn, top = _phase(phase, step, _lanes(found, step, colors), top)
+        drawn, top = _phase(phase, found, colors, top)
         parts += drawn
     causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
     shown, height = legend(colors | causes, top)
     return picture([*parts, shown], top + height + 6)
 
 
+def _names(found: Timeline) -> set[str]:
+    return {*found.ranges["component"], *found.activities["component"]}
+
+
 def _with_few_names(found: Timeline) -> Timeline:
     """The same with at most as many components as there are colors."""
-    if len({*found.ranges["component"], *found.activities["component"]}) <= len(COLORS):
+    if len(_names(found)) <= len(COLORS):
         return found
     times = found.activities.groupby("component")["duration_ns"].sum()
     most = times.nlargest(len(COLORS) - 1).index
-
-    def renamed(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.assign(component=rows["component"].where(rows["component"].isin(most), OTHERS))
-
-    return replace(found, ranges=renamed(found.ranges), activities=renamed(found.activities))
+    ranges, work = (
+        rows.assign(component=rows["component"].where(rows["component"].isin(most), OTHERS))
+        for rows in (found.ranges, found.activities)
+    )
+    return replace(found, ranges=ranges, activities=work)
 
 
 def _phase(
-    phase: str, step: pd.Series, lanes: Sequence[Lane], top: float
+    phase: str, found: Timeline, colors: Mapping[str, str], top: float
 ) -> tuple[list[str], float]:
-    """The title, labels and chart of a phase from `top` on, and where the next one starts."""
+    """The title, labels and chart of a phase's typical step from `top` on, and where it ends."""
+    step = found.typical_step(phase)
     wall = int(step["end_ns"] - step["start_ns"])
     name = words.PHASES.get(phase, phase)
     title = f"{name}: step {step['step']}, {milliseconds(wall)} in the capture"
     parts = [label(title, 4, top + 12, weight="bold")]
     top += 18
-    boxes, height = [], 0.0
-    for lane in lanes:
-        middle = top + height + lane.height / 2 + 4
-        parts.append(label(lane.name, LEFT - 6, middle, anchor="end"))
-        boxes += [replace(each, top=each.top + height) for each in lane.boxes]
-        height += lane.height + SPACE
+    ranges, launches, work, idle = (
+        rows[(rows["phase"] == phase) & (rows["step"] == step["step"])]
+        for rows in (found.ranges, found.launches, found.activities, found.idle)
+    )
+    depths = [mine for _, mine in ranges.groupby("depth")]
+    lanes = [
+        ("host ranges", RANGE_HEIGHT, RANGE_HEIGHT - 1, depths, "component", colors),
+        (
+            "launches",
+            LANE_HEIGHT,
+            LANE_HEIGHT,
+            [launches] if len(launches) else [],
+            "component",
+            colors,
+        ),
+        ("device", LANE_HEIGHT, LANE_HEIGHT, [work], "component", colors),
+        ("idle", LANE_HEIGHT, LANE_HEIGHT, [idle], "cause", CAUSE_COLORS),
+    ]
+    boxes, height = list[Boxes](), 0.0
+    for name, row_height, box_height, rows, by, of in lanes:
+        if rows:
+            middle = top + height + row_height * len(rows) / 2 + 4
+            parts.append(label(name, LEFT - 6, middle, anchor="end"))
+            for mine in rows:
+                boxes += _boxes(mine, by, step, of, height, box_height)
+                height += row_height
+            height += SPACE
     return [*parts, chart(boxes, top, wall // _unit_ns(wall), height)], top + height + 12
 
 
@@ -115,39 +130,13 @@ def _unit_ns(wall: int) -> int:
     return max(wall // UNITS, 1)
 
 
-def _lanes(found: Timeline, step: pd.Series, colors: Mapping[str, str]) -> list[Lane]:
-    """The lanes of one step, their times counted from its start."""
-    ranges, work, idle = (
-        _of_step(rows, step) for rows in (found.ranges, found.activities, found.idle)
-    )
-    launches = work[work["launch_end_ns"] > work["launch_ns"]]
-    lengths = launches["launch_end_ns"] - launches["launch_ns"]
-    launches = launches.assign(
-        start_ns=launches["launch_ns"], end_ns=launches["launch_end_ns"], duration_ns=lengths
-    )
-    depths = sorted(ranges["depth"].unique())
-    hosts = [
-        replace(each, top=RANGE_HEIGHT * depth, height=RANGE_HEIGHT - 1)
-        for depth in depths
-        for each in _by(ranges[ranges["depth"] == depth], "component", step, colors)
-    ]
-    lanes = [Lane("host ranges", RANGE_HEIGHT * len(depths), hosts)]
-    if len(launches):
-        boxes = list(_by(launches, "component", step, colors))
-        lanes.append(Lane("launches", LANE_HEIGHT, boxes))
-    boxes = list(_by(work, "component", step, colors))
-    lanes.append(Lane("device", LANE_HEIGHT, boxes))
-    boxes = list(_by(idle, "cause", step, CAUSE_COLORS))
-    return [*lanes, Lane("idle", LANE_HEIGHT, boxes)]
-
-
-def _of_step(rows: pd.DataFrame, step: pd.Series) -> pd.DataFrame:
-    mine: pd.DataFrame = rows[(rows["phase"] == step["phase"]) & (rows["step"] == step["step"])]
-    return mine
-
-
-def _by(
-    rows: pd.DataFrame, column: str, step: pd.Series, colors: Mapping[str, str]
+def _boxes(
+    rows: pd.DataFrame,
+    column: str,
+    step: pd.Series,
+    colors: Mapping[str, str],
+    top: float,
+    height: float,
 ) -> Iterator[Boxes]:
     """Rows with start_ns and end_ns as boxes, for each value of `column` in its color."""
     wall = int(step["end_ns"] - step["start_ns"])
@@ -161,4 +150,4 @@ def _by(
         if "family" in mine:
             times = mine.groupby("family")["duration_ns"].sum().sort_values(ascending=False)
             text += "\n" + ", ".join(f"{f} {milliseconds(int(ns))}" for f, ns in times.items())
-        yield Boxes(0, LANE_HEIGHT, colors[str(name)], text, spans)
+        yield Boxes(top, height, colors[str(name)], text, spans)
