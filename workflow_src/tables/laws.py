@@ -50,21 +50,23 @@ def _with_phases(tables: Tables, name: str) -> pd.DataFrame:
     its products has a shape; told_share: the share of their time that has one; multiplies, adds:
     whether an operator of it does, or adds something to a product.
     """
-    known, rows = tables["alignment"], tables[name]
-    multiplying = tables["operators"].query("family == 'gemm'")
-    adding = multiplying[multiplying["operator"].isin(ADDING)]
-    kernels = tables["kernels"].query("family == 'gemm' and kind == 'kernel'")
+    known = tables["alignment"].set_index(PHASE)
+
+    def among(name: str, condition: str) -> Any:
+        rows = tables[name].query(condition, engine="python")[PHASE].drop_duplicates()
+        return known.index.isin(pd.MultiIndex.from_frame(rows))
+
     recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
-    phases = {
-        "recorded": known[recorded],
-        "captured": known[recorded & _among(known, kernels, PHASE)],
-        "whole": known[recorded & (share == 1)],
-        "multiplies": multiplying,
-        "adds": adding,
+    flags = {
+        "recorded": recorded,
+        "captured": recorded & among("kernels", "family == 'gemm' and kind == 'kernel'"),
+        "whole": recorded & (share == 1),
+        "multiplies": among("operators", "family == 'gemm'"),
+        "adds": among("operators", f"family == 'gemm' and operator in {ADDING}"),
     }
-    told = rows[PHASE].merge(known[recorded], "left", PHASE)["gemm_share_with_shape"]
-    flags = {flag: _among(rows, phase, PHASE) for flag, phase in phases.items()}
-    return rows.assign(told_share=told.set_axis(rows.index), **flags)
+    phases = pd.DataFrame(flags, known.index).assign(told_share=share.where(recorded))
+    rows = tables[name].join(phases, on=PHASE)
+    return rows.assign(**{flag: rows[flag].eq(True) for flag in flags})
 
 
 def kernels(tables: Tables) -> pd.DataFrame:
