@@ -8,7 +8,7 @@ import pytest
 from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.paths import captured_place
+from workflow_src.tables.records import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 

@@ -24,7 +24,8 @@ from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import families
 from workflow_src.placing.ledger import CAUSES
-from workflow_src.tables.operators import REST, SHORT_DTYPES
+from workflow_src.tables.operators import REST
+from workflow_src.tables.records import SHORT_DTYPES
 from workflow_src.tables.traffic import SIZES
 
 Tables = Mapping[str, pd.DataFrame]
