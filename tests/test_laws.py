@@ -21,7 +21,7 @@ from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import LAWS, READ, check, read_tables
-from workflow_src.tables.operators import in_steps
+from workflow_src.tables.records import in_steps
 
 ROOT = Path(__file__).parent.parent
 EXPORTS = ROOT / "tests" / "data" / "nsys"

@@ -8,7 +8,7 @@ import pytest
 from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.paths import captured_place
+from workflow_src.tables.records import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 
@@ -40,27 +40,21 @@ def by_path(table: pd.DataFrame) -> dict[Any, float]:
     return {key: round(value, 6) for key, value in sums.items()}
 
 
-@pytest.mark.parametrize("name", ["softmax", "qkv", "feed_forward", "attention", "block"])
-def test_what_runs_forward_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
+TIED = {"softmax": "aten::exp", "scores": "aten::bmm", "values": "aten::bmm", "qkv": "aten::mm",
+        "output": "aten::mm", "feed_forward": "", "attention": "", "block": ""}  # fmt: skip
+"""By a range, an operator of it that only one range has, if one does."""
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_work_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
+    """Forward; and a gradient where the record ties it to operators of a single range."""
     launched = record(PLAIN)
     capture = captured(launched)
     whole, after = (operators_of(capture, each) for each in (launched, lost(launched, name)))
-    forward, again = (each[each["forward_operator"] == ""] for each in (whole, after))
-    assert by_path(forward) == by_path(again)
-    assert name in "/".join(forward["path"]).split("/")
-
-
-@pytest.mark.parametrize("name", ["softmax", "qkv", "output", "scores", "values"])
-def test_a_gradient_has_the_captured_range_of_its_forward_operator(name: str) -> None:
-    """Where the record ties it to operators of a single one: products by name, too."""
-    launched = record(PLAIN)
-    capture = captured(launched)
-    whole, after = (operators_of(capture, each) for each in (launched, lost(launched, name)))
-    tied = {"softmax": "aten::exp", "scores": "aten::bmm", "values": "aten::bmm"}
-    source = tied.get(name, "aten::mm")
-    before, found = (each[each["forward_operator"] == source] for each in (whole, after))
-    assert len(before) and by_path(before) == by_path(found)
-    assert before["path"].str.endswith(f"/{name}").any()
+    for source in {"", TIED[name]}:
+        before, found = (each[each["forward_operator"] == source] for each in (whole, after))
+        assert len(before) and by_path(before) == by_path(found)
+        assert name in "/".join(before["path"]).split("/")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
-        "kernels": _per_step(_kernels(found, sums), in_steps),
+        "kernels": _per_step(_kernels(sums), in_steps),
         "families": _per_step(_families(found, launched), in_steps),
         "steps": ledgers,
         "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
@@ -124,7 +124,9 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     nowhere = place == NOWHERE
     without = work.loc[nowhere, ["process", "reason"]].groupby(["process", "reason"], observed=True)
     place[nowhere] = paths + without.ngroup().to_numpy()
-    code, keys = pd.factorize(place * kinds + work["named"].to_numpy(), sort=True)
+    place *= kinds
+    place += work["named"].to_numpy()
+    code, keys = pd.factorize(place, sort=True)
     lengths, count, mine = work["duration_ns"].to_numpy(), len(keys), in_steps.work
     place, named = np.divmod(keys, kinds)
     texts = [f"({reason})" for _, reason in without.size().index]
@@ -142,7 +144,7 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     return sums.join(found.names, on="named")
 
 
-def _kernels(found: Attributed, sums: pd.DataFrame) -> pd.DataFrame:
+def _kernels(sums: pd.DataFrame) -> pd.DataFrame:
     """The same with the texts of paths, and what has none below what has one, with KERNELS."""
     placed, rows = sums["path"] != NOWHERE, sums.assign(path=sums["text"])[KERNELS]
     order = ["process", "path", "busy_ns", "kind", "family", "name"]

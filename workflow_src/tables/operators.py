@@ -1,28 +1,24 @@
 """What launched the work in a capture: operators, shapes and matrix products, per phase.
 
-A benchmark records, in a step of its own, what launched each activity (measure/operators.py); here
-that record is aligned with each captured step, activity by activity.
+How much of a capture the record of a benchmark explains, and whether the two agree, is told, too.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought, case_of
 from workflow_src.common.components import told_apart
-from workflow_src.common.operators import SEARCHED
+from workflow_src.common.operators import CALLING, MULTIPLYING, SEARCHED
 from workflow_src.common.table_schema import key, own_columns
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
+from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.tables.alignment import Launched, alignment_row, families_of
-from workflow_src.tables.paths import with_paths
 from workflow_src.tables.products import (
+    KNOWN,
     Product,
-    call_names,
     calls_per_step,
     counted_flops,
     expected_flops,
@@ -30,94 +26,14 @@ from workflow_src.tables.products import (
     named,
     products_of,
 )
+from workflow_src.tables.records import Launched, families_of, in_steps, short_dtype, with_records
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
-SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 REST = "the rest"
 DETAILED_SHARE = 0.995
 """Operators that take this share of a phase's time have rows of their own, and so do SEARCHED."""
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
-
-
-def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Activities launched in a step, with `phase`, `step` and `path`, in the order they ran.
-
-    ranges: attributed and numbered; activities: attributed.
-    """
-    at = activities["range"].to_numpy()
-    of_range = {
-        name: np.append(ranges[name].to_numpy(dtype=object), "")
-        for name in ("phase", "step", "path")
-    }
-    placed = activities.assign(**{name: values[at] for name, values in of_range.items()})
-    placed = placed[placed["phase"] != ""]
-    return placed.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
-
-
-def with_records(
-    steps: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
-) -> pd.DataFrame:
-    """A phase's activities with what launched each, as far as the record aligns with the capture.
-
-    place: in the record's sequence, or NOT_ALIGNED; operator: its number there; call: the place of
-    the call's first activity; product: its name, as far as sizes and order tell, "" of what is no
-    product. With the operator in words, and path and captured_path, for which see with_paths;
-    captured: the paths of the phase's ranges.
-    """
-    sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
-    names = pd.Series(launched["names"], dtype="str")
-    others = normal_names(names).to_numpy(dtype=object)[sequence[:, 1]].tolist()
-    mine = normal_names(steps["name"])
-    place = np.full(len(steps), NOT_ALIGNED)
-    for rows in steps.groupby("step").indices.values():
-        place[rows] = align(mine.iloc[rows].tolist(), others)
-    first = np.arange(len(sequence) + 1)
-    for later, earlier in launched["continued"]:
-        first[later] = earlier
-    operator, call = np.append(sequence[:, 0], NOT_ALIGNED)[place], first[place]
-    products = call_names(launched, case)
-    words = pd.DataFrame([_in_words(each) for each in [*launched["operators"], _NOTHING]])
-    return with_paths(
-        steps.assign(
-            **words.iloc[operator].set_index(steps.index),
-            place=place,
-            operator=operator,
-            call=call,
-            product=[products.get(each, "") for each in call],
-        ),
-        captured,
-    )
-
-
-_NOTHING: Mapping[str, Any] = {
-    **dict.fromkeys(("range", "operator", "forward_operator"), ""),
-    **dict.fromkeys(("shapes", "dtypes"), ()),
-}
-"""The last record, that NOT_ALIGNED stands for."""
-
-
-def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
-    pairs = zip(operator["shapes"], operator["dtypes"], strict=True)
-    given = [(shape, dtype) for shape, dtype in pairs if dtype]
-    return {
-        "range_path": operator["range"],
-        "operator_name": operator["operator"],
-        "forward_operator": operator["forward_operator"],
-        "shapes": "; ".join(
-            f"list of {len(dtype)}"
-            if isinstance(dtype, list)
-            else " x ".join(map(str, shape)) or "scalar"
-            for shape, dtype in given
-        ),
-        "dtypes": "; ".join(_dtype(dtype) for _, dtype in given),
-    }
-
-
-def _dtype(dtype: Any) -> str:
-    if isinstance(dtype, list):
-        return "/".join(sorted({_dtype(each) for each in dtype}))
-    return SHORT_DTYPES.get(dtype, str(dtype))
 
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
@@ -180,7 +96,7 @@ def with_products(
     """
     known = products_of(launched["operators"], case)
     rows = [
-        each._asdict() | {"dtype": _dtype(each.dtype), "flops": each.flops}
+        each._asdict() | {"dtype": short_dtype(each.dtype), "flops": each.flops}
         for each in known.values()
     ]
     columns = [*Product._fields, "flops"]
@@ -196,6 +112,55 @@ def with_products(
     asked = zip(table["product"], table["operator"], table["path"], strict=True)
     names = [told or by_range(number, path) for told, number, path in asked]
     return table.assign(product=names, flops=table["flops"].where(~again, 0))
+
+
+def alignment_row(
+    found: pd.DataFrame, launched: Launched, products: pd.DataFrame
+) -> dict[str, Any]:
+    """How much of a phase's device time is explained, and whether families agree.
+
+    found, products: a phase's activities, and those that are products.
+    """
+    calling = [
+        number
+        for number, each in enumerate(launched["operators"])
+        if each["operator"] in CALLING | MULTIPLYING and "order" not in each
+    ]
+    called = (found["kind"] != "operator") | ~found["operator"].isin(calling)
+    multiplying = found[called & (found["family"] == "gemm")]
+    kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
+    kernels = kernels.assign(by_operator=kernels["operator"].map(families_of(launched)))
+    differing = kernels[kernels["by_operator"] != kernels["family"]]
+    keys = ["family", "by_operator", "operator_name", "short_name"]
+    times = differing.groupby(keys)["duration_ns"].sum()
+    example = "{3} is {0}, its operator {2} is {1}"
+    return {
+        "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
+        "parting": _parting(found),
+        "gemm_share_with_shape": _share(products, multiplying),
+        "gemm_share_with_product": _share(products[products["product"].isin(KNOWN)], multiplying),
+        "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
+        "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
+        "family_disagreement": example.format(*times.idxmax()) if len(times) else "",
+    }
+
+
+def _share(part: pd.DataFrame, whole: pd.DataFrame) -> float:
+    total = int(whole["duration_ns"].sum())
+    return int(part["duration_ns"].sum()) / total if total else 1.0
+
+
+def _parting(found: pd.DataFrame) -> str:
+    """Where the capture and the record part first, or empty."""
+    lost = found[found["place"] == NOT_ALIGNED]
+    if lost.empty:
+        return ""
+    first = lost.iloc[0]
+    number = 1 + int((found["step"] == first["step"]).iloc[: lost.index[0]].sum())
+    return (
+        f"{len(lost)} of {len(found)} activities have no partner, the first is number {number} of "
+        f"step {first['step']}: {first['short_name']}"
+    )
 
 
 def operator_tables(

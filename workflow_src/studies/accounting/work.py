@@ -7,8 +7,8 @@ from typing import Any
 from workflow_src.common.case import Case
 from workflow_src.model.flops import Work, forward_work
 from workflow_src.studies.study import Row
-from workflow_src.tables.alignment import families_of
 from workflow_src.tables.products import products_of
+from workflow_src.tables.records import families_of
 from workflow_src.tables.traffic import moved_bytes, moved_on_cpu
 
 SHAPES, FORMULA = "shapes", "formula"

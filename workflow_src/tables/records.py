@@ -1,0 +1,167 @@
+"""What launched each activity of a capture's steps, and where it belongs.
+
+A benchmark records, in a step of its own, what launched each activity (measure/operators.py); here
+that record is aligned with each captured step, activity by activity.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.case import AnyCase
+from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
+from workflow_src.placing.families import families
+from workflow_src.tables.products import call_names
+
+SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
+
+TIE = ["range_path", "of_operator", "product"]
+"""What the record of a gradient and that of its forward operator have in common."""
+
+Launched = Mapping[str, Any]
+"""What launched the work of a phase, as measure/operators.py records it."""
+
+
+def families_of(launched: Launched) -> pd.Series:
+    """The family of each recorded operator."""
+    return families(pd.Series([each["operator"] for each in launched["operators"]], dtype="str"))
+
+
+def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """Activities launched in a step, with `phase`, `step` and `path`, in the order they ran.
+
+    ranges: attributed and numbered; activities: attributed.
+    """
+    at = activities["range"].to_numpy()
+    of_range = {
+        name: np.append(ranges[name].to_numpy(dtype=object), "")
+        for name in ("phase", "step", "path")
+    }
+    placed = activities.assign(**{name: values[at] for name, values in of_range.items()})
+    placed = placed[placed["phase"] != ""]
+    return placed.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
+
+
+def with_records(
+    steps: pd.DataFrame, launched: Launched, case: AnyCase, captured: Collection[str]
+) -> pd.DataFrame:
+    """A phase's activities with what launched each, as far as the record aligns with the capture.
+
+    place: in the record's sequence, or NOT_ALIGNED; operator: its number there; call: the place of
+    the call's first activity; product: its name, as far as sizes and order tell, "" of what is no
+    product. With the operator in words, and path and captured_path, for which see with_paths;
+    captured: the paths of the phase's ranges.
+    """
+    sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
+    names = pd.Series(launched["names"], dtype="str")
+    others = normal_names(names).to_numpy(dtype=object)[sequence[:, 1]].tolist()
+    mine = normal_names(steps["name"])
+    place = np.full(len(steps), NOT_ALIGNED)
+    for rows in steps.groupby("step").indices.values():
+        place[rows] = align(mine.iloc[rows].tolist(), others)
+    first = np.arange(len(sequence) + 1)
+    for later, earlier in launched["continued"]:
+        first[later] = earlier
+    operator, call = np.append(sequence[:, 0], NOT_ALIGNED)[place], first[place]
+    products = call_names(launched, case)
+    words = pd.DataFrame([_in_words(each) for each in [*launched["operators"], _NOTHING]])
+    return with_paths(
+        steps.assign(
+            **words.iloc[operator].set_index(steps.index),
+            place=place,
+            operator=operator,
+            call=call,
+            product=[products.get(each, "") for each in call],
+        ),
+        captured,
+    )
+
+
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("range", "operator", "forward_operator"), ""),
+    **dict.fromkeys(("shapes", "dtypes"), ()),
+}
+"""The last record, that NOT_ALIGNED stands for."""
+
+
+def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
+    pairs = zip(operator["shapes"], operator["dtypes"], strict=True)
+    given = [(shape, dtype) for shape, dtype in pairs if dtype]
+    return {
+        "range_path": operator["range"],
+        "operator_name": operator["operator"],
+        "forward_operator": operator["forward_operator"],
+        "shapes": "; ".join(
+            f"list of {len(dtype)}"
+            if isinstance(dtype, list)
+            else " x ".join(map(str, shape)) or "scalar"
+            for shape, dtype in given
+        ),
+        "dtypes": "; ".join(short_dtype(dtype) for _, dtype in given),
+    }
+
+
+def short_dtype(dtype: Any) -> str:
+    """A dtype as tables have it, of a list of tensors each different one."""
+    if isinstance(dtype, list):
+        return "/".join(sorted({short_dtype(each) for each in dtype}))
+    return SHORT_DTYPES.get(dtype, str(dtype))
+
+
+def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
+    """A phase's activities, the `path` of gradients being that of their forward operator.
+
+    table: `path` is the captured one, which becomes captured_path; operator, range_path,
+    operator_name, forward_operator and product are the record's. captured: the paths of the
+    phase's ranges in the capture. A profiler that recorded what launched the activities may have
+    lost a range, which the capture has. So a gradient has the path that the capture gives the
+    forward operators recorded as its own is, or the innermost range around them if they have
+    several; if they launched nothing, see `captured_place`.
+    """
+    known = table["operator"] != NOT_ALIGNED
+    gradient = known & (table["forward_operator"] != "")
+    of_operator = table["forward_operator"].where(gradient, table["operator_name"])
+    ties = table.assign(of_operator=of_operator)[[*TIE, "path", "phase"]]
+    forward = defaultdict(set)
+    for *tie, path, _ in ties[known & ~gradient].drop_duplicates().itertuples(index=False):
+        forward[tuple(tie)].add(path)
+    places = {}
+    for *tie, _, phase in ties[gradient].drop_duplicates().itertuples(index=False):
+        recorded = f"{phase}/{tie[0]}".rstrip("/")
+        own = forward.get(tuple(tie))
+        places[tuple(tie)] = innermost(own) if own else captured_place(recorded, captured)
+    path = table["path"].copy()
+    path[gradient] = [places[tie] for tie in ties.loc[gradient, TIE].itertuples(False, None)]
+    return table.assign(path=path, captured_path=table["path"])
+
+
+def innermost(paths: Iterable[str]) -> str:
+    """The path of the innermost range that contains all of these."""
+    levels = (set(parts) for parts in zip(*(path.split("/") for path in paths), strict=False))
+    same = takewhile(lambda parts: len(parts) == 1, levels)
+    return "/".join(name for parts in same for name in parts)
+
+
+def captured_place(recorded: str, captured: Collection[str]) -> str:
+    """The path of a captured range for a recorded path, of which a profiler may have lost parts.
+
+    It is the recorded one if a range has it. Otherwise it is the innermost range around all that
+    have the recorded parts in this order; or, if none has, the innermost one of the recorded parts
+    that was captured.
+    """
+    if recorded in captured:
+        return recorded
+    parts = recorded.split("/")
+    around = []
+    for path in captured:
+        rest = iter(path.split("/"))
+        if all(part in rest for part in parts):
+            around.append(path)
+    if around:
+        return innermost(around)
+    outer = ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+    return next((path for path in outer if path in captured), parts[0])
