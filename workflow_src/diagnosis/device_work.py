@@ -39,7 +39,7 @@ def device_work(
     texts = work[["kind", "name", "family"]].astype(object)
     table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
     table = table.assign(activity=work.index, call=call, step=counting[call])
-    table = table[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
+    table = table.loc[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
     return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
@@ -70,8 +70,8 @@ def _found_again(
     own = np.flatnonzero(~calls["beside"].to_numpy())
     at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
     latest = np.append(own, NOWHERE)[at]
-    for number, rows in work.groupby("lane").indices.items():
-        rows = rows[np.argsort(start[rows], kind="stable")]
+    for number, members in work.groupby("lane").indices.items():
+        rows = members[np.argsort(start[members], kind="stable")]
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
         following = np.minimum.accumulate(following[::-1])[::-1]

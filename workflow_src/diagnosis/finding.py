@@ -34,6 +34,9 @@ MOST, MANY = 0.5, 8
 """What holds of more than this share mostly holds; what there are so many of is no single one: of
 places, of tensors or parameters a step, of collectives in a row."""
 
+MAIN_SHARE = 0.25
+"""The innermost place that takes this share of a mechanism's device time names it."""
+
 Derived = TypeVar("Derived")
 
 
@@ -93,17 +96,19 @@ class Subject:
     def calls(self) -> pd.DataFrame:
         """Recording.calls from the first of the first step to the last one of the last step, with:
 
-        path_text ("" where no range was open), blocked_ns (held up), launches (whether any work),
-        family (of the first, or ""), launched (the name of the only one, or else the call's own: a
-        CUDA graph isn't one of the kernels in it).
+        path_text ("" where no range was open), took_ns (its duration), blocked_ns (of that, held
+        up), launches (whether any work), family (of the first, or ""), launched (the name of the
+        only one, or else the call's own: a CUDA graph isn't one of the kernels in it).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
         only = self.work[self.work["alone"]].set_index("call")["name"]
         first = self.work.drop_duplicates("call").set_index("call")["family"]
+        took_ns = calls["end_ns"] - calls["start_ns"]
         return calls.assign(
             path_text=self.texts(calls["path"]),
-            blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
+            took_ns=took_ns,
+            blocked_ns=took_ns - calls["cost_ns"],
             launches=calls.index.isin(first.index),
             family=first.astype(object).reindex(calls.index).fillna(""),
             launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
@@ -161,16 +166,18 @@ class Subject:
         key: str,
         rows: pd.DataFrame,
         *edits: Edit,
-        host_ns: float = 0,
-        device_ns: float = 0,
         where: str | None = None,
+        **times_ns: float,
     ) -> "Found":
-        """Some calls or activities as one place, with the time of all steps that it takes.
+        """Some calls or activities as one place, which its edits do without.
 
-        where: the range that all lie in, unless it is given.
+        It takes, in all steps, host_ns and device_ns, or what these columns come to; where: the
+        range that all calls lie in, or the main place of activities, unless it is given.
         """
-        where = common_path(rows["path_text"]) if where is None else where
-        ms = self.ms_a_step(host_ns), self.ms_a_step(device_ns)
+        if where is None:
+            where = main_place(rows) if "lane" in rows else common_path(rows["path_text"])
+        sums = rows.filter(["host_ns", "device_ns"]).sum().to_dict() | times_ns
+        ms = (self.ms_a_step(sums.get(name, 0)) for name in ("host_ns", "device_ns"))
         return Found(key, where, len(rows) / self.step_count, *ms, edits)
 
 
@@ -330,6 +337,21 @@ def common_path(paths: Sequence[str] | pd.Series) -> str:
     parts = [path.split("/") for path in dict.fromkeys(paths)]
     levels = (set(names) for names in zip(*parts, strict=False))
     return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
+
+
+def main_place(work: pd.DataFrame) -> str:
+    """The innermost place that takes much of the time of some work, the first such one, as a path.
+
+    Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
+    unless all of its work has the same.
+    """
+    place = work["path_text"].str.replace(NUMBER, "*", regex=True)
+    sums = work["device_ns"].groupby(place, sort=False).sum()
+    share = sums / max(work["device_ns"].sum(), 1)
+    likely = share.index[share >= min(MAIN_SHARE, share.max())]
+    name = str(max(likely, key=lambda path: str(path).count("/")))
+    literal = work.loc[place == name, "path_text"].unique()
+    return str(literal[0]) if len(literal) == 1 else name
 
 
 def rows_of(table: pd.DataFrame) -> Indices:

@@ -7,10 +7,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask, merged
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import NUMBER, Found, Subject, once, rows_of
-
-MAIN_SHARE = 0.25
-"""The innermost place that takes this share of a mechanism's device time names it."""
+from workflow_src.diagnosis.finding import Found, Subject, once, rows_of
 
 
 @once
@@ -43,11 +40,8 @@ def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[
     sums = np.bincount(group, chains["device_ns"], len(ns))
     factor = (ns / np.maximum(sums, 1))[group]
     calls = chains["call"].to_numpy()[~mixed]
-    edits = (
-        Edit(work=rows_of(chains)[mixed], factor=factor[mixed]),
-        *merged(subject.recording, calls, group[~mixed], ns),
-    )
-    return of_work(subject, key, chains, *edits)
+    shorter = Edit(work=rows_of(chains)[mixed], factor=factor[mixed])
+    return subject.found(key, chains, shorter, *merged(subject.recording, calls, group[~mixed], ns))
 
 
 def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Found:
@@ -57,27 +51,4 @@ def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Found:
     """
     alone = work["alone"]
     gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
-    return of_work(subject, key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)
-
-
-def of_work(
-    subject: Subject, key: str, work: pd.DataFrame, *edits: Edit, host_ns: float = 0
-) -> Found:
-    """Some of Subject.work as one place, which its edits do without."""
-    times = {"host_ns": host_ns, "device_ns": float(work["device_ns"].sum())}
-    return subject.found(key, work, *edits, where=main_place(work), **times)
-
-
-def main_place(work: pd.DataFrame) -> str:
-    """The innermost place that takes much of the time of some work, the first such one, as a path.
-
-    Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
-    unless all of its work has the same.
-    """
-    place = work["path_text"].str.replace(NUMBER, "*", regex=True)
-    sums = work["device_ns"].groupby(place, sort=False).sum()
-    share = sums / max(work["device_ns"].sum(), 1)
-    likely = share.index[share >= min(MAIN_SHARE, share.max())]
-    name = str(max(likely, key=lambda path: str(path).count("/")))
-    literal = work.loc[place == name, "path_text"].unique()
-    return str(literal[0]) if len(literal) == 1 else name
+    return subject.found(key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)

@@ -34,8 +34,7 @@ def sent_data(subject: Subject) -> Iterator[Found]:
     key = np.select([pageable, alone], ["pageable_batch", "unhidden_copy"], "")
     for (reason, _), each in sent[key != ""].groupby([key[key != ""], "path_text"]):
         edits = Edit(calls_of(each), cost=SHORT_NS), Edit(work=rows_of(each), factor=0.0)
-        host_ns, device_ns = each[["host_ns", "device_ns"]].sum()
-        yield subject.found(str(reason), each, *edits, host_ns=host_ns, device_ns=device_ns)
+        yield subject.found(str(reason), each, *edits)
 
 
 @kind
@@ -59,7 +58,6 @@ def fetched_data(subject: Subject) -> Iterator[Found]:
             Edit(np.setdiff1d(calls, first), gap=0),
             Edit(around, gap=usual_ns),
         )
-        host_ns, device_ns = each[["host_ns", "device_ns"]].sum()
-        host_ns += (gap[around] - usual_ns).clip(lower=0).sum()
+        host_ns = each["host_ns"].sum() + (gap[around] - usual_ns).clip(lower=0).sum()
         key = "blocking_save" if rare else "data_to_host"
-        yield subject.found(key, each, *edits, host_ns=host_ns, device_ns=device_ns)
+        yield subject.found(key, each, *edits, host_ns=host_ns)

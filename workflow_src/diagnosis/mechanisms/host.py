@@ -75,8 +75,7 @@ def _found(
     edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
     if where is None:
         where = common_path(paths_in_gaps(subject, rows_of(gaps)))
-    spent = (gaps["gap_ns"] - left_ns).sum()
-    return subject.found(key, gaps, edit, host_ns=spent, where=where)
+    return subject.found(key, gaps.assign(host_ns=gaps["gap_ns"] - left_ns), edit, where=where)
 
 
 @kind
@@ -102,9 +101,8 @@ def held_up(subject: Subject) -> Iterator[Found]:
     slow = calls[calls["cost_ns"] > LARGE * usual]
     if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
         cost = int(usual.median())
-        spent = (slow["cost_ns"] - cost).sum()
-        edit = Edit(rows_of(slow), cost=cost)
-        yield subject.found("crowded_cores", slow, edit, host_ns=spent)
+        slow = slow.assign(host_ns=slow["cost_ns"] - cost)
+        yield subject.found("crowded_cores", slow, Edit(rows_of(slow), cost=cost))
 
 
 @kind
@@ -196,6 +194,6 @@ def launch_bound(subject: Subject) -> Iterator[Found]:
     small = device_ns / max(len(work), 1) < LAUNCH_BOUND_BELOW_NS
     if small and alone.host_ns > alone.device_ns:
         launches = subject.own[subject.own["launches"]]
-        host_ns = (launches["gap_ns"] + launches["cost_ns"]).sum()
+        launches = launches.assign(host_ns=launches["gap_ns"] + launches["cost_ns"])
         edits = graphed(subject.recording.calls, rows_of(launches))
-        yield subject.found("launch_bound", launches, *edits, host_ns=host_ns, device_ns=device_ns)
+        yield subject.found("launch_bound", launches, *edits, device_ns=device_ns)

@@ -9,7 +9,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, rows_of
 from workflow_src.diagnosis.parts import passes
-from workflow_src.diagnosis.sequences import in_lanes, of_work, runs, without_work
+from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
@@ -58,7 +58,7 @@ def convolution_layout(subject: Subject) -> Iterator[Found]:
     if len(turned) and come_ns:
         stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
         edit = Edit(work=rows_of(turned), factor=stays)
-        yield of_work(subject, "convolution_layout", turned, edit)
+        yield subject.found("convolution_layout", turned, edit)
     elif len(turned):
         yield without_work(subject, "convolution_layout", turned)
 
@@ -101,7 +101,7 @@ def layer_copies(subject: Subject) -> Iterator[Found]:
     for path in more.index:
         rows = copies[copies["path_text"] == path]
         edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
-        yield subject.found("layer_copies", rows, edit, device_ns=more[path])
+        yield subject.found("layer_copies", rows, edit)
 
 
 @kind
@@ -148,4 +148,4 @@ def weights_cast_again(subject: Subject) -> Iterator[Found]:
     again = passes(subject, weights).query("nth > 0") if len(weights) else weights
     if len(again):
         edit = Edit(work=rows_of(again), factor=0.0)
-        yield of_work(subject, "weights_cast_again", again, edit)
+        yield subject.found("weights_cast_again", again, edit)

@@ -46,9 +46,9 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Found]:
     device_ns = subject.work.groupby("call")["device_ns"].sum().reindex(rows).to_numpy()
     left_ns = FUSED_SHARE * np.bincount(group, device_ns)
     edits = merged(subject.recording, rows, group, left_ns.astype(np.int64))
-    host_ns = (launches["gap_ns"] + launches["cost_ns"]).sum()
-    times = {"host_ns": host_ns, "device_ns": device_ns.sum()}
-    yield subject.found("parameter_by_parameter", launches, *edits, **times)
+    host_ns = launches["gap_ns"] + launches["cost_ns"]
+    launches = launches.assign(host_ns=host_ns, device_ns=device_ns)
+    yield subject.found("parameter_by_parameter", launches, *edits)
 
 
 def _stretches(subject: Subject) -> list[pd.DataFrame]:

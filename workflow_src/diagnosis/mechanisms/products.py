@@ -10,8 +10,7 @@ from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, rows_of
-from workflow_src.diagnosis.sequences import main_place, of_work
+from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
@@ -93,8 +92,7 @@ def float32_products(subject: Subject) -> Iterator[Found]:
         layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
         edit = Edit(work=rows_of(slow), factor=factor.to_numpy(dtype=np.float64))
-        device_ns = slow["device_ns"].sum()
-        yield subject.found(faster[0], slow, edit, device_ns=device_ns, where=where)
+        yield subject.found(faster[0], slow, edit, where=where)
 
 
 def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
@@ -147,7 +145,7 @@ def unaligned_products(subject: Subject) -> Iterator[Found]:
     if unaligned.any():
         slow = products[unaligned]
         edit = Edit(work=rows_of(slow), factor=factor[unaligned].to_numpy())
-        yield of_work(subject, "unaligned_products", slow, edit)
+        yield subject.found("unaligned_products", slow, edit)
 
 
 @kind
@@ -177,4 +175,4 @@ def float64(subject: Subject) -> Iterator[Found]:
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
     gone = Edit(calls, gap=0, cost=0, drops=True)
-    yield of_work(subject, "float64", slow, shorter, gone)
+    yield subject.found("float64", slow, shorter, gone)

@@ -17,7 +17,7 @@ from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import MANY, MOST, Found, Subject, kind, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.parts import passes
-from workflow_src.diagnosis.sequences import main_place, of_work, runs
+from workflow_src.diagnosis.sequences import runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
@@ -42,7 +42,7 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Found]:
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
     if len(early) and reducing["part"].nunique() == 1:
         edits, _ = _not_launched(subject, early, _waiting(early))
-        yield of_work(subject, "reduced_in_each_micro_batch", early, *edits)
+        yield subject.found("reduced_in_each_micro_batch", early, *edits)
 
 
 def _waiting(work: pd.DataFrame) -> Factors:
@@ -84,7 +84,7 @@ def small_collectives(subject: Subject) -> Iterator[Found]:
         left = 1 - np.minimum(latency_ns / later["device_ns"].clip(lower=1).to_numpy(), 1.0)
         edits, calls = _not_launched(subject, later, left)
         spent = subject.calls.loc[calls, ["gap_ns", "cost_ns"]].to_numpy().sum()
-        yield of_work(subject, "small_collectives", moving[small], *edits, host_ns=spent)
+        yield subject.found("small_collectives", moving[small], *edits, host_ns=spent)
 
 
 def _latest(subject: Subject) -> int:
@@ -109,9 +109,9 @@ def exposed_communication(subject: Subject) -> Iterator[Found]:
     exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
     hidden = min(room_ns(subject) / max(float(exposed_ns), 1.0), 1.0)
     edit = Edit(work=rows_of(moving), factor=(1 - hidden * exposed).to_numpy(dtype=np.float64))
-    rows = moving[moving["exposed_ns"] > 0]
-    place = main_place(moving.assign(device_ns=moving["exposed_ns"]))
-    yield subject.found("exposed_communication", rows, edit, device_ns=exposed_ns, where=place)
+    rows = moving.assign(device_ns=moving["exposed_ns"])[moving["exposed_ns"] > 0]
+    if len(rows):
+        yield subject.found("exposed_communication", rows, edit)
 
 
 @kind
@@ -133,9 +133,8 @@ def late_rank(subject: Subject) -> Iterator[Found]:
     pairs = zip(_times_by_path(other), _times_by_path(subject), strict=True)
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
-        rows, where = waiting[waiting["wait_ns"] > 0], str(longer.idxmax())
-        ns = waiting["wait_ns"].sum()
-        found = subject.found("late_rank", rows, edit, device_ns=ns, where=where)
+        rows = waiting.assign(device_ns=waiting["wait_ns"])[waiting["wait_ns"] > 0]
+        found = subject.found("late_rank", rows, edit, where=str(longer.idxmax()))
         evidence = f"; process {late} takes {longer.max():.2f} ms longer here"
         yield replace(found, evidence=evidence)
 

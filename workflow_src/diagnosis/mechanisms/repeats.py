@@ -42,11 +42,10 @@ def _dropped(subject: Subject, key: str, rows: Indices) -> Found:
     """Calls that aren't made, nor what they launch, nor the host's time before each."""
     calls = subject.calls.loc[rows]
     work = subject.work[subject.work["call"].isin(rows)]
-    own = calls[~calls["beside"]]
-    host_ns = (own["gap_ns"] + own["end_ns"] - own["start_ns"]).sum()
-    times = {"host_ns": host_ns, "device_ns": work["device_ns"].sum()}
+    host_ns = (calls["gap_ns"] + calls["took_ns"]).where(~calls["beside"], 0)
     edit, where = Edit(rows, gap=0, cost=0, drops=True), common_path(work["path_text"])
-    return subject.found(key, calls, edit, where=where, **times)
+    calls, device_ns = calls.assign(host_ns=host_ns), work["device_ns"].sum()
+    return subject.found(key, calls, edit, where=where, device_ns=device_ns)
 
 
 @kind

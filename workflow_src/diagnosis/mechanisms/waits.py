@@ -43,8 +43,7 @@ def _without(
     edits = [Edit(calls, cost=0, drops=True), Edit(waits, gap=0)]
     if lead is not None:
         edits = [Edit(np.sort(np.concatenate([calls, lead])), gap=0, cost=0, drops=True)]
-    host_ns, device_ns = copies[["host_ns", "device_ns"]].sum()
-    return subject.found(key, copies, *edits, *more, host_ns=host_ns, device_ns=device_ns)
+    return subject.found(key, copies, *edits, *more)
 
 
 def _places(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -89,8 +88,8 @@ def synchronizations(subject: Subject) -> Iterator[Found]:
     """The host waits for the device, and copies nothing."""
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
     for each in _places(waits[~waits.index.isin(transfers(subject)["wait"])]):
-        took = (each["end_ns"] - each["start_ns"]).sum()
-        yield subject.found("synchronize", each, Edit(rows_of(each), cost=0), host_ns=took)
+        edit = Edit(rows_of(each), cost=0)
+        yield subject.found("synchronize", each.assign(host_ns=each["took_ns"]), edit)
 
 
 @kind
@@ -109,8 +108,8 @@ def memory(subject: Subject) -> Iterator[Found]:
             continue  # Of few steps it is warm-up.
         again = rows[rows["run"].duplicated()]
         edits = Edit(rows_of(rows), cost=0, drops=True), Edit(rows_of(again), gap=0)
-        took, where = (rows["end_ns"] - rows["start_ns"]).sum(), common_path(freed["path_text"])
-        yield subject.found(key, rows, *edits, host_ns=took, where=where)
+        where = common_path(freed["path_text"])
+        yield subject.found(key, rows.assign(host_ns=rows["took_ns"]), *edits, where=where)
 
 
 @kind
@@ -125,6 +124,6 @@ def loaded_code(subject: Subject) -> Iterator[Found]:
     first = ~calls["launched"].duplicated().shift(-1, fill_value=True)
     loads = calls[(matching(calls["name"], LOADS) | (first & asks)) & (calls["step"] > 0)]
     if len(loads):
-        spent = (loads["gap_ns"] + loads["end_ns"] - loads["start_ns"]).sum()
+        loads = loads.assign(host_ns=loads["gap_ns"] + loads["took_ns"])
         edit = Edit(rows_of(loads), gap=0, cost=0, drops=True)
-        yield subject.found("recompilation", loads, edit, host_ns=spent)
+        yield subject.found("recompilation", loads, edit)
