@@ -27,7 +27,7 @@ from tests.captures.building import (
 from tests.captures.text import written
 from tests.examples import costly
 from workflow_src.captures.capture import Capture
-from workflow_src.captures.launches import BEFORE, NO_CALL, NO_CALLS, NO_NUMBER
+from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing import placing
@@ -82,7 +82,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "work whose launch is unknown": (
         "step 0-100; *10 1 =50; *? 2 >1 =3; *? 4 >50 =70; *? 8 >50 =0; o 0-100 #2; *? 16 >50 #2",
-        {"step": 1, "o": 0}, {BEFORE: 2, NO_CALL: 4, NO_NUMBER: 8, NO_CALLS: 16}, {},
+        {"step": 1, "o": 0}, {NO_CALL: 2 + 4 + 8 + 16}, {},
     ),
     "work that starts before its launch": (
         "step 100-200; *110 1; *120 2 >0", {"step": 3}, {}, {"early": 1},

@@ -28,7 +28,6 @@ from workflow_src.common.intervals import Indices, Integers
 NO_CALL = "its launch is not in the capture"
 REUSED = "its launch has the number of other launches, which may be its own"
 
-NO_NUMBER = NO_CALLS = BEFORE = NO_CALL
 SHARED = REUSED
 """Finer reasons of earlier versions, which rooms above still list."""
 
