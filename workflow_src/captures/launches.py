@@ -28,8 +28,6 @@ from workflow_src.common.intervals import Indices, Integers
 NO_CALL = "its launch is not in the capture"
 REUSED = "its launch has the number of other launches, which may be its own"
 
-SHARED = REUSED
-"""Finer reasons of earlier versions, which rooms above still list."""
 
 AMBIGUOUS = -2
 """In place of a call's row: several launches have the number, and any may be the one."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.launches import NO_CALL, REUSED, SHARED
+from workflow_src.captures.launches import NO_CALL, REUSED
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Tree, flattened, tree
 from workflow_src.placing.threads import NONE, WHY, helped, rows_by
@@ -23,7 +23,7 @@ WHOLE = "(whole)"
 NO_RANGE = "no range was open at its launch"
 OWN_THREAD = "no range was open on the thread that launched it, which has ranges of its own"
 
-REASONS = (NO_RANGE, OWN_THREAD, NO_CALL, SHARED, REUSED)
+REASONS = (NO_RANGE, OWN_THREAD, NO_CALL, REUSED)
 """Why work has no path."""
 
 
