@@ -38,7 +38,7 @@ def bf16(**about: object) -> Sample:
         (
             [Sample(median_ms=WAITS), Sample(context=256, median_ms=WORKS)],
             "short",
-            "At short contexts the GPU waits for Python; at long ones it works all the time",
+            "waits for Python up to context 128 in fp32; otherwise it works all the time",
         ),
         (
             [Sample(median_ms=WORKS), Sample(context=256, median_ms=WAITS)],
