@@ -133,21 +133,3 @@ def compiled_block_tensors(case: Case) -> list[SavedTensor]:
             for name in ("gate before silu", "up", "input of down")
         ),
     ]
-
-
-def compiled_course_tensors(case: Case) -> list[SavedTensor]:
-    """The same of a block as the course's code has it, counted as its handout counts.
-
-    Its softmax takes the maximum with the index (int64) of each row's, which the derivative needs;
-    and the handout leaves out parameters alone, so that the rotary table, a buffer of T x d_head
-    cosines and sines, counts. With d_model 2560, d_ff 10240, 16 heads, batch 4 and context 2048
-    this comes to the 3,651.31 MiB that the handout of 2026 prints: 8 streams of 80 MiB, 2 matrices
-    of 1,024, 3 of 320, maxima and sums of 0.5 each, indices of 1, scales of 0.03125 each, and 1.25
-    for the table.
-    """
-    rows = case.batch * case.heads * case.context
-    return [
-        *compiled_block_tensors(case),
-        SavedTensor("indices of row maxima", "softmax", rows, 8),
-        SavedTensor("rotary table", "rotary", case.context * case.d_head, WIDE),
-    ]
