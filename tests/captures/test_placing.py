@@ -1,6 +1,5 @@
 """Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

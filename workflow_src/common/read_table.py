@@ -68,16 +68,6 @@ def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
         raise ValueError(f"line {again[0]} has the same {same} as line {first}")
 
 
-def read_study(path: Path) -> pd.DataFrame:
-    """The table of the study that the file is named after, as it is; empty if it never ran.
-
-    Raises StageError if it is damaged.
-    """
-    if not path.is_file():
-        return pd.DataFrame()
-    return read_table(path, f"studies/{path.stem}", "a study's table")
-
-
 def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     """A table whose empty cells of texts are empty texts."""
     described = columns(table).values()
