@@ -70,11 +70,11 @@ def _of_process(
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        problem = pd.DataFrame([{"problem": str(error)}])
-        return {"diagnoses": problem, **cpu_steps(attributed, process)}
+        said = pd.DataFrame([{"problem": str(error)}])
+        return {"diagnoses": said, **cpu_steps(attributed, process)}
     diagnosis, problem, plain = _diagnosed(subject, plain_ns)
     times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
-    row = {"problem": problem, "plain": plain}
+    row: Row = {"problem": problem, "plain": plain}
     row |= division(subject, diagnosis) | account(subject, diagnosis)
     return {
         "diagnoses": pd.DataFrame([row]),
