@@ -55,11 +55,6 @@ class CaseKey:
     device: str
     execution: str = EAGER
 
-    @property
-    def on_cpu(self) -> bool:
-        """Whether operators take the place of kernels."""
-        return self.device == "cpu"
-
 
 CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
 COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)
@@ -261,9 +256,6 @@ BY_NAME = {axis.name: axis for axis in AXES}
 
 NAMES = ("size", *BY_NAME)
 """All that tells cases apart that a reader chooses by."""
-
-MAIN = ("size", *(axis.name for axis in AXES if axis.always))
-"""Those that every table and filter has; the others only where they vary."""
 
 VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
 """In the order in which the cases of a suite vary, the last one fastest; that of the columns."""
