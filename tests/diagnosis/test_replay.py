@@ -1,5 +1,7 @@
 """Steps made by hand are replayed as one works them out on paper."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,7 +107,7 @@ TWO = Model([[Call(10, 5, KERNEL), Call(40, 5, waits=[0], kind="synchronize"), C
 FOUR = Model([[Call(10, 6, [(0, 4)])] * 4])
 """Takes 68, of which the last kernel's 4 come after the host's 64."""
 
-CHANGES = {
+CHANGES: dict[str, tuple[Model, Sequence[Change], int]] = {
     "a gap dropped where something else takes as long saves nothing": (
         TWO, [Edit(rows(1), gap=38)], 100,
     ),

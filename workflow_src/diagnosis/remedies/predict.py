@@ -125,7 +125,7 @@ class PlainStep:
             gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
         used = {name: host * scale * luck for name, host in hosts.items()}
         step = self.about.step
-        return changed(step.recording, with_host(step, used, gap_ns, times))
+        return changed(step.recording, [with_host(step, used, gap_ns, times)])
 
     def _scale(self, hosts: Mapping[str, float]) -> float:
         """The plain time over that which a step takes with such a host."""

@@ -129,41 +129,44 @@ class CaseOfRun:
             return "the run has no table of ceilings"
         return "" if phase in self.abouts else "what launched it wasn't recorded"
 
-    def _phases(self) -> Iterator[tuple[str, str, float]]:
-        """The phases of which something is known, with their last pass and their median (ms)."""
-        for phase, last in zip(PHASES, PASSES, strict=True):
-            if phase in self.abouts:
-                yield phase, last, float(self.timings.loc[phase, "median_ms"])
+    @cached_property
+    def phases(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """The phases of which something is known, with their last pass and their timings."""
+        return [
+            (phase, last, dict(self.timings.loc[[phase]].iloc[0]))
+            for phase, last in zip(PHASES, PASSES, strict=True)
+            if phase in self.abouts
+        ]
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
         """What each phase tells of its last pass, by that pass's name."""
         found: dict[str, Solved] = {}
-        for phase, last, plain_ms in self._phases():
+        for phase, last, timed in self.phases:
             earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
-            found[last] = solved(self.abouts[phase].step, plain_ms, earlier, last)
+            found[last] = solved(self.abouts[phase].step, timed["median_ms"], earlier, last)
         return found
 
     def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, PlainStep]:
         """Each phase without remedies."""
         hosts: dict[str, Span] = {}
-        ends: list[tuple[float, float]] = []
-        plain = {}
-        for phase, last, _ in self._phases():
+        ends = {phase: _ends_ms(timed) for phase, _, timed in self.phases}
+        for number, (phase, last, _) in enumerate(self.phases):
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
-            ends.append(_ends_ms(self.timings.loc[phase]))
             # What a phase takes beyond the one before it tells its last pass's.
-            told = Told(usual.get(last), unsure_ms(ends[-2:]))
-            step = self.abouts[phase].step
+            both = list(ends.values())[max(number - 1, 0) : number + 1]
+            told, step = Told(usual.get(last), unsure_ms(both)), self.abouts[phase].step
             hosts[last] = host_span(step, self.solutions[last], earlier, last, told)
-        known = {name: hosts.get(name, Span(0.0, 0.0, 0.0)) for name in PASSES}
-        for (phase, _, plain_ms), each in zip(self._phases(), ends, strict=True):
-            spread = luck(plain_ms, *each)
+        known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
+        plain = {}
+        for phase, _, timed in self.phases:
+            plain_ms = float(timed["median_ms"])
+            spread = luck(plain_ms, *ends[phase])
             plain[phase] = PlainStep(self.abouts[phase], plain_ms, known, spread, graph_gap_ns)
         return plain
 
 
-def _ends_ms(row: "pd.Series[Any]") -> tuple[float, float]:
+def _ends_ms(row: Mapping[str, Any]) -> tuple[float, float]:
     """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
     return float(row[ends[0]]), float(row[ends[1]])

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -37,10 +38,14 @@ SHAPE = re.compile(r"^\d+(?: x \d+)*$")
 def work_of(operators: pd.DataFrame) -> pd.DataFrame:
     """The work of phases of cases, from operators.csv: a table with `case`, `phase` and WORK."""
     path = operators["path"].str.split("/").str[1:]
+    # Backward's work stands at the path of its forward operator, or of the range of that name.
+    first = path.str[0].fillna("")
+    backward = (operators["forward_operator"].fillna("") != "") | (first == BACKWARD)
+    name = np.select([first == OPTIMIZER, backward], [OPTIMIZER, BACKWARD], FORWARD)
     columns = {
         "case": operators["case"],
         "phase": operators["phase"],
-        "pass": _passes(operators, path),
+        "pass": name.astype(object),
         "path": path.str.join("/"),
         "leaf": path.str[-1].fillna(""),
         "operator": operators["operator"],
@@ -59,16 +64,7 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
     return work[["case", "phase", *WORK]].reset_index(drop=True)
 
 
-def _passes(operators: pd.DataFrame, path: pd.Series) -> list[str]:
-    """Backward's work stands at the path of its forward operator, or of the range of that name."""
-    forward_operator = operators["forward_operator"].fillna("") != ""
-    first = path.str[0].fillna("")
-    is_backward = forward_operator | (first == BACKWARD)
-    chosen = np.where(first == OPTIMIZER, OPTIMIZER, np.where(is_backward, BACKWARD, FORWARD))
-    return [str(each) for each in chosen]
-
-
-def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> list[str]:
+def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.object_]":
     family = operators["family"]
     core, updates = work["leaf"].isin(CORE), work["pass"] == OPTIMIZER
     products = (family == "gemm") & (work["m"] > 0)
@@ -81,7 +77,7 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> list[str]:
         ~family.isin(SINGLE),
     ]
     kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, CAST, ELEMENTWISE]
-    return [str(each) for each in np.select(conditions, kinds, OTHER)]
+    return np.select(conditions, kinds, OTHER).astype(object)
 
 
 def _is_cast(operators: pd.DataFrame) -> pd.Series:
