@@ -14,8 +14,14 @@ import numpy as np
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.span import Span
-from workflow_src.diagnosis.remedies.steps import UNIT_NS, Launched
-from workflow_src.diagnosis.remedies.work import BACKWARD, FORWARD, OPTIMIZER, PASSES
+from workflow_src.diagnosis.remedies.steps import (
+    BACKWARD,
+    FORWARD,
+    OPTIMIZER,
+    PASSES,
+    UNIT_NS,
+    Launched,
+)
 from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.0005

@@ -1,7 +1,7 @@
 """The remedies of all cases of a run, from its tables: rows of remedies.csv."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,10 @@ from workflow_src.diagnosis.remedies.host import (
     unsure_ms,
     usual_hosts,
 )
-from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
-from workflow_src.diagnosis.remedies.rates import Rates, rates_of
+from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
 from workflow_src.diagnosis.remedies.span import Span
-from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.work import NO_HOST, OPTIMIZER, PASSES, work_of
+from workflow_src.diagnosis.remedies.steps import NO_HOST, OPTIMIZER, PASSES, launched, work_of
 
 Row = dict[str, object]
 
@@ -102,14 +100,16 @@ class CaseOfRun:
     @cached_property
     def abouts(self) -> dict[str, About]:
         """What is known of each phase that was both timed and recorded."""
-        status, first = self.timings["status"], self.first
-        if self.rates is None:
+        status, first, rates = self.timings["status"], self.first, self.rates
+        if rates is None:
             return {}
         # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
         addcdiv = self.updates["operator"].str.contains("addcdiv")
         parameters = float(self.updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
+        # Products of the models of its size and context don't count.
+        mine = f"{first['size']} {first['context']}"
         about = (
-            self.rates.without(f"{first['size']} {first['context']}"),
+            replace(rates, products=rates.products[rates.products["group"] != mine]),
             *(str(first["precision"]), self.optimizer),
             *(int(first["batch"]) * int(first["context"]), parameters),
         )
