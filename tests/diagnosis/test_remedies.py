@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import costly
-from workflow_src.diagnosis.remedies.combinations import combinations
+from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
 from workflow_src.diagnosis.remedies.host import time_ns
 from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep
@@ -18,7 +18,6 @@ from workflow_src.diagnosis.remedies.rates import Rates
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.diagnosis.remedies.span import Span, interval
 from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.trial import NotKnownError
 from workflow_src.diagnosis.remedies.work import product_sizes, work_of
 
 GB_PER_S, TFLOPS = 1e6, 1e9

@@ -33,13 +33,13 @@ class Plan:
     @classmethod
     def of(cls, recording: Recording) -> "Plan":
         """A recording as it is."""
-        calls, work = recording.calls, recording.work
+        columns = recording.columns
         return cls(
             recording,
-            calls["gap_ns"].to_numpy(copy=True),
-            calls["cost_ns"].to_numpy(copy=True),
-            (work["end_ns"] - work["start_ns"]).to_numpy(copy=True),
-            np.zeros(len(work), dtype=bool),
+            columns["calls.gap_ns"].copy(),
+            columns["calls.cost_ns"].copy(),
+            columns["work.end_ns"] - columns["work.start_ns"],
+            np.zeros(len(recording.work), dtype=bool),
             np.ones(len(recording.waits), dtype=bool),
         )
 
@@ -78,9 +78,9 @@ class Edit:
         plan.gap_ns[self.calls] = np.rint(gap_ns * self.gap_factor)
         if self.cost is not None:
             plan.cost_ns[self.calls] = np.minimum(plan.cost_ns[self.calls], self.cost)
-            plan.waits[np.isin(plan.recording.waits["call"], self.calls)] = False
+            plan.waits[np.isin(plan.recording.columns["waits.call"], self.calls)] = False
         if self.drops:
-            plan.dropped[np.isin(plan.recording.work["call"], self.calls)] = True
+            plan.dropped[np.isin(plan.recording.columns["work.call"], self.calls)] = True
         if self.ns is None:
             plan.duration_ns[self.work] = np.rint(plan.duration_ns[self.work] * self.factor)
             plan.dropped[self.work[np.broadcast_to(self.factor, self.work.shape) == 0]] = True
@@ -111,7 +111,7 @@ def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) ->
     order = np.lexsort((calls, group))
     calls, group = calls[order], group[order]
     first = np.append(True, group[1:] != group[:-1])[: len(group)]
-    kernels = np.searchsorted(recording.work["call"].to_numpy(), calls[first])
+    kernels = np.searchsorted(recording.columns["work.call"], calls[first])
     only = Edit(calls, kernels, drops=True, ns=ns[group[first]])
     return only, Edit(calls[~first], gap=0, cost=0)
 
@@ -132,7 +132,7 @@ class ScaleHost:
 
     def apply(self, plan: Plan) -> None:
         """Change a plan."""
-        own = ~plan.recording.calls["beside"].to_numpy()
+        own = ~plan.recording.columns["calls.beside"]
         running = plan.gap_ns if self.running_ns is None else self.running_ns
         beyond = np.maximum(plan.gap_ns - running, 0)
         for times, most in ((plan.gap_ns, running), (plan.cost_ns, plan.cost_ns)):

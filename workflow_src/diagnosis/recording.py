@@ -4,7 +4,10 @@ All times are integer nanoseconds.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+import numpy.typing as npt
 import pandas as pd
 
 LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", "free", "other"
@@ -19,30 +22,12 @@ QUEUE = 1020
 captures of an H200 show whose device lags behind."""
 
 CALLS = (
-    "kind",
-    "name",
-    "path",
-    "step",
-    "thread",
-    "start_ns",
-    "end_ns",
-    "gap_ns",
-    "cost_ns",
+    *("kind", "name", "path", "step", "thread", "start_ns", "end_ns", "gap_ns", "cost_ns"),
     "beside",
 )
 WORK = (
-    "activity",
-    "kind",
-    "name",
-    "family",
-    "path",
-    "step",
-    "call",
-    "lane",
-    "start_ns",
-    "end_ns",
-    "latency_ns",
-    "gap_ns",
+    *("activity", "kind", "name", "family", "path", "step", "call", "lane", "start_ns", "end_ns"),
+    *("latency_ns", "gap_ns"),
 )
 WAITS = ("call", "work", "return_ns", "blocked")
 TIES = ("work", "after", "gap_ns")
@@ -78,3 +63,13 @@ class Recording:
     ties: pd.DataFrame
     steps: pd.DataFrame
     queue: int
+
+    @cached_property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of all tables as arrays, by both names: "work.lane"."""
+        tables = {name: getattr(self, name) for name in ("calls", "work", "waits", "ties", "steps")}
+        return {
+            f"{table}.{name}": rows[name].to_numpy()
+            for table, rows in tables.items()
+            for name in rows.columns
+        }

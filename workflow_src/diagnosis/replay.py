@@ -1,32 +1,29 @@
-"""Replays recorded steps with changes: how long each would take, on host and device."""
+"""Replays recorded steps with edits: how long each would take, on host and device."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.edit import Change, Edit, Plan
 from workflow_src.diagnosis.recording import Recording
-from workflow_src.diagnosis.single_lane import (
-    Times,
-    is_single_lane,
-    own_clock,
-    single_lane,
-)
 
 
 @dataclass(frozen=True)
-class Replayed(Times):
-    """What a replay took.
+class Replayed:
+    """When calls and activities start and end (ns), from the beginning of the first call's gap.
 
     times_ns: of each step, from the end of the one before it to its own, host and device; the first
     one's is from its start, or from the end of the work that was launched before it.
     """
 
+    call_start_ns: Indices
+    call_end_ns: Indices
+    work_start_ns: Indices
+    work_end_ns: Indices
     times_ns: Indices
 
     @property
@@ -40,12 +37,12 @@ def mean_step_ns(times_ns: Indices) -> float:
     return float(times_ns[1:].mean() if len(times_ns) > 1 else times_ns.mean())
 
 
-def replay(recording: Recording, changes: Sequence[Change] = ()) -> Replayed:
+def replay(recording: Recording, changes: Iterable[Change] = ()) -> Replayed:
     """The steps of a recording with all of these changes."""
     return replayed(changed(recording, changes))
 
 
-def changed(recording: Recording, changes: Sequence[Change] = ()) -> Plan:
+def changed(recording: Recording, changes: Iterable[Change] = ()) -> Plan:
     """What a replay with all of these changes does."""
     plan = Plan.of(recording)
     for change in changes:
@@ -55,124 +52,177 @@ def changed(recording: Recording, changes: Sequence[Change] = ()) -> Plan:
 
 def replayed(plan: Plan) -> Replayed:
     """The steps of a plan."""
-    times = single_lane(plan) if is_single_lane(plan) else _run(plan)
-    return Replayed(**vars(times), times_ns=_step_times(plan, times))
+    own_start, own_end = _own_clock(plan)
+    run = _run_one_lane if _is_one_lane(plan) else _run
+    held_up, start, end = run(plan, own_start, own_end)
+    held = np.cumsum(np.where(plan.recording.columns["calls.beside"], 0, held_up))
+    began = own_start + np.append(0, held[:-1])[: len(held)]
+    returned = began + own_end - own_start + held_up
+    return Replayed(began, returned, start, end, _step_times(plan, began, returned, end))
 
 
-class _Lanes:
-    """The lanes of the devices while they are replayed: when each is free, and what has started."""
-
-    def __init__(self, plan: Plan) -> None:
-        work = plan.recording.work
-        self.queue = plan.recording.queue
-        self.lane, self.latency, self.gap = (
-            work[name].tolist() for name in ("lane", "latency_ns", "gap_ns")
-        )
-        self.duration, self.dropped = plan.duration_ns.tolist(), plan.dropped.tolist()
-        self.ties = _by_row(plan.recording.ties, ("work", "after", "gap_ns"))
-        self.freed = [BEFORE_ALL] * (max(self.lane, default=-1) + 1)
-        self.started: list[list[int]] = [[] for _ in self.freed]
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-
-    def launch(self, row: int, began: int, returned: int) -> int:
-        """Launch an activity by a call that began and would return then; when it does return.
-
-        It starts when its launch has reached the device, the one before it in its lane has ended,
-        and so has the one of another lane that it is tied to.
-        """
-        lane = self.lane[row]
-        if self.dropped[row]:
-            self.starts.append(self.freed[lane])
-            self.ends.append(self.freed[lane])
-            return returned
-        started = self.started[lane]
-        if len(started) > self.queue:
-            returned = max(returned, started[-self.queue - 1])
-        start = max(began, returned + self.latency[row], self.freed[lane] + self.gap[row])
-        for after, distance in self.ties.get(row, ()):
-            start = max(start, self.ends[after] + distance)
-        self.place(row, start, start + self.duration[row])
-        return returned
-
-    def place(self, row: int, start: int, end: int) -> None:
-        """Let an activity, the next one, start and end then."""
-        lane = self.lane[row]
-        self.started[lane].append(start)
-        self.starts.append(start)
-        self.ends.append(end)
-        self.freed[lane] = max(end, self.freed[lane])
+def _own_clock(plan: Plan) -> tuple[Indices, Indices]:
+    """When each call would start and end (ns) if nothing ever held the host up."""
+    beside = plan.recording.columns["calls.beside"]
+    own = np.flatnonzero(~beside)
+    advance = np.where(beside, 0, plan.gap_ns + plan.cost_ns)
+    before = np.cumsum(advance) - advance
+    start = before + plan.gap_ns
+    latest = np.searchsorted(own, np.flatnonzero(beside)) - 1
+    start[beside] += np.where(latest < 0, 0, start[own[latest]] - before[beside])
+    return start, start + plan.cost_ns
 
 
-def _run(plan: Plan) -> Times:
-    """Replay a plan: one pass over the calls that launch or wait, in order.
+def _run(plan: Plan, own_start: Indices, own_end: Indices) -> tuple[Indices, Indices, Indices]:
+    """One pass over the calls that launch or wait: what holds each up, and work's start and end.
 
-    The host's clock is its own time, which is known beforehand, and what held it up so far.
+    The host's clock is its own time and what held it up so far. An activity starts when its launch
+    has reached the device, the one before it in its lane has ended, and so have those of other
+    lanes that it is tied to. A launch into a full queue returns when one of those before it starts.
     """
-    lanes = _Lanes(plan)
-    start, end = own_clock(plan)
-    beside = plan.recording.calls["beside"].to_numpy()
-    of_call = np.searchsorted(plan.recording.work["call"], np.arange(len(start) + 1))
-    _place_backlog(plan, lanes)
-    awaited = _by_row(plan.recording.waits[plan.waits], ("call", "work", "return_ns"))
-    active = of_call[1:] > of_call[:-1]
-    active[list(awaited)] = True
+    columns = plan.recording.columns
+    lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
+    length, dropped, ahead = (a.tolist() for a in (plan.duration_ns, plan.dropped, _ahead(plan)))
+    ties = _by_row(columns[f"ties.{name}"] for name in ("work", "after", "gap_ns"))
+    kept = (columns[f"waits.{name}"][plan.waits] for name in ("call", "work", "return_ns"))
+    waits = _by_row(kept)
+    starts, ends, freed = _backlog(plan)
+    first = np.searchsorted(columns["work.call"], np.arange(len(own_start) + 1))
+    active = first[1:] > first[:-1]
+    active[list(waits)] = True
     rows = np.flatnonzero(active)
-    held, held_up = 0, np.zeros(len(start) + 1, dtype=np.int64)
-    columns = (rows, start[rows], end[rows], of_call[rows], of_call[rows + 1], beside[rows])
-    for call, own_start, own_end, first, last, is_beside in zip(
-        *(column.tolist() for column in columns), strict=True
+    of_rows = (a[rows].tolist() for a in (own_start, own_end, first, first[1:]))
+    held, held_up, beside = 0, [], columns["calls.beside"][rows].tolist()
+    for call, began, own, begin, after, is_beside in zip(
+        rows.tolist(), *of_rows, beside, strict=True
     ):
-        began, returned = own_start + held, own_end + held
-        for row in range(first, last):
-            returned = lanes.launch(row, began, returned)
-        for row, after in awaited.get(call, ()):
-            returned = max(returned, lanes.ends[row] + after)
-        more = returned - own_end - held
-        held_up[call] = more
-        held += 0 if is_beside else more
-    by_own = np.cumsum(np.where(beside, 0, held_up[:-1]))
-    before = by_own - np.where(beside, 0, held_up[:-1])
-    work = (np.array(times, dtype=np.int64) for times in (lanes.starts, lanes.ends))
-    return Times(start + before, end + before + held_up[:-1], *work)
+        began, returned = began + held, own + held
+        for row in range(begin, after):
+            free = freed[lane[row]]
+            if dropped[row]:
+                starts.append(free)
+                ends.append(free)
+                continue
+            if ahead[row] >= 0:
+                returned = max(returned, starts[ahead[row]])
+            start = max(began, returned + latency[row], free + space[row])
+            for other, distance in ties.get(row, ()):
+                start = max(start, ends[other] + distance)
+            starts.append(start)
+            ends.append(start + length[row])
+            freed[lane[row]] = max(free, ends[row])
+        for row, distance in waits.get(call, ()):
+            returned = max(returned, ends[row] + distance)
+        held_up.append(returned - own - held)
+        held = held if is_beside else returned - own
+    every = np.zeros(len(own_start), dtype=np.int64)
+    every[rows] = held_up
+    return every, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
-def _place_backlog(plan: Plan, lanes: _Lanes) -> None:
-    """Let what was launched before the first call start as recorded, as far as it happens."""
-    work, calls = plan.recording.work, plan.recording.calls
-    origin = int((calls["start_ns"] - calls["gap_ns"]).iloc[0])
-    early = work.loc[work["call"] == NOWHERE, "start_ns"] - origin
-    for row, start in enumerate(early):
-        at = BEFORE_ALL if lanes.dropped[row] else start
-        lanes.place(row, at, at + (0 if lanes.dropped[row] else lanes.duration[row]))
+def _is_one_lane(plan: Plan) -> bool:
+    """Whether nothing waits, and each call launches one activity at most, all in one lane."""
+    columns = plan.recording.columns
+    call = columns["work.call"]
+    return bool(
+        len(call)
+        and not plan.waits.any()
+        and not len(plan.recording.ties)
+        and call[0] != NOWHERE
+        and (np.diff(call) > 0).all()
+        and not columns["work.lane"].any()
+        and not columns["calls.beside"].any()
+        and min(plan.duration_ns.min(), columns["work.gap_ns"].min()) >= 0
+    )
 
 
-def _by_row(table: pd.DataFrame, columns: tuple[str, str, str]) -> dict[int, list[tuple[int, int]]]:
-    """The second and third columns of a table's rows by the first."""
+def _run_one_lane(
+    plan: Plan, own_start: Indices, own_end: Indices
+) -> tuple[Indices, Indices, Indices]:
+    """The same as _run of such a plan, without a loop over calls: (f) replays thousands of them.
+
+    Starts follow from a running maximum, as does what a full queue holds the host up by, for as
+    many launches at a time as the queue takes.
+    """
+    columns, most = plan.recording.columns, plan.recording.queue + 1
+    kept = np.flatnonzero(~plan.dropped)
+    call, length = columns["work.call"][kept], plan.duration_ns[kept]
+    began, returned = own_start[call], own_end[call]
+    ready = returned + columns["work.latency_ns"][kept]
+    # When each would start if its lane were never idle.
+    after = np.cumsum(np.append(0, length + np.roll(columns["work.gap_ns"][kept], -1))[: len(kept)])
+    start, held = np.zeros(len(kept), dtype=np.int64), np.zeros(len(kept) + 1, dtype=np.int64)
+    latest = BEFORE_ALL
+    for first in range(0, len(kept), most):
+        rows = slice(first, min(first + most, len(kept)))
+        late = np.full(rows.stop - first, held[first])
+        if first:
+            freed = start[first - most : rows.stop - most] - returned[rows]
+            late = np.maximum.accumulate(np.maximum(late, freed))
+        free = np.maximum(began[rows] + np.append(held[first], late[:-1]), ready[rows] + late)
+        idle = np.maximum.accumulate(np.maximum(free - after[rows], latest))
+        start[rows], held[first + 1 : rows.stop + 1], latest = idle + after[rows], late, idle[-1]
+    held_up = np.zeros(len(own_start), dtype=np.int64)
+    held_up[call] = np.diff(held)
+    ends = np.append(BEFORE_ALL, start + length)[np.cumsum(~plan.dropped)]
+    starts = ends.copy()
+    starts[kept] = start
+    return held_up, starts, ends
+
+
+def _ahead(plan: Plan) -> Indices:
+    """For each activity the one that must have started before its launch returns, or NOWHERE."""
+    lane, most = plan.recording.columns["work.lane"], plan.recording.queue + 1
+    found = np.full(len(lane), NOWHERE)
+    for number in range(lane.max(initial=-1) + 1 if len(lane) > most else 0):
+        rows = np.flatnonzero((lane == number) & ~plan.dropped)
+        found[rows[most:]] = rows[:-most]
+    return found
+
+
+def _backlog(plan: Plan) -> tuple[list[int], list[int], list[int]]:
+    """Starts and ends of what was launched before the first call, and when each lane is free.
+
+    It starts as recorded, as far as it happens.
+    """
+    columns = plan.recording.columns
+    early, lane = columns["work.call"] == NOWHERE, columns["work.lane"]
+    origin = columns["calls.start_ns"][0] - columns["calls.gap_ns"][0]
+    start = np.where(plan.dropped, BEFORE_ALL, columns["work.start_ns"] - origin)[early]
+    end = start + np.where(plan.dropped, 0, plan.duration_ns)[early]
+    freed = np.full(lane.max(initial=-1) + 1, BEFORE_ALL)
+    np.maximum.at(freed, lane[early], end)
+    return start.tolist(), end.tolist(), freed.tolist()
+
+
+def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
+    """The second and third of three columns by the first."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for row, other, distance in zip(*(table[name].tolist() for name in columns), strict=True):
+    for row, other, distance in zip(*(column.tolist() for column in columns), strict=True):
         found.setdefault(row, []).append((other, distance))
     return found
 
 
-def _step_times(plan: Plan, times: Times) -> Indices:
-    """The times of steps, as in Replayed.
+def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> Indices:
+    """The times of steps, as in Replayed, by when calls begin and return, and when work ends.
 
     A step's end is that of its range or of the last work launched so far. Its range ends after its
     last call by what it was recorded to, but before the next call.
     """
-    steps, calls = plan.recording.steps, plan.recording.calls
-    of_call = plan.recording.work["call"].to_numpy()
-    done = np.append(np.maximum.accumulate(times.work_end_ns), BEFORE_ALL)
-    first, last = steps["call"].to_numpy(), steps["last_call"].to_numpy()
-    tail = steps["end_ns"].to_numpy() - calls["end_ns"].to_numpy()[last]
-    own = np.append(np.flatnonzero(~calls["beside"].to_numpy()), len(calls))
+    columns = plan.recording.columns
+    of_call, first, last = (columns[n] for n in ("work.call", "steps.call", "steps.last_call"))
+    done = np.append(np.maximum.accumulate(end), BEFORE_ALL)
+    tail = columns["steps.end_ns"] - columns["calls.end_ns"][last]
+    own = np.append(np.flatnonzero(~columns["calls.beside"]), len(began))
     left = np.append(plan.gap_ns, AFTER_ALL)[own[np.searchsorted(own, last, side="right")]]
-    host_end = times.call_end_ns[last] + np.minimum(tail, left)
-    ends = np.maximum(host_end, done[np.searchsorted(of_call, last, side="right") - 1])
-    lead = calls["start_ns"].to_numpy()[first[0]] - steps["start_ns"].iloc[0]
-    begin = times.call_start_ns[first[0]] - min(lead, plan.gap_ns[first[0]])
-    begin = max(begin, done[np.searchsorted(of_call, first[0]) - 1])
+    ends = np.maximum(
+        returned[last] + np.minimum(tail, left),
+        done[np.searchsorted(of_call, last, side="right") - 1],
+    )
+    lead = min(
+        columns["calls.start_ns"][first[0]] - columns["steps.start_ns"][0], plan.gap_ns[first[0]]
+    )
+    begin = max(began[first[0]] - lead, done[np.searchsorted(of_call, first[0]) - 1])
     return np.diff(np.append(begin, ends)).astype(np.int64)
 
 
@@ -214,8 +264,8 @@ class Bounds:
 
 def bounds(recording: Recording, changes: Sequence[Change] = ()) -> Bounds:
     """What the host and the device alone would take for a step with these changes."""
-    work, calls = np.arange(len(recording.work)), np.arange(len(recording.calls))
-    own = np.flatnonzero(~recording.calls["beside"].to_numpy())
-    host = replay(recording, [*changes, Edit(work=work, factor=0)])
-    device = replay(recording, [*changes, Edit(calls, cost=0), Edit(own, gap=0)])
+    own = np.flatnonzero(~recording.columns["calls.beside"])
+    no_work = Edit(work=np.arange(len(recording.work)), factor=0)
+    no_host = Edit(np.arange(len(recording.calls)), cost=0), Edit(own, gap=0)
+    host, device = replay(recording, [*changes, no_work]), replay(recording, [*changes, *no_host])
     return Bounds(host.step_ns, device.step_ns)

@@ -1,27 +1,281 @@
-"""What each remedy changes in a step."""
+"""What each remedy changes in a step: which of its launches, and how."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 
-from workflow_src.diagnosis.remedies.attention import fuse_attention
-from workflow_src.diagnosis.remedies.fewer_launches import fuse_chains, graph
-from workflow_src.diagnosis.remedies.precision import narrow
-from workflow_src.diagnosis.remedies.trial import Trial
-from workflow_src.diagnosis.remedies.update import update
+import numpy as np
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.remedies import GRAPH, counts_in_graph
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.edit import Edit, Factors, Mask, Plan, graphed, merged
+from workflow_src.diagnosis.remedies.phase import About, Core
+from workflow_src.diagnosis.remedies.span import Ends, Span
+from workflow_src.diagnosis.remedies.work import (
+    BACKWARD,
+    CORE,
+    ELEMENTWISE,
+    FORWARD,
+    OPTIMIZER,
+    PRODUCT,
+    UPDATE,
+)
+
+COMPILE = "compile"
+
+STACKS = (
+    ("sdpa", "fused"),
+    ("bf16",),
+    ("bf16", "sdpa"),
+    ("bf16", "sdpa", "fused"),
+    ("bf16", "sdpa", "fused", COMPILE),
+    ("bf16", "sdpa", "fused", GRAPH),
+    ("bf16", "sdpa", "fused", COMPILE, GRAPH),
+)
+"""What is put on top of each other, as far as it changes the case."""
+
+CASTS_LAUNCHED = {FORWARD: Span(1.0, 1.6, 2.0), BACKWARD: Span(0.5, 0.8, 1.2)}
+"""Casts for each product outside of attention's core, by pass, in launches of the usual price."""
+
+NARROWER = {
+    "scores": Span(0.5, 0.65, 0.95),
+    "softmax": Span(0.95, 1.05, 1.2),
+    "feed_forward": Span(0.45, 0.55, 0.75),
+    "rotary": Span(1.0, 1.3, 1.6),
+    "block": Span(1.0, 1.4, 1.8),
+}
+"""By range, what passes over tensors take under autocast, of their time in float32: scores and the
+feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and where both
+types meet, torch has no vectorized kernel."""
+
+AS_WIDE = Span(0.8, 1.0, 1.2)
+"""The same of all other ranges."""
+
+BACKWARD_SHARE = 2.5
+"""FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
+
+ATTENTION_KERNELS = {FORWARD: 1, BACKWARD: 2}
+
+FUSED_PRICE = Span(1.0, 2.0, 4.0)
+"""Of the call of fused attention, in launches."""
+
+ELEMENTS_AT_ONCE = 320 * 65_536
+"""What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
+ATen/native/cuda/MultiTensorApply.cuh)."""
+
+UPDATE_BYTES = {"foreach": 80, "fused": 28}
+"""Bytes per parameter in float32 that AdamW moves (common/case.py tells why)."""
+
+UPDATE_OPERATORS = 9
+"""Operators of AdamW written out, for each tensor of parameters."""
+
+UPDATE_PASSES = {"foreach": 8, "fused": 1}
+
+PASSES_UNSURE = 0.15
+"""A kernel that moves known bytes seldom runs at a copy's rate exactly."""
+
+TENSOR_PRICE = {"foreach": Span(0.2, 0.5, 1.5), "fused": Span(0.1, 0.3, 1.0)}
+"""What the host takes for each parameter's tensor in torch's own optimizers, in launches."""
+
+CHAIN_LEFT = Span(0.5, 1.0, 2.0)
+"""Of a chain's time over its length, which is that of one kernel that reads first, writes last."""
+
+COMPILED_PRICE = Span(0.2, 0.85, 1.7)
+"""Of a launch of compiled code, in launches."""
+
+
+class NotKnownError(Exception):
+    """A remedy's effect can't be told of a case; the message says why."""
+
+
+@dataclass
+class Trial:
+    """A step that remedies are applied to, one after another.
+
+    about: the case; plan: the step so far; ends: at which end of its span each uncertain quantity
+    is; precision, optimizer: the present ones; extra_launches: of launches that stand for more than
+    one; asked: the quantities that were asked for.
+    """
+
+    about: About
+    plan: Plan
+    ends: Ends
+    precision: str
+    optimizer: str
+    extra_launches: float = 0.0
+    fused_attention: bool = False
+    asked: set[str] = field(default_factory=set)
+
+    def change(self, *edits: Edit) -> None:
+        """Apply edits to what is left."""
+        for edit in edits:
+            edit.apply(self.plan)
+
+    def end(self, name: str) -> int:
+        """At which end an uncertain quantity is."""
+        self.asked.add(name)
+        return self.ends.get(name, 0)
+
+    def value(self, name: str, span: Span) -> float:
+        """An uncertain quantity at its present end."""
+        return span.at(self.end(name))
+
+    def merge(self, calls: Indices, groups: int, each_ns: float, price: float = 1.0) -> None:
+        """Launches become so many, evenly, each of which takes so long and costs `price` ones."""
+        groups = max(1, min(groups, len(calls)))
+        group = np.arange(len(calls)) * groups // len(calls)
+        duration = np.full(groups, round(each_ns), dtype=np.int64)
+        first = calls[np.searchsorted(group, np.arange(groups))]
+        self.change(*merged(self.plan.recording, calls, group, duration))
+        self.change(Edit(first, gap_factor=price))
+
+
+def _narrow(precision: str, trial: Trial) -> None:
+    """Another precision of products: bf16 by autocast, or tf32."""
+    about, step = trial.about, trial.about.step
+    if precision not in about.rates.product_flops_per_ms:
+        raise NotKnownError(f"the run has no ceiling of products in {precision}")
+    products = about.products(precision)
+    ms = products.ms[:, trial.end("products")]
+    if precision == "bf16":
+        ms = ms + products.casts_ms[:, trial.end("casts")]
+    factor = np.ones(len(step.work))
+    factor[products.rows] = ms / step.work["device_ms"].to_numpy()[products.rows]
+    measured = np.zeros(len(factor), dtype=bool)
+    for (given, name), span in about.beside.core.items():
+        if given == precision:
+            core = step.of("leaf", *CORE) & step.of("pass", name)
+            factor[core] = trial.value("attention's core", span)
+            measured = step.of("leaf", *CORE)
+    every = np.arange(len(step.row))
+    trial.change(Edit(work=every, factor=factor[step.row]))
+    if precision == "bf16":
+        factors = _autocast(trial, step.of("kind", ELEMENTWISE) & ~measured)
+        trial.change(Edit(work=every, factor=factors[step.row]))
+        _launch_casts(trial)
+    trial.precision = precision
+
+
+def _autocast(trial: Trial, passes: Mask) -> Factors:
+    """What autocast leaves of each row's time, of which some are passes over tensors."""
+    leaves, end = trial.about.step.columns["leaf"], trial.end("other passes in bf16")
+    factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
+    return np.where(passes, [factors[leaf] for leaf in leaves], 1.0)
+
+
+def _launch_casts(trial: Trial) -> None:
+    """The launches of casts, which come with the products'."""
+    step = trial.about.step
+    for name, casts in CASTS_LAUNCHED.items():
+        calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
+        more = trial.value("launches of casts", casts)
+        trial.change(Edit(calls, gap_factor=1 + more))
+        trial.extra_launches += more * len(calls)
+
+
+def _fuse_attention(trial: Trial) -> None:
+    """One kernel forward and two backward in place of each layer's scores, softmax and values."""
+    step, core = trial.about.step, trial.about.core
+    if core is None:
+        raise NotKnownError("no range of it is attention written out: scores, softmax, values")
+    took = {name: _attention_ms(trial, core, name) for name in ATTENTION_KERNELS}
+    for name, kernels in ATTENTION_KERNELS.items():
+        calls = step.where(step.of("leaf", *CORE) & step.of("pass", name))
+        if len(calls):
+            count = kernels * core.layers
+            price = trial.value("price", FUSED_PRICE)
+            trial.merge(calls, count, took[name] * NS_PER_MS / count, price)
+    trial.fused_attention = True
+
+
+def _attention_ms(trial: Trial, core: Core, name: str) -> float:
+    """Fused attention in a pass: as measured, or by its FLOPs.
+
+    Its rate is between that of the present products and the reference product's.
+    """
+    about = trial.about
+    measured = about.beside.attention_ms.get((trial.precision, name))
+    if measured:
+        return trial.value("fused attention", measured)
+    if not core.flops:
+        raise NotKnownError("the sizes of attention's products are not known")
+    now_ms = float(trial.plan.duration_ns[about.step.where(core.products)].sum()) / NS_PER_MS
+    present = core.flops / max(now_ms, 1e-9)
+    most = max(about.rates.product_flops_per_ms.get(trial.precision, present), present)
+    rate = trial.value("fused attention", Span(present, (present * most) ** 0.5, most))
+    return core.flops / rate * (BACKWARD_SHARE if name == BACKWARD else 1.0)
+
+
+def _update(optimizer: str, trial: Trial) -> None:
+    """Torch's AdamW over all parameters at once, in some passes or in one."""
+    about = trial.about
+    calls = about.step.where(about.step.of("kind", UPDATE))
+    trial.optimizer = optimizer
+    if not len(calls):
+        return
+    if not about.parameters:
+        raise NotKnownError("its optimizer's operators don't tell the number of parameters")
+    count = round(UPDATE_PASSES[optimizer] * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
+    span = about.rates.moving(UPDATE_BYTES[optimizer] * about.parameters, PASSES_UNSURE)
+    ms = trial.value("bytes of AdamW", span)
+    tensors = len(calls) / UPDATE_OPERATORS
+    host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors
+    trial.merge(calls, count, ms * NS_PER_MS / count, 1 + host / count)
+
+
+def _fuse_chains(trial: Trial) -> None:
+    """The elementwise kernels of a range become one, which reads first and writes last."""
+    step = trial.about.step
+    chains = step.chains_outside_core if trial.fused_attention else step.chains
+    if not len(step.chains.calls):
+        raise NotKnownError("no chain of elementwise kernels is known of it")
+    left = np.minimum(1.0, chains.share * trial.value("what fusion leaves", CHAIN_LEFT))
+    whole_ns = np.bincount(chains.group, trial.plan.duration_ns[chains.calls], len(left))
+    ns = np.rint(left * whole_ns).astype(np.int64)
+    trial.change(*merged(trial.plan.recording, chains.calls, chains.group, ns))
+    inside = step.where(~step.of("pass", OPTIMIZER))
+    trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
+
+
+def _graph(trial: Trial) -> None:
+    """All launches become one."""
+    step = trial.about.step
+    inside = np.ones(len(step.row), dtype=bool)
+    if not (trial.about.update_in_graph or counts_in_graph(trial.optimizer)):
+        inside[step.where(step.of("pass", OPTIMIZER))] = False
+    trial.change(*graphed(trial.plan.recording.calls, np.flatnonzero(inside)))
+    trial.extra_launches = 0.0
+
 
 EFFECTS: dict[str, Callable[[Trial], None]] = {
-    "bf16": narrow("bf16"),
-    "tf32": narrow("tf32"),
-    "sdpa": fuse_attention,
-    "foreach": update("foreach"),
-    "fused": update("fused"),
-    "compile": fuse_chains,
-    "graph": graph,
+    "bf16": partial(_narrow, "bf16"),
+    "tf32": partial(_narrow, "tf32"),
+    "sdpa": _fuse_attention,
+    "foreach": partial(_update, "foreach"),
+    "fused": partial(_update, "fused"),
+    COMPILE: _fuse_chains,
+    GRAPH: _graph,
 }
-"""What each of REMEDIES changes of a step."""
+"""What each of REMEDIES changes of a step; one whose effect can't be told raises NotKnownError."""
 
 
-def applied(trial: Trial, remedies: Sequence[str]) -> Trial:
-    """The step with remedies. Raises NotKnownError if one's effect can't be told."""
-    for remedy in remedies:
-        EFFECTS[remedy](trial)
-    return trial
+def remedies_for(precision: str, attention: str, optimizer: str) -> list[str]:
+    """The remedies that change a case, in their order."""
+    changing = {
+        "bf16": precision in ("fp32", "tf32"),
+        "tf32": precision == "fp32",
+        "sdpa": attention != "sdpa",
+        "foreach": optimizer == "adamw",
+        "fused": optimizer != "fused",
+    }
+    return [name for name in EFFECTS if changing.get(name, True)]
+
+
+def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[str, ...]]:
+    """Each remedy alone, each with a graph, sdpa with fused, and the growing stack."""
+    given = remedies_for(precision, attention, optimizer)
+    stacks = (tuple(name for name in stack if name in given) for stack in STACKS)
+    alone = [(name,) for name in given]
+    with_graph = [(name, GRAPH) for name in given if name != GRAPH]
+    return list(dict.fromkeys([*alone, *with_graph, *filter(None, stacks)]))

@@ -6,7 +6,7 @@ host does, it is what phases differ by, which were timed at different moments; s
 as well as they are steady, and is held against what is usual beside a forward launch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,35 +56,26 @@ Hosts = Mapping[str, Span]
 class Solved:
     """What a phase tells of its last pass.
 
-    host_ns: the host's time for a launch that gives the plain time, at most; device_share: the
-    pass's device time as a share of what the host then takes to launch it.
+    host_ns: the host's time for a launch that gives the plain time, at most; launch_bound: whether
+    the pass's device time is a small share of what the host then takes to launch it.
     """
 
     host_ns: float
-    device_share: float
-
-    @property
-    def launch_bound(self) -> bool:
-        """Whether launching takes the time."""
-        return self.device_share < LAUNCH_BOUND
+    launch_bound: bool
 
 
 def with_host(
     step: Launched, hosts: Mapping[str, float], gap_ns: float = GAP_NS, times: float = 1.0
 ) -> list[Edit]:
-    """The changes by which launches take the host so long (ns), by pass.
+    """The edits by which launches take the host so long (ns), by pass.
 
     Kernels have gap_ns between them, which counts as theirs, and take `times` as long.
     """
-    changes: list[Edit] = []
-    for name in PASSES:
-        calls = step.where(step.of("pass", name))
-        if len(calls):
-            changes.append(Edit(calls, gap_factor=hosts[name] / UNIT_NS))
-    duration = np.maximum(step.recording.work["end_ns"].to_numpy(), 1)
+    duration = np.maximum(step.recording.columns["work.end_ns"], 1)
     factor = times * (1 + gap_ns / duration)
-    changes.append(Edit(work=np.arange(len(duration)), factor=factor))
-    return changes
+    calls = ((step.where(step.of("pass", name)), hosts[name] / UNIT_NS) for name in PASSES)
+    scaled = [Edit(rows, gap_factor=share) for rows, share in calls if len(rows)]
+    return [*scaled, Edit(work=np.arange(len(duration)), factor=factor)]
 
 
 def time_ns(step: Launched, hosts: Mapping[str, float]) -> float:
@@ -94,36 +85,30 @@ def time_ns(step: Launched, hosts: Mapping[str, float]) -> float:
 
 def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: str) -> Solved:
     """The host's time for a launch of the `last` pass, at most; of `earlier` ones it is known."""
-    target = plain_ms * NS_PER_MS
-
-    def took(host_ns: float) -> float:
-        return time_ns(step, {**earlier, last: host_ns})
-
     calls = step.where(step.of("pass", last))
     launches = max(1, len(calls))
-    enough = max(target, took(0.0)) * (1 + CLOSE)
-    host_ns = _bisected(took, target / launches, enough)
-    device_ns = float(step.recording.work["end_ns"].to_numpy()[calls].sum()) + GAP_NS * launches
-    return Solved(host_ns, device_ns / max(1.0, host_ns * launches))
-
-
-def _bisected(took: Callable[[float], float], most: float, enough: float) -> float:
-    """The largest host's time, at most `most`, with which a step takes at most `enough` (ns)."""
-    low, high = 0.0, most
-    while high - low > CLOSE * most:
+    low, high = 0.0, plain_ms * NS_PER_MS / launches
+    enough = max(plain_ms * NS_PER_MS, time_ns(step, {**earlier, last: low})) * (1 + CLOSE)
+    close = CLOSE * high
+    while high - low > close:
         middle = (low + high) / 2
-        low, high = (middle, high) if took(middle) <= enough else (low, middle)
-    return low
+        fits = time_ns(step, {**earlier, last: middle}) <= enough
+        low, high = (middle, high) if fits else (low, middle)
+    device_ns = float(step.recording.columns["work.end_ns"][calls].sum()) + GAP_NS * launches
+    return Solved(low, device_ns / max(1.0, low * launches) < LAUNCH_BOUND)
 
 
 def usual_hosts(every: Mapping[str, list[Solved]]) -> dict[str, Span]:
     """What launch-bound phases show of each pass's launches: least, median, most (ns)."""
-    found = {}
-    for name, phases in every.items():
-        bound = [each.host_ns for each in phases if each.launch_bound and each.host_ns > 0]
-        if bound:
-            found[name] = Span(*(float(q) for q in np.quantile(bound, (0.1, 0.5, 0.9))))
-    return found
+    bound = {
+        name: [each.host_ns for each in phases if each.launch_bound and each.host_ns > 0]
+        for name, phases in every.items()
+    }
+    return {
+        name: Span(*np.quantile(shown, (0.1, 0.5, 0.9)).tolist())
+        for name, shown in bound.items()
+        if shown
+    }
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What is known of a case's phase before any remedy: its step, its products and their casts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.edit import Factors, Mask
-from workflow_src.diagnosis.remedies.rates import Rates, is_product
+from workflow_src.diagnosis.remedies.rates import Rates, flops_of
 from workflow_src.diagnosis.remedies.span import Span
 from workflow_src.diagnosis.remedies.steps import Launched
 from workflow_src.diagnosis.remedies.work import CORE_PRODUCT, FORWARD, PRODUCT
@@ -30,8 +30,7 @@ class Core(NamedTuple):
     layers: int
 
 
-@dataclass(frozen=True)
-class Products:
+class Products(NamedTuple):
     """Rows of work that multiply, and the time (ms) of each in another precision, with casts.
 
     A column per end of the span, so that -1 is the last: usual, most, least.
@@ -74,15 +73,13 @@ class About:
     beside: Beside = Beside()
 
     @cached_property
-    def core(self) -> "Core | None":
+    def core(self) -> Core | None:
         """Attention's core; None if no range is it."""
-        step, work = self.step, self.step.work
-        products = step.of("kind", CORE_PRODUCT) & step.of("pass", FORWARD)
+        products = self.step.of("kind", CORE_PRODUCT) & self.step.of("pass", FORWARD)
         if not products.any():
             return None
-        table = work.loc[products, ["m", "n", "k", "matrices", "launches"]].astype("float64")
-        flops = 2.0 * float(table.prod(axis=1).sum())
-        return Core(products, flops, int(table["launches"].max()))
+        work = self.step.work[products]
+        return Core(products, float(flops_of(work).sum()), int(work["launches"].max()))
 
     def least_ms(self, precision: str) -> float:
         """What its products take at least in a precision: at the rate of the machine's fastest.
@@ -90,28 +87,27 @@ class About:
         Not attention's, whose masked half a fused kernel skips; and none longer than recorded.
         """
         work = self.step.work[self.step.of("kind", PRODUCT)]
-        sizes = work[["m", "n", "k", "matrices", "launches"]].astype("float64")
-        ms = 2.0 * sizes.prod(axis=1) / self.rates.fastest(precision)
+        ms = flops_of(work) / self.rates.fastest(precision)
         return float(np.minimum(ms, work["device_ms"]).sum())
 
     @cached_property
-    def _products(self) -> dict[str, "Products"]:
+    def _products(self) -> dict[str, Products]:
         return {}
 
-    def products(self, precision: str) -> "Products":
+    def products(self, precision: str) -> Products:
         """What its products would take in another precision."""
         if precision not in self._products:
-            rows = np.flatnonzero(is_product(self.step.work))
+            rows = np.flatnonzero(self.step.of("kind", PRODUCT, CORE_PRODUCT))
             given = [self.step.work.iloc[row] for row in rows]
-            about = (self.precision, precision, self.tokens)
-            ms = [self.rates.product_ms(row, *about) for row in given]
-            casts = [_casts_ms(self, row) for row in given]
-            self._products[precision] = Products(rows, _by_end(ms), _by_end(casts))
+            about = self.precision, precision, self.tokens
+            spans = (
+                [self.rates.product_ms(row, *about) for row in given],
+                [_casts_ms(self, row) for row in given],
+            )
+            # A span is (least, usual, most).
+            ms, casts_ms = (np.reshape(each, (-1, 3))[:, [1, 2, 0]] for each in spans)
+            self._products[precision] = Products(rows, ms, casts_ms)
         return self._products[precision]
-
-
-def _by_end(spans: Sequence[Span]) -> Factors:
-    return np.array([[each.at(end) for end in (0, 1, -1)] for each in spans]).reshape(-1, 3)
 
 
 def _casts_ms(about: About, row: pd.Series) -> Span:
@@ -125,9 +121,8 @@ def _casts_ms(about: About, row: pd.Series) -> Span:
         return Span(0.5, 1.0, 1.2).times(each * wide)
     if row["pass"] == FORWARD:
         return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
-    if k == about.tokens:
-        return Span(0.8, 1.0, 1.2).times(each * m * n)
-    return CAST_ACTIVATIONS.times(each * m * n)
+    share = Span(0.8, 1.0, 1.2) if k == about.tokens else CAST_ACTIVATIONS
+    return share.times(each * m * n)
 
 
 def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
@@ -135,7 +130,6 @@ def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
     name, work = row["pass"], about.step.work
     if row["kind"] == CORE_PRODUCT or name not in about.beside.cast_bytes:
         return Span(0.0, 0.0, 0.0)
-    alike = work[(work["pass"] == name) & (work["kind"] == PRODUCT)]
-    share = row["device_ms"] / alike["device_ms"].sum()
-    ms = share * about.beside.cast_bytes[name] / about.rates.copy_bytes_per_ms
-    return Span(0.6, 1.0, 1.4).times(ms)
+    alike = work.loc[(work["pass"] == name) & (work["kind"] == PRODUCT), "device_ms"]
+    moved = row["device_ms"] / alike.sum() * about.beside.cast_bytes[name]
+    return Span(0.6, 1.0, 1.4).times(moved / about.rates.copy_bytes_per_ms)

@@ -1,17 +1,17 @@
 """The time of a plain step with remedies, by replay, with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import hypot
 
+from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Plan
-from workflow_src.diagnosis.remedies.effects import applied
-from workflow_src.diagnosis.remedies.host import Hosts, time_ns, with_host
+from workflow_src.diagnosis.remedies.effects import EFFECTS, Trial
+from workflow_src.diagnosis.remedies.host import GAP_NS, Hosts, time_ns, with_host
 from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.span import Ends, Span, interval
-from workflow_src.diagnosis.remedies.trial import Trial
 from workflow_src.diagnosis.remedies.work import PASSES
 from workflow_src.diagnosis.replay import changed, replayed
 
@@ -34,6 +34,8 @@ interval about twice as wide."""
 LUCK = "processes' luck"
 DEVICE = "the device's work"
 GAPS = "gaps of a graph"
+HOST = "host's launches, {}"
+"""Uncertain quantities of the plain step itself; the last one, of a pass."""
 
 
 def luck(median_ms: float, fastest_ms: float, slowest_ms: float) -> Span:
@@ -68,24 +70,30 @@ class PlainStep:
     luck: Span
     graph_gap_ns: Span
 
-    @cached_property
-    def passes(self) -> list[str]:
-        """The passes that it consists of."""
-        made = set(self.about.step.work["pass"])
-        return [name for name in PASSES if name in made]
-
     def predicted(self, remedies: Sequence[str]) -> Prediction:
         """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
-        usual = self._trial(remedies, {})
-        quantities = [*sorted(usual.asked), *self._uncertain("graph" in remedies)]
-        bare = applied(self._started(Plan.of(self.about.step.recording), {}), remedies)
+
+        def time_ms(ends: Ends) -> float:
+            return replayed(self._with(remedies, ends).plan).step_ns / NS_PER_MS
+
+        recorded = Plan.of(self.about.step.recording)
+        bare, usual = self._with(remedies, {}, recorded), self._with(remedies, {})
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
+        graph = GRAPH in remedies
         usual_ms = replayed(usual.plan).step_ns / NS_PER_MS
-        unsure_ms = self._unsure_ms(usual_ms, device_ms, "graph" in remedies)
-        least_ms = self.about.least_ms(usual.precision)
-        time = interval(lambda ends: self._time_ms(remedies, ends), quantities, unsure_ms, least_ms)
+        unsure_ms = self._unsure_ms(usual_ms, device_ms, graph)
+        quantities = [*sorted(usual.asked), *self._uncertain(graph)]
+        time = interval(time_ms, quantities, unsure_ms, self.about.least_ms(usual.precision))
         launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
         return Prediction(time, device_ms, launches)
+
+    def _with(self, remedies: Sequence[str], ends: Ends, plan: Plan | None = None) -> Trial:
+        """The step, if no other plan is given, with remedies and quantities at these ends."""
+        plan = plan or self._plan(GRAPH in remedies, ends)
+        trial = Trial(self.about, plan, ends, self.about.precision, self.about.optimizer)
+        for remedy in remedies:
+            EFFECTS[remedy](trial)
+        return trial
 
     def _unsure_ms(self, usual_ms: float, device_ms: float, graph: bool) -> float:
         """How far a time with remedies may be off if all quantities are certain."""
@@ -97,18 +105,9 @@ class PlainStep:
         """The uncertain quantities of the plain step itself."""
         if graph and self.about.update_in_graph:
             return [DEVICE, GAPS]
-        hosts = [host_of(name) for name in self.passes if self.hosts[name].is_uncertain]
+        made = set(self.about.step.work["pass"])
+        hosts = [HOST.format(n) for n in PASSES if n in made and self.hosts[n].is_uncertain]
         return [LUCK, *hosts, *([DEVICE, GAPS] if graph else [])]
-
-    def _time_ms(self, remedies: Sequence[str], ends: Ends) -> float:
-        return replayed(self._trial(remedies, ends).plan).step_ns / NS_PER_MS
-
-    def _trial(self, remedies: Sequence[str], ends: Ends) -> Trial:
-        return applied(self._started(self._plan("graph" in remedies, ends), ends), remedies)
-
-    def _started(self, plan: Plan, ends: Ends) -> Trial:
-        about = self.about
-        return Trial(about, plan, ends, about.precision, about.optimizer)
 
     def _plan(self, graph: bool, ends: Ends) -> Plan:
         """The plain step, which takes the plain time.
@@ -116,34 +115,25 @@ class PlainStep:
         What host and device together don't explain of it is put on both alike; a graph's kernels
         keep their own time, if that isn't longer.
         """
-        hosts = {name: span.at(ends.get(host_of(name), 0)) for name, span in self.hosts.items()}
-        scale = self._scale(tuple(hosts.items()))
-        luck = self.luck.at(ends.get(LUCK, 0))
+        hosts = {n: span.at(ends.get(HOST.format(n), 0)) for n, span in self.hosts.items()}
+        times = scale = self._scale(hosts)
+        luck, gap_ns = self.luck.at(ends.get(LUCK, 0)), float(GAP_NS)
+        if graph:
+            # By what the device's work is shorter than recorded, if it exceeds the plain time.
+            bare = min(1.0, self._scale(dict.fromkeys(hosts, 0.0)))
+            times = bare * (1 + MEASURED * ends.get(DEVICE, 0))
+            gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
         used = {name: host * scale * luck for name, host in hosts.items()}
         step = self.about.step
-        if not graph:
-            scaled = with_host(step, used, times=scale)
-        else:
-            gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
-            times = self._bare * (1 + MEASURED * ends.get(DEVICE, 0))
-            scaled = with_host(step, used, gap_ns, times)
-        return changed(step.recording, scaled)
+        return changed(step.recording, with_host(step, used, gap_ns, times))
+
+    def _scale(self, hosts: Mapping[str, float]) -> float:
+        """The plain time over that which a step takes with such a host."""
+        key = tuple(hosts.values())
+        if key not in self._scales:
+            self._scales[key] = self.plain_ms * NS_PER_MS / time_ns(self.about.step, hosts)
+        return self._scales[key]
 
     @cached_property
-    def _bare(self) -> float:
-        """By what the device's work is shorter than recorded, if it exceeds the plain time."""
-        return min(1.0, self._scale(tuple((name, 0.0) for name in self.hosts)))
-
-    def _scale(self, hosts: tuple[tuple[str, float], ...]) -> float:
-        if hosts not in self._scales:
-            self._scales[hosts] = self.plain_ms * NS_PER_MS / time_ns(self.about.step, dict(hosts))
-        return self._scales[hosts]
-
-    @cached_property
-    def _scales(self) -> dict[tuple[tuple[str, float], ...], float]:
+    def _scales(self) -> dict[tuple[float, ...], float]:
         return {}
-
-
-def host_of(name: str) -> str:
-    """The uncertain quantity of the host's time for a launch in a pass."""
-    return f"host's launches, {name}"

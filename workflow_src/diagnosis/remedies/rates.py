@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.diagnosis.edit import Factors
 from workflow_src.diagnosis.remedies.span import Span, around
-from workflow_src.diagnosis.remedies.work import BACKWARD, CORE_PRODUCT, PRODUCT
+from workflow_src.diagnosis.remedies.work import BACKWARD, CORE_PRODUCT
 
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
@@ -18,10 +18,8 @@ SIZES = ("m", "n", "k", "matrices")
 SLOWEST_SHARE = 0.3
 """Of the ceiling: the least that a product is taken to reach where the run has none to compare."""
 
-
 RATIO_UNSURE = Span(0.85, 1.0, 1.4)
 """Of the ratio of two precisions' ceilings: small products gain less."""
-
 
 NO_PRODUCTS = pd.DataFrame(
     columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
@@ -57,29 +55,33 @@ class Rates:
 
     def product_ms(self, row: pd.Series, present: str, precision: str, tokens: int) -> Span:
         """The time of a row of work that multiplies, in another precision than the present one."""
+        most = self.product_flops_per_ms[precision]
         if not row["m"]:
-            ceilings = self.product_flops_per_ms
-            ratio = ceilings.get(present, ceilings[precision]) / ceilings[precision]
+            ratio = self.product_flops_per_ms.get(present, most) / most
             return RATIO_UNSURE.times(ratio * row["device_ms"])
-        flops = 2.0 * row["m"] * row["n"] * row["k"] * row["matrices"] * row["launches"]
         found = self._by_kind.get((precision, direction_of(row, tokens)))
         if found is None:
-            most = self.product_flops_per_ms[precision]
             rates = np.array([SLOWEST_SHARE * most, SLOWEST_SHARE**0.5 * most, most])
         else:
             own = np.log([row[name] for name in SIZES])
             near = np.argsort(np.abs(found[:, :-1] - own).sum(axis=1), kind="stable")[:NEAREST]
             rates = np.quantile(found[near, -1], (0.0, 0.5, 1.0))
+        flops = 2.0 * row["m"] * row["n"] * row["k"] * row["matrices"] * row["launches"]
         return Span(*(flops / rate for rate in rates[::-1]))
 
     @cached_property
-    def _by_kind(self) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
+    def _by_kind(self) -> dict[tuple[str, str], Factors]:
         """By precision and direction: the logarithms of SIZES, and FLOPs per ms."""
         found = {}
         for (precision, direction), rows in self.products.groupby(["precision", "direction"]):
             sizes = np.log(rows[list(SIZES)].to_numpy("float64"))
             found[str(precision), str(direction)] = np.column_stack([sizes, rows["flops_per_ms"]])
         return found
+
+
+def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
+    """The FLOPs of rows of work that multiply."""
+    return 2.0 * work[[*SIZES, "launches"]].astype("float64").prod(axis=1)
 
 
 def direction_of(row: pd.Series, tokens: int) -> str:
@@ -95,31 +97,15 @@ def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
     """The rates of a run, from its ceilings.csv and products.csv."""
     known = ceilings[ceilings["status"] == "ok"]
     copies = known[known["kind"] == "bandwidth"].set_index("name")["median_gb_per_s"]
-    copy = copies.get("copy", copies.max())
     multiplied = known[known["kind"].isin(("compute", "sustained compute"))]
     best = multiplied.groupby("precision")["median_tflop_per_s"].max()
-    return Rates(
-        float(copy) * 1e6,
-        {str(name): float(rate) * 1e9 for name, rate in best.items()},
-        _products(products),
-    )
-
-
-def _products(products: pd.DataFrame) -> pd.DataFrame:
-    table = products[
-        (products["flops_per_step"] > 0)
-        & (products["busy_ms_per_step"] > 0)
-        & products["matrices"].gt(0)
-    ]
+    rates = {str(name): float(rate) * 1e9 for name, rate in best.items()}
+    positive = products[["flops_per_step", "busy_ms_per_step", "matrices"]].gt(0).all(axis=1)
+    table = products[positive]
     core = (table["matrices"] > 1) | table["product"].isin(("scores", "values"))
-    columns = ["precision", "m", "n", "k", "matrices"]
-    return table[columns].assign(
+    compared = table[["precision", *SIZES]].assign(
         group=table["size"].astype(str) + " " + table["context"].astype(str),
         direction=table["direction"].where(~core, "core"),
         flops_per_ms=table["flops_per_step"] / table["busy_ms_per_step"],
     )
-
-
-def is_product(work: pd.DataFrame) -> pd.Series:
-    """Which rows of work multiply matrices."""
-    return work["kind"].isin((PRODUCT, CORE_PRODUCT))
+    return Rates(float(copies.get("copy", copies.max())) * 1e6, rates, compared)
