@@ -39,7 +39,8 @@ def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[at]
     step = np.append(ranges["step"].to_numpy(dtype=object), NOWHERE)[at]
     launched = (activities["kind"] != OPERATOR) & (activities["launch_ns"] != NOWHERE)
-    return activities.assign(phase=phase, step=step)[launched & (phase != "")]
+    found: pd.DataFrame = activities.assign(phase=phase, step=step)[launched & (phase != "")]
+    return found
 
 
 def queue_depths(launch: Indices, start: Indices) -> Indices:
@@ -90,8 +91,8 @@ def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
         tenths = []
         for step in steps[steps["phase"] == phase].itertuples():
             mine = found[found["step"] == step.step]
-            times = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
-            tenths.append(mean_depths(*times, step.start_ns, step.end_ns))
+            launch, start = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
+            tenths.append(mean_depths(launch, start, step.start_ns, step.end_ns))
         rows.append(row | dict(zip(DEPTHS, np.mean(tenths, axis=0).round(6), strict=True)))
     return pd.DataFrame(rows, columns=list(LAUNCH_COLUMNS))
 

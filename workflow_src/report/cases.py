@@ -27,7 +27,7 @@ def facts(run: Run) -> Facts:
     rows, timed = run.cases.copy(), phases(run)
     rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
     for name in PHASES:
-        rows[name] = marked(timed.xs(name, level="phase"))
+        rows[name] = marked(pd.DataFrame(timed.xs(name, level="phase")))
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
     works = timed.xs(STEP, level="phase")["busy"]
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)
