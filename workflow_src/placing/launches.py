@@ -39,8 +39,8 @@ def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[at]
     step = np.append(ranges["step"].to_numpy(dtype=object), NOWHERE)[at]
     launched = (activities["kind"] != OPERATOR) & (activities["launch_ns"] != NOWHERE)
-    found: pd.DataFrame = activities.assign(phase=phase, step=step)[launched & (phase != "")]
-    return found
+    placed = activities.assign(phase=phase, step=step)
+    return placed[launched & (placed["phase"] != "")]
 
 
 def queue_depths(launch: Indices, start: Indices) -> Indices:
@@ -89,10 +89,11 @@ def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
         row |= {"depth_median": found["depth"].median(), "depth_max": found["depth"].max()}
         row |= {"empty_queue_share": (found["depth"] == 0).mean()}
         tenths = []
-        for step in steps[steps["phase"] == phase].itertuples():
-            mine = found[found["step"] == step.step]
+        own = steps.loc[steps["phase"] == phase, ["step", "start_ns", "end_ns"]]
+        for step, begin, end in own.to_numpy().tolist():
+            mine = found[found["step"] == step]
             launch, start = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
-            tenths.append(mean_depths(launch, start, step.start_ns, step.end_ns))
+            tenths.append(mean_depths(launch, start, begin, end))
         rows.append(row | dict(zip(DEPTHS, np.mean(tenths, axis=0).round(6), strict=True)))
     return pd.DataFrame(rows, columns=list(LAUNCH_COLUMNS))
 
