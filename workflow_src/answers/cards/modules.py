@@ -59,7 +59,7 @@ def modules(run: Run) -> pd.DataFrame:
     found = found[(found["share"] >= LEAST_SHARE_SHOWN).astype(bool)]
     found = found.iloc[tree_order(pairs_of(found, "node"), found["ms"].astype(float))]
     level = found["node"].str.count("/").astype(str)
-    return found.assign(name=names(run, found, parents), level=level).set_index("case")
+    return found.assign(name=names(run, found), level=level).set_index("case")
 
 
 def operators(run: Run, last: pd.Series) -> pd.DataFrame:
@@ -134,7 +134,7 @@ def in_backward(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(made, rows.index, dtype=object)
 
 
-def names(run: Run, found: pd.DataFrame, parents: Set[tuple[str, str]]) -> pd.Series:
+def names(run: Run, found: pd.DataFrame) -> pd.Series:
     """What nodes are called, in Markdown with a dot for each level."""
     rows = run["ranges"]
     often = rows.groupby(["case", "path"])["instances"].median().to_dict()
@@ -142,10 +142,10 @@ def names(run: Run, found: pd.DataFrame, parents: Set[tuple[str, str]]) -> pd.Se
     for case, node in pairs_of(found, "node"):
         path, own = node.removesuffix("/"), node.endswith("/")
         base = path.rpartition("/")[2]
-        known = COMPONENTS[base].name if base in COMPONENTS and base not in PHASES else base
-        name = known if not own or base in OWN else "elsewhere"
-        if (case, path) in parents and not own:
-            name = IN_WORDS.get(path, base.replace("_", " "))
+        named = base in COMPONENTS and base not in (*OWN, *PHASES)
+        name = IN_WORDS.get(path, COMPONENTS[base].name if named else base)
+        if own:
+            name = COMPONENTS[base].name if base in OWN else "elsewhere"
         forward = path.replace("/backward/", "/forward/", 1)
         times = often.get((case, path), often.get((case, forward), 1.0))
         name += f" \N{MULTIPLICATION SIGN} {times:g}" if times > 1 and not own else ""
