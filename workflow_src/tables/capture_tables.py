@@ -193,7 +193,7 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     table = pd.concat([table, every], ignore_index=True)
     main_threads = [found.placed.main_threads.get(process) for process in processes]
     table.insert(0, "process", [*map(str, processes), "all"])
-    table.insert(1, "main_thread", pd.array([*main_threads, None], dtype="Int64"))
+    table.insert(1, "main_thread", pd.Series([*main_threads, None], dtype="Int64"))
     by, steps_of = found.capture.recording, table.pop("steps")
     return table.assign(
         unplaced_ns=table["total_ns"] - table["placed_ns"],
