@@ -150,7 +150,7 @@ TAMPERED = {
 def tamper(tables: dict[str, pd.DataFrame], how: str) -> None:
     table, column, change, rest = how.split(" ", 3)
     value, _, condition = rest.partition(" where ")
-    rows = tables[table]
+    rows: Any = tables[table]
     at = (rows.query(condition) if condition else rows).index
     if change == "+":
         rows.loc[at[0], column] += literal_eval(value)
