@@ -32,7 +32,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
         }
     )
     keys = ["family", "precision", "path"]
-    by_name = rows.groupby([*keys, "example"])["device_ns"].sum().reset_index()
+    by_name = rows.groupby([*keys, "example"], as_index=False).agg(device_ns=("device_ns", "sum"))
     longest = by_name.sort_values("device_ns", ascending=False).drop_duplicates(keys)
     return _a_step(subject, rows, keys).merge(longest[[*keys, "example"]], on=keys)
 
