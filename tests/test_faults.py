@@ -245,7 +245,7 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
     command += ["--output", str(tmp_path / "b.json")]
     measuring = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
-        tells = ".obituary "
+        tells = " obituary "
         wait_until(
             lambda: any(tells in words_of(child) for child in children(measuring.pid)), tells
         )
