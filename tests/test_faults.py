@@ -422,7 +422,7 @@ def test_params_with_shell_characters_stay_text(project: Project) -> None:
     """The schema rejects them, and the rules quote them anyway."""
     evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
     project.edit(
-        "workflow_src/dag/cases.py",
+        "workflow_src/dag/measured.py",
         "return json.dumps(self.plan.benchmark_row(wildcards.case))",
         f'return json.dumps(self.plan.benchmark_row(wildcards.case) | {{"note": """{evil}"""}})',
     )
