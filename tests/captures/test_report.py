@@ -408,7 +408,7 @@ def test_a_file_with_braces_in_its_name_is_read_and_its_changes_are_seen(
     seen = {}
     for name in captures.files:
         wildcards = SimpleNamespace(capture=name)
-        assert captures.readable(wildcards) == captures.files[name]
+        assert captures.arguments(wildcards) == list(captures.files[name])
         seen[name] = (captures.inputs(wildcards), captures.unnamed(wildcards))
     assert seen == {"a-b-": ([], [7]), "c-d-": ([], [7]), "e": (["e.json"], [])}
 
