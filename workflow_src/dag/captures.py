@@ -133,12 +133,9 @@ class Captures:
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
-        frames = ["captures", "capture", "capture.md", "capture.html", "chapter.appendix.html"]
-        words = [
-            f"capture/{name}" for name in ("pace", "who", "idle", "often", "verdict", "how_sure")
-        ]
-        texts = [f"{TEMPLATES}/{name}.j2" for name in [*frames, *words, "chapter.failed"]]
-        return texts + PAGE
+        own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
+        around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
+        return [*map(str, own), *around, *PAGE]
 
     @property
     def asked(self) -> str:
