@@ -7,7 +7,7 @@ localrules:
 
 rule answer:
     input:
-        unpack(dag.answers.inputs),
+        unpack(dag.report.answer_inputs),
     output:
         markdown=report(
             "results/{tag}/answers/{question}.md",
@@ -27,10 +27,10 @@ rule answer:
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:
-        module=dag.answers.module,
+        module=dag.report.answer_module,
         tables=input_folder,
         folder=output_folder,
-        code=dag.code(dag.answers.module),
+        code=dag.code(dag.report.answer_module),
     message:
         "Answer ({wildcards.question})"
     shell:
@@ -41,7 +41,7 @@ rule answer:
 # What is wrong with each case, what to change first, and all that was measured of it.
 rule cards:
     input:
-        unpack(dag.answers.cards_inputs),
+        unpack(dag.report.cards_inputs),
     output:
         markdown="results/{tag}/answers/cards.md",
         page="results/{tag}/answers/cards.html",
@@ -64,7 +64,7 @@ rule cards:
 # Reads that case's own tables, so that no other case has to be measured.
 rule case_card:
     input:
-        unpack(dag.answers.case_inputs),
+        unpack(dag.report.card_inputs),
         plan="results/{tag}/plan.csv",
     output:
         "results/{tag}/answers/case/{case}.md",

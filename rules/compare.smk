@@ -1,8 +1,7 @@
 # Two runs compared, each a folder with tables/: results/compare/results/x/with/examples/h200/. Or two
 # captures of other programs, each a folder below results/captures. They are no inputs: they are
 # compared as they are, and comparing never measures.
-from workflow_src.dag.compared import compared_runs
-from workflow_src.dag.paths import PAGE, TEMPLATES
+from workflow_src.dag.paths import PAGE, chapter_templates, compared_runs
 
 
 localrules:
@@ -12,8 +11,7 @@ localrules:
 
 rule compare:
     input:
-        "report_templates/compare.j2",
-        sorted(map(str, TEMPLATES.glob("chapter.*"))),
+        chapter_templates("compare"),
         PAGE,
     output:
         multiext(
@@ -43,8 +41,7 @@ rule compare:
 
 rule compare_captures:
     input:
-        "report_templates/compare_captures.j2",
-        sorted(map(str, TEMPLATES.glob("chapter.*"))),
+        chapter_templates("compare_captures"),
         PAGE,
     output:
         multiext(

@@ -2,12 +2,12 @@ import subprocess
 import sys
 
 from workflow_src.plan.progress import follow, is_brief
-from workflow_src.plan.unfinished import keep_unfinished
+from workflow_src.plan.kept import keep_unfinished
 
 
 # Before the first job, when nothing has been removed.
 onstart:
-    dag.environments.refuse_drift(
+    dag.measured.refuse_drift(
         f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
     )
     follow(logger, workflow.persistence.dag, briefly=is_brief(workflow))

@@ -7,12 +7,12 @@ rule benchmark:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.cases.memory_mb,
-        runtime=dag.cases.minutes,
+        mem_mb=dag.measured.memory_mb,
+        runtime=dag.measured.minutes,
     params:
-        row=dag.cases.benchmark_row,
-        module=dag.cases.benchmark_module,
-        code=dag.code(dag.cases.benchmark_module),
+        row=dag.measured.benchmark_row,
+        module=dag.measured.benchmark_module,
+        code=dag.code(dag.measured.benchmark_module),
     message:
         "Benchmark {wildcards.case}"
     shell:
@@ -29,10 +29,10 @@ rule ceilings:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.ceilings.memory_mb,
-        runtime=dag.ceilings.minutes,
+        mem_mb=dag.measured.memory_mb,
+        runtime=dag.measured.minutes,
     params:
-        point=dag.ceilings.point,
+        point=dag.ceilings_point,
         code=dag.code("measure.ceilings"),
     message:
         "Measure the ceilings of this machine"
@@ -49,10 +49,10 @@ rule capture:
     threads: dag.measuring_threads
     resources:
         gpu=1,
-        mem_mb=dag.cases.memory_mb,
-        runtime=dag.cases.minutes,
+        mem_mb=dag.measured.memory_mb,
+        runtime=dag.measured.minutes,
     params:
-        row=dag.cases.capture_row,
+        row=dag.measured.capture_row,
         code=dag.code("measure.capture"),
     message:
         "Capture {wildcards.case}"

@@ -91,7 +91,7 @@ rule ceilings_table:
 # {part}: "cases", or the name of a study.
 rule environment:
     input:
-        dag.environments.inputs,
+        dag.measured.environments,
     output:
         "results/{tag}/environments/{part}.csv",
     log:
@@ -112,7 +112,7 @@ rule join:
         environment="results/{tag}/environments/cases.csv",
         tables=expand(
             "results/{{tag}}/tables/{case}/{table}.csv",
-            case=dag.cases.to_join(),
+            case=dag.measured.to_join(),
             table=TABLES,
         ),
     output:
@@ -137,7 +137,7 @@ rule findings:
     input:
         plan="results/{tag}/plan.csv",
         tables=expand(
-            "results/{{tag}}/tables/{case}/findings.csv", case=dag.cases.to_join()
+            "results/{{tag}}/tables/{case}/findings.csv", case=dag.measured.to_join()
         ),
     output:
         report(
@@ -164,7 +164,7 @@ rule remedies:
             "results/{{tag}}/tables/{table}.csv",
             table=("timings", "operators", "products"),
         ),
-        ceilings=dag.ceilings.table(),
+        ceilings=dag.measured.ceilings_table(),
     output:
         report(
             "results/{tag}/tables/remedies.csv",

@@ -1,4 +1,4 @@
-# Steps as pictures and for trace viewers. The report shows those of dag.timelines.shown(); any
+# Steps as pictures and for trace viewers. The report shows those of dag.measured.timelines(); any
 # other is made by naming its file.
 localrules:
     timeline,

@@ -15,7 +15,7 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import readable
 from workflow_src.plan.config import check, load
 from workflow_src.plan.settings import Config, Size, Suite
-from workflow_src.plan.strict_yaml import read_yaml
+from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
@@ -217,7 +217,7 @@ def test_numbers_as_everybody_reads_them_are_allowed(tmp_path: Path) -> None:
     path.write_text(
         "{a: 0, b: -10, c: 0.5, d: 1.5e+3, e: .5, f: '010', g: 0x10, h: x_1, i: True}\n"
     )
-    assert list(read_yaml(path).values()) == [0, -10, 0.5, 1500, 0.5, "010", 16, "x_1", True]
+    assert list(read_config(path).values()) == [0, -10, 0.5, 1500, 0.5, "010", 16, "x_1", True]
 
 
 def test_an_empty_file_is_refused_in_one_sentence(tmp_path: Path) -> None:

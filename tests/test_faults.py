@@ -245,7 +245,7 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
     command += ["--output", str(tmp_path / "b.json")]
     measuring = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
-        tells = ".obituary "
+        tells = " obituary "
         wait_until(
             lambda: any(tells in words_of(child) for child in children(measuring.pid)), tells
         )
@@ -422,7 +422,7 @@ def test_params_with_shell_characters_stay_text(project: Project) -> None:
     """The schema rejects them, and the rules quote them anyway."""
     evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
     project.edit(
-        "workflow_src/dag/cases.py",
+        "workflow_src/dag/measured.py",
         "return json.dumps(self.plan.benchmark_row(wildcards.case))",
         f'return json.dumps(self.plan.benchmark_row(wildcards.case) | {{"note": """{evil}"""}})',
     )

@@ -1,56 +1,19 @@
-"""Everything that requirements*.txt pull in is locked with hashes, and a stale lock is noticed."""
+"""A stale lock of what requirements*.txt pull in is noticed, and torch installed by its hashes."""
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
-# What each environment installs from, in the order of the Makefile.
-ENVIRONMENTS = {
-    "requirements-build.txt": ["build"],
-    "requirements.txt": ["build", "torch-cuda", "workflow"],
-    "requirements-slurm.txt": ["build", "torch-cuda", "workflow", "slurm"],
-    "requirements-dev.txt": ["build", "torch-cuda", "workflow", "slurm", "dev"],
-    "requirements-snakemake7.txt": ["build", "torch-cuda", "snakemake7"],
-}
-
-
-def requirements(file: Path) -> Iterator[Requirement]:
-    for line in file.read_text().splitlines():
-        text = line.split("#")[0].rstrip("\\ ")
-        if text and not text.startswith((" ", "-")):
-            yield Requirement(text)
+FILES = sorted(path.name for path in ROOT.glob("requirements*.txt"))
 
 
 def lock_entries(lock: str) -> list[str]:
     text = (ROOT / "locks" / f"{lock}.txt").read_text().replace("\\\n", "")
     return [line for line in text.splitlines() if line and not line.startswith(("#", "-r"))]
-
-
-@pytest.mark.parametrize("file", ENVIRONMENTS)
-def test_every_requirement_is_locked_at_a_version_that_it_allows(file: str) -> None:
-    locked = {
-        pin.name: next(iter(pin.specifier)).version
-        for lock in ENVIRONMENTS[file]
-        for pin in requirements(ROOT / "locks" / f"{lock}.txt")
-    }
-    for requirement in requirements(ROOT / file):
-        assert requirement.specifier.contains(locked[requirement.name.lower()]), requirement
-
-
-def test_every_requirements_file_is_known_here() -> None:
-    assert {path.name for path in ROOT.glob("requirements*.txt")} == set(ENVIRONMENTS)
-
-
-@pytest.mark.parametrize("lock", sorted(path.stem for path in (ROOT / "locks").glob("*.txt")))
-def test_every_locked_package_has_one_version_and_hashes(lock: str) -> None:
-    for entry in lock_entries(lock):
-        assert "==" in entry.split()[0] and "--hash=sha256:" in entry, entry
 
 
 def test_only_the_cuda_lock_holds_torch_and_the_cuda_libraries() -> None:
@@ -88,7 +51,7 @@ def test_the_lock_is_not_stale() -> None:
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("file", ENVIRONMENTS)
+@pytest.mark.parametrize("file", FILES)
 def test_a_changed_requirement_makes_the_lock_stale(checkout: Path, file: str) -> None:
     with (checkout / file).open("a") as stream:
         stream.write("six==1.17.0\n")

@@ -15,9 +15,8 @@ import yaml
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
-from workflow_src.plan.case_ids import CASE_PATTERN
+from workflow_src.plan.case_ids import CASE_PATTERN, unknown_case
 from workflow_src.plan.suites import make_plan
-from workflow_src.plan.targets import unknown_case
 from workflow_src.plan.write_plan import as_csv
 
 CONFIG = yaml.safe_load((Path(__file__).parent.parent / "config.yaml").read_text())
@@ -149,16 +148,16 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     dag = make_dag(CONFIG | {"suite": "smoke"})
     monkeypatch.chdir(tmp_path)
     first, *_, last = dag.plan.case_ids
-    assert dag.timelines.shown() == [first, last]
+    assert dag.measured.timelines() == [first, last]
     tables = Path("results/smoke/tables")
     tables.mkdir(parents=True)
     (tables / "kernels.csv").write_text(f"case,size\n{first},tiny\n")
     (tables / "captures.csv").write_text(f"case,size\n{first},tiny\n{last}-foreach,tiny\n")
-    assert dag.timelines.shown() == [last]
+    assert dag.measured.timelines() == [last]
     (tables / last).mkdir()
-    assert dag.timelines.shown() == []
+    assert dag.measured.timelines() == []
     Path("results/smoke/export", first).mkdir(parents=True)
-    assert dag.timelines.shown() == [first]
+    assert dag.measured.timelines() == [first]
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,8 @@ def test_the_number_of_processes_decides_what_runs_a_benchmark(processes: int, s
     config = load(Path("config.yaml")) | {"device": "cpu", "profiler": "torch"}
     dag = make_dag(config | {"processes": processes})
     case = SimpleNamespace(tag="quickstart", case="tiny-ctx32-fp32")
-    assert dag.cases.benchmark_module(case) == f"workflow_src.{stage}"  # type: ignore[arg-type]
-    assert dag.code(dag.cases.benchmark_module)(case) == dag.code(stage)(case)  # type: ignore[arg-type]
+    assert dag.measured.benchmark_module(case) == f"workflow_src.{stage}"  # type: ignore[arg-type]
+    assert dag.code(dag.measured.benchmark_module)(case) == dag.code(stage)(case)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("served_python")

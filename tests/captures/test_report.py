@@ -27,8 +27,7 @@ from workflow_src.captures import export
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import ConfigError, TraceError
-from workflow_src.dag.capture_names import name_of, names_of
-from workflow_src.dag.captures import captures_of
+from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
 from workflow_src.paper.number import Number
@@ -438,7 +437,7 @@ def test_a_file_with_braces_in_its_name_is_read_and_its_changes_are_seen(
     seen = {}
     for name in captures.files:
         wildcards = SimpleNamespace(capture=name)
-        assert captures.readable(wildcards) == captures.files[name]
+        assert captures.arguments(wildcards) == list(captures.files[name])
         seen[name] = (captures.inputs(wildcards), captures.unnamed(wildcards))
     assert seen == {"a-b-": ([], [7]), "c-d-": ([], [7]), "e": (["e.json"], [])}
 

@@ -12,7 +12,7 @@ class Question:
 
     An optional table is empty where an older run lacks it. It is no input of the question's rule:
     one rule makes all tables together, so it is never older than those that are. `ceilings`, which
-    has a rule of its own, is one: see `inputs` in dag/answers.py. The tables of `studies` are
+    has a rule of its own, is one: see `_chapter` in dag/report.py. The tables of `studies` are
     inputs where the run chose the study, and empty where it never ran.
     """
 

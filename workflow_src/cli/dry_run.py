@@ -1,54 +1,28 @@
-"""What Snakemake would run, and why, from a dry run."""
+"""What Snakemake would run, and why: its own DAG, made by a dry run in this process."""
 
 import ast
 import json
+import os
 import re
-import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from workflow_src.common.errors import StageError
 
-JOB = re.compile(r"^ *Job \d+: (.*)\n *Reason: (.*)$", re.MULTILINE)
-COUNT = re.compile(r"^(\w+) +(\d+)$", re.MULTILINE)
-VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-NOW = re.compile(r" now: (?=['\"<])")
+RECORDS = Path(".snakemake")
 CODE = re.compile("[0-9a-f]{12}")
 
-UNWRITABLE = re.compile(
-    r"^(?:OSError|PermissionError): \[Errno \d+\] "
-    r"(Read-only file system|Permission denied|Operation not permitted): '?(.*?)'?$"
-    r"|^(.*): (.*); Snakemake keeps its records there",
-    re.MULTILINE,
-)
-"""How Snakemake ends where it can't write, with the reason and the path, or how dag/start.py does,
-with the path and the reason."""
 
-REASONS = {
-    "Missing output files": "",
-    "Incomplete output files": "it was interrupted",
-    "Updated input files": "{} changed",
-    "Input files updated by another job": "what it is made from is made again",
-    "Set of input files has changed since last execution": "it is made from other files",
-    "Code has changed since last execution": "its rule changed",
-    "Software environment definition has changed since last execution": "its rule changed",
-}
-"""What Snakemake's reasons mean here; {} stands for what the reason names."""
+class Job(NamedTuple):
+    """A job that would run: its rule, its outputs, and why."""
 
-
-@dataclass(frozen=True)
-class DryRun:
-    """The jobs that would run: their number by rule, and the reason of each by its message.
-
-    refused: why there was no dry run, which has to write into .snakemake; "" if there was one.
-    """
-
-    counts: dict[str, int]
-    reasons: dict[str, str]
-    refused: str = ""
+    rule: str
+    outputs: tuple[str, ...]
+    why: str
 
 
 def command(config: Sequence[str]) -> list[str]:
@@ -56,81 +30,94 @@ def command(config: Sequence[str]) -> list[str]:
     return ["snakemake", "--cores", "1", *(["--config", *config] if config else [])]
 
 
-def start(config: Sequence[str]) -> subprocess.Popen[str]:
-    """Start a dry run in this folder."""
-    words = [sys.executable, "-m", *command(config), "-n"]
-    return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )
+def refusal() -> str:
+    """Why there can be no dry run, which writes into Snakemake's records; "" if there can."""
+    places = [RECORDS, *filter(Path.is_dir, RECORDS.glob("*"))] if RECORDS.is_dir() else [Path()]
+    closed = [path for path in places if not os.access(path, os.W_OK | os.X_OK)]
+    return f"{closed[0].resolve()} can't be written to" if closed else ""
 
 
-def finish(process: subprocess.Popen[str]) -> DryRun:
-    """What a dry run found. Raises StageError, with what Snakemake says last, if it failed."""
-    printed, errors = process.communicate()
-    if process.returncode and (refused := UNWRITABLE.search(errors + printed)):
-        path, reason = refused[2] or refused[3], refused[1] or refused[4]
-        return DryRun({}, {}, f"{path}: {reason.lower()}")
-    if process.returncode:
-        lines = [line.strip() for line in (errors + printed).splitlines() if line.strip()]
-        told = [line for line in lines if line.startswith("config: ")] or lines[-1:]
-        raise StageError(told[0] if told else "snakemake -n failed and said nothing")
-    return parsed(printed + errors)
+def jobs(config: Sequence[str]) -> list[Job]:
+    """The jobs that the command would run in this folder; this process can run no other one.
 
+    Raises StageError, with what Snakemake says last, if it finds none because it fails.
+    """
+    # Imported here, as it takes longer than all else.
+    import snakemake.workflow
 
-def parsed(printed: str) -> DryRun:
-    """What a dry run printed."""
-    counts = {rule: int(count) for rule, count in COUNT.findall(printed)}
-    jobs = {rule: count for rule, count in counts.items() if rule not in ("all", "total")}
-    return DryRun(jobs, {message: why(reason) for message, reason in JOB.findall(printed)})
-
-
-def why(reason: str) -> str:
-    """Snakemake's reason in words; "" where the output is missing and nothing else is to say."""
-    found = []
-    before, params, changed = reason.partition("Params have changed since last execution")
-    for part in before.split("; "):
-        kind, _, named = part.partition(": ")
-        if kind.strip():
-            found.append(REASONS.get(kind.strip(), kind.strip()).format(named))
-    if params:
-        found.append(_params(changed))
-    return " and ".join(dict.fromkeys(text for text in found if text))
-
-
-def _params(changed: str) -> str:
-    """Which params changed, from what Snakemake names as those before and those now."""
-    old, *new = NOW.split(changed, maxsplit=1)
-    before, now = _values(old), _values("".join(new))
-    rows = [[v for v in values if isinstance(v, dict)] for values in (before, now)]
-    found = _differences(rows[0][0], rows[1][0]) if all(rows) else []
-    texts = [v for v in (*before, *now) if isinstance(v, str)]
-    if any(map(CODE.fullmatch, texts)):
-        found.append("its code changed")
-    return " and ".join(found) or "its params changed"
-
-
-def _values(text: str) -> list[Any]:
-    found = []
-    for literal in VALUE.findall(text):
-        with suppress(ValueError, SyntaxError):
-            found.append(ast.literal_eval(literal))
-    return [_as_json(value) for value in found]
-
-
-def _as_json(text: str) -> Any:
     try:
-        value = json.loads(text)
+        from snakemake.cli import main
+    except ImportError:  # Snakemake 7 has it elsewhere.
+        from snakemake import main
+    said = StringIO()
+    sys.argv = [*command(config), "-n", "--quiet", "rules", "progress"]
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                raise StageError(_last_said(f"{said.getvalue()}\n{end.code}")) from None
+    dag = snakemake.workflow.workflow.persistence.dag
+    # Of a dry run, all jobs have ended.
+    found = [
+        Job(job.rule.name, tuple(map(str, job.output)), why(dag.reason(job)))
+        for job in dag.needrun_jobs(exclude_finished=False)
+    ]
+    return sorted(job for job in found if job.outputs)
+
+
+def _last_said(text: str) -> str:
+    """What is wrong with the configuration, or else what a snakemake that failed said last."""
+    # The last line is the exit status where that isn't a sentence.
+    lines = [line.strip() for line in text.splitlines() if not line.strip().isdigit()]
+    told = list(filter(None, lines))
+    wrong = [line for line in told if line.startswith("config: ")]
+    return next(iter([*wrong, *reversed(told)]), "snakemake -n failed and said nothing")
+
+
+def why(reason: Any) -> str:
+    """Snakemake's reason for a job in words; "" where its output is missing and all is said."""
+    updated = sorted(map(str, {*reason.updated_input} - {*reason.updated_input_run}))
+    found = {
+        "it is forced": reason.forced,
+        "it was interrupted": reason.incomplete_output,
+        f"{', '.join(updated)} changed": updated,
+        "what it is made from is made again": reason.updated_input_run,
+        "it is made from other files": reason.input_changed,
+        "its rule changed": reason.code_changed or reason.software_stack_changed,
+        # Snakemake 7 says only that some did.
+        _params(*(getattr(reason.params_changed, f"only_{when}", ()) for when in ("old", "new"))): (
+            reason.params_changed
+        ),
+    }
+    return " and ".join(text for text, applies in found.items() if applies)
+
+
+def _params(before: Iterable[str], now: Iterable[str]) -> str:
+    """Which params changed, of those that a job had before or has now alone, as Python has them."""
+    old, new = ([ast.literal_eval(each) for each in texts] for texts in (before, now))
+    rows = [next(filter(None, map(_row, values)), None) for values in (old, new)]
+    found = []
+    if rows[0] and rows[1]:
+        found = [
+            _difference(name, *(row.get(name) for row in rows if row)) for name in rows[0] | rows[1]
+        ]
+    if any(isinstance(each, str) and CODE.fullmatch(each) for each in (*old, *new)):
+        found.append("its code changed")
+    return " and ".join(filter(None, found)) or "its params changed"
+
+
+def _row(param: object) -> dict[str, Any] | None:
+    """A param that is a plan row or a point as JSON."""
+    try:
+        value = json.loads(param) if isinstance(param, str) else None
     except ValueError:
-        return text
-    return value if isinstance(value, dict) else text
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return [_difference(name, before.get(name), now.get(name)) for name in names]
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    if isinstance(before, dict | list) or isinstance(now, dict | list):
-        return f"{name} changed"
-    return f"{name} was {before}, is {now}"
+    if before == now:
+        return ""
+    nested = isinstance(before, dict | list) or isinstance(now, dict | list)
+    return f"{name} changed" if nested else f"{name} was {before}, is {now}"

@@ -5,32 +5,31 @@ Reads only: a dry run of snakemake, and files.
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import dry_run, memory, running
+from workflow_src.cli import dry_run, memory
 from workflow_src.cli.settings import configured, setting
 from workflow_src.cli.states import (
     STAGES,
     Known,
     State,
-    case_outputs,
-    ceilings_output,
+    holders,
     others_failed,
-    point_outputs,
+    outputs_of,
+    snakemakes,
     state,
 )
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import one_sentence
 from workflow_src.dag.dag import Dag, dag_of
-from workflow_src.plan import unfinished
+from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
+from workflow_src.plan.kept import by_rule, in_words, records
 from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan
-from workflow_src.plan.times import Record, by_rule, in_words, records
 
 FINE = ("done", "there", "not yet", "running")
 """States that the table says all about."""
@@ -39,53 +38,50 @@ PARTS = ("benchmark", "capture", "export", "tables", "studies")
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-@dataclass(frozen=True)
-class Status:
-    """All that is told of a run; `others` failed, and are none of what is measured.
-
-    refused: why Snakemake couldn't tell what it would run; "" if it could.
-    """
-
-    dag: Dag
-    cases: list[State]
-    points: list[State]
-    ceilings: State
-    others: list[State]
-    jobs: Mapping[str, int]
-    known: Mapping[str, Record]
-    config: tuple[str, ...]
-    runs: Mapping[int, float]
-    drift: str
-    refused: str = ""
-
-    def measured(self) -> list[State]:
-        """The states of the cases' stages, of the studies' points and of the ceilings."""
-        return [*self.cases, *self.points, self.ceilings]
-
-
-def status(given: Sequence[str]) -> Status:
-    """What became of the run in this folder. Raises StageError if its configuration is wrong."""
+def lines(given: Sequence[str]) -> Iterator[str]:
+    """The status of the run in this folder. Raises StageError if its configuration is wrong."""
     dag = dag_of(make_plan(configured(given)))
-    dag.cases.to_join()
-    process = dry_run.start(given)
-    try:
-        points, runs, begun = (
-            list(point_outputs(dag)),
-            running.snakemakes(Path()),
-            unfinished.started(),
+    outputs = list(outputs_of(dag))
+    refused, runs = dry_run.refusal(), snakemakes()
+    jobs = [] if refused else dry_run.jobs(given)
+    reasons = {path: job.why for job in jobs for path in job.outputs}
+    since = min(runs.values(), default=None)
+    known = Known(None if refused else reasons, kept.started(), since)
+    states = [state(output, known) for output in outputs]
+    counts = Counter(job.rule for job in jobs)
+    drift = dag.measured.drift()
+    yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}"
+    yield ""
+    yield from table([each for each in states if each.output.stage in STAGES])
+    yield ""
+    yield f"ceilings: {states[-1].word}"
+    yield from studied([each for each in states[:-1] if each.output.stage not in STAGES])
+    if not refused:
+        ready = len(QUESTIONS) - counts["answer"]
+        made = (
+            "done" if not counts["report"] else "stale" if Path("report.md").exists() else "not yet"
         )
-        known = records()
-    finally:
-        planned = dry_run.finish(process)
-    reasons = None if planned.refused else planned.reasons
-    about = Known(reasons, begun, min(runs.values(), default=None))
-    cases = [state(output, about) for output in case_outputs(dag)]
-    measured = [state(output, about) for output in points]
-    ceilings = state(ceilings_output(dag), about)
-    told = [each.output.path for each in (*cases, *measured, ceilings)]
-    others = list(others_failed(told, planned.counts))
-    rest = (planned.counts, known, tuple(given), runs, dag.environments.drift(), planned.refused)
-    return Status(dag, cases, measured, ceilings, others, *rest)
+        yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {made}"
+    told = [str(output.path) for output in outputs]
+    yield from not_done([*states, *others_failed(told, counts)])
+    yield from who_works(runs)
+    yield f"environment: {_environment(dag, drift)}"
+    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
+    yield disk(Path(dag.results))
+    stale = [each.output.path for each in states if each.word == "stale"]
+    if refused:
+        yield (
+            "next: not known, nor what of this is stale: a dry run of snakemake writes into "
+            f".snakemake, which isn't possible here ({refused})"
+        )
+    elif not jobs:
+        yield "next: nothing to do"
+    elif drift and MEASURING.keys() & counts.keys() and dag.measured.drift(stale):
+        yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
+    else:
+        yield ("left: " if runs else f"next: {shlex.join(dry_run.command(given))} runs ") + to_run(
+            jobs
+        )
 
 
 def table(cases: Sequence[State]) -> Iterator[str]:
@@ -109,7 +105,7 @@ def studied(points: Sequence[State]) -> Iterator[str]:
         yield f"study {study}, {counts.total()} points: {told}"
 
 
-def reasons(states: Sequence[State]) -> Iterator[str]:
+def not_done(states: Sequence[State]) -> Iterator[str]:
     """Why outputs aren't done; those of one stage with the same reason on one line."""
     groups = defaultdict(list)
     for found in states:
@@ -120,42 +116,30 @@ def reasons(states: Sequence[State]) -> Iterator[str]:
         yield f"{word}: {stage} {which}" + (f": {why}" if why else "")
 
 
-def written(found: Status) -> Iterator[str]:
-    """What is up to date of the answers and the report."""
-    if found.refused:
-        return
-    ready = len(QUESTIONS) - found.jobs.get("answer", 0)
-    there = Path("report.md").exists()
-    report = ("stale" if there else "not yet") if found.jobs.get("report") else "done"
-    yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {report}"
-
-
-def who_runs(pids: Collection[int]) -> Iterator[str]:
+def who_works(runs: Mapping[int, float]) -> Iterator[str]:
     """Who works in this folder and on this machine's devices."""
-    if pids:
-        yield f"running: snakemake (process {', '.join(map(str, pids))}) in this folder"
-    elif unfinished.is_locked():
-        yield ("locked: snakemake was killed here (`make unlock`), or runs here on another machine")
-    for device, holder in sorted(running.holders().items()):
+    if runs:
+        yield f"running: snakemake (process {', '.join(map(str, runs))}) in this folder"
+    elif kept.is_locked():
+        yield "locked: snakemake was killed here (`make unlock`), or runs here on another machine"
+    for device, holder in sorted(holders().items()):
         yield f"device: {device} is held by {holder}"
 
 
-def environment(found: Status) -> str:
+def _environment(dag: Dag, drift: str) -> str:
     """Whether this machine is still what the results were measured on."""
-    dag = found.dag
     if dag.plan.settings["cluster"] or dag.plan.settings["mixed_environments"]:
-        return "environment: compared after measuring"
-    if not any(path.is_file() for path in dag.environments.measurements()):
-        return "environment: nothing is measured yet"
-    return f"environment: {found.drift or 'as it was when the results were measured'}"
+        return "compared after measuring"
+    if not any(path.is_file() for path in dag.measured.files()):
+        return "nothing is measured yet"
+    return drift or "as it was when the results were measured"
 
 
 def disk(results: Path) -> str:
     """The disk space of a run's results, by stage."""
     sizes = Counter({part: _size(results / part) for part in PARTS})
-    total = _size(results)
     parts = [f"{part} {in_bytes(size)}" for part, size in sizes.most_common() if size]
-    return f"disk: {in_bytes(total)}" + (f" ({', '.join(parts)})" if parts else "")
+    return f"disk: {in_bytes(_size(results))}" + (f" ({', '.join(parts)})" if parts else "")
 
 
 def _size(folder: Path) -> int:
@@ -170,63 +154,24 @@ def in_bytes(size: float) -> str:
     return f"{size:.3g} {UNITS[unit]}"
 
 
-def expected(found: Status) -> tuple[float, int]:
-    """Seconds that the jobs to run took before or that others of their rule take; how many known.
+def to_run(jobs: Sequence[dry_run.Job]) -> str:
+    """How many jobs of which rules there are, and about how long they take.
 
-    A measurement is taken to need what it took before, any other job the mean of its rule.
+    Those that measure come first. A job is taken to need what it took before, else the mean of its
+    rule.
     """
-    usual, left, seconds, jobs = by_rule(found.known.values()), Counter(found.jobs), 0.0, 0
-    for each in (each for each in found.measured() if each.word == "stale"):
-        record = found.known.get(str(each.output.path))
-        if record and left[record.rule]:
-            left[record.rule] -= 1
-            seconds, jobs = seconds + record.seconds, jobs + 1
-    for rule, count in left.items():
-        if rule in usual:
-            seconds, jobs = seconds + count * usual[rule], jobs + count
-    return seconds, jobs
-
-
-def what_next(found: Status) -> str:
-    """What the next command would run, and about how long that takes."""
-    total = sum(found.jobs.values())
-    if found.refused:
-        return (
-            "next: not known, nor what of this is stale: a dry run of snakemake writes into "
-            f".snakemake, which isn't possible here ({found.refused})"
-        )
-    if not total:
-        return "next: nothing to do"
-    seconds, known = expected(found)
-    time = f"{in_words(seconds)}" if known else "no times known yet"
-    if 0 < known < total:
-        time += f" for the {known} whose times are known"
-    rules = ", ".join(f"{count} {rule}" for rule, count in found.jobs.items())
-    stale = [each.output.path for each in found.measured() if each.word == "stale"]
-    if found.drift and MEASURING.keys() & found.jobs.keys() and found.dag.environments.drift(stale):
-        return f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
-    jobs = f"{total} job{'' if total == 1 else 's'} ({rules}), {time}"
-    if found.runs:
-        return f"left: {jobs}"
-    return f"next: {shlex.join(dry_run.command(found.config))} runs {jobs}"
-
-
-def lines(found: Status) -> Iterator[str]:
-    """The status of a run as text."""
-    dag = found.dag
-    yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}"
-    yield ""
-    yield from table(found.cases)
-    yield ""
-    yield f"ceilings: {found.ceilings.word}"
-    yield from studied(found.points)
-    yield from written(found)
-    yield from reasons([*found.measured(), *found.others])
-    yield from who_runs(found.runs)
-    yield environment(found)
-    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
-    yield disk(Path(dag.results))
-    yield what_next(found)
+    before = records()
+    usual = by_rule(before.values())
+    times = [
+        before[job.outputs[0]].seconds if job.outputs[0] in before else usual[job.rule]
+        for job in jobs
+        if job.outputs[0] in before or job.rule in usual
+    ]
+    time = in_words(sum(times)) if times else "no times known yet"
+    some = f" for the {len(times)} whose times are known" if 0 < len(times) < len(jobs) else ""
+    counts = sorted(Counter(j.rule for j in jobs).items(), key=lambda n: (n[0] not in MEASURING, n))
+    rules = ", ".join(f"{count} {rule}" for rule, count in counts)
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'} ({rules}), {time}{some}"
 
 
 def main() -> None:
@@ -240,7 +185,7 @@ def main() -> None:
     if not CONFIG.is_file():
         parser.error(f"there is no {CONFIG} here; run it in the project's folder")
     with one_sentence():
-        print("\n".join(lines(status(given.config))))
+        print("\n".join(lines(given.config)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,13 @@
-"""Programs that a stage starts and that don't outlive it."""
+"""Programs that a stage starts and that don't outlive it.
+
+python -m workflow_src.common.subprocesses run PROGRAM ARGUMENT...: runs a program and ends
+everything that it started: when it ends, and when this process is told to. That includes what moved
+to a session of its own, as nsys's agent does: a process whose parent ends becomes a child of this
+one.
+
+python -m workflow_src.common.subprocesses obituary WHAT: says that a process was killed: one that
+ends otherwise writes a word to this one's input first.
+"""
 
 import ctypes
 import os
@@ -6,15 +15,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
-"""Option of Linux's prctl(2) that sets the signal a process gets when its parent dies."""
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+"""Options of Linux's prctl(2): the signal that a process gets when its parent dies, and that
+descendants whose parent ends become children of this process."""
+
+STOPPED_BY = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 RAN_OUT = "memory ran out, most likely: set memory_limit_gib, or measure less"
 
-
 GAVE_NOTHING = "ended without a result, and without an error: what it ran called os._exit, perhaps"
+
+THIS = "workflow_src.common.subprocesses"
 
 
 def end_with_parent(parent: int, number: int) -> None:
@@ -34,7 +48,7 @@ def run_tied(
     """
     parent = os.getpid()
     pipe = subprocess.PIPE if capture_output else None
-    supervised = [sys.executable, "-m", "workflow_src.common.supervisor", *command]
+    supervised = [sys.executable, "-m", THIS, "run", *command]
     with subprocess.Popen(
         supervised,
         stdout=pipe,
@@ -64,9 +78,55 @@ def told_if_killed(what: str) -> Iterator[None]:
 
     A process that the kernel kills, as it does when memory runs out, can't say so itself.
     """
-    command = [sys.executable, "-m", "workflow_src.common.obituary", what]
-    watcher = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
+    watcher = subprocess.Popen(
+        [sys.executable, "-m", THIS, "obituary", what], stdin=subprocess.PIPE, text=True
+    )
     try:
         yield
     finally:
         watcher.communicate("ended")
+
+
+def _end_children() -> None:
+    """Kill every child, and those that become children thereby, and wait for them."""
+    for number in STOPPED_BY:
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        for process in Path("/proc").glob("[0-9]*"):
+            # It may end meanwhile.
+            with suppress(OSError):
+                parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == os.getpid():
+                    os.kill(int(process.name), signal.SIGKILL)
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+def _run(command: Sequence[str]) -> None:
+    """Run a program; exit with its status, or 128 + n if signal n killed it."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    for number in STOPPED_BY:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    parent = os.getpid()
+    try:
+        status = subprocess.call(
+            command, preexec_fn=lambda: end_with_parent(parent, signal.SIGKILL)
+        )
+    finally:
+        _end_children()
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def _obituary(what: str) -> None:
+    """Wait until the input is closed, and print a sentence if nothing was written to it."""
+    for number in STOPPED_BY:
+        signal.signal(number, signal.SIG_IGN)
+    if not sys.stdin.read():
+        why = f"if nobody killed it, and its code doesn't call os._exit, {RAN_OUT}"
+        print(f"{what} was killed; {why}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    _run(sys.argv[2:]) if sys.argv[1] == "run" else _obituary(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Captures of other programs: which files they are, and the report of them all."""
+"""Captures of other programs: which files they are, what they are called, and their report."""
 
 import csv
 import errno
@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,16 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
-from workflow_src.dag.capture_names import names_of
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, another_run, made_for_another
-from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.dag.paths import (
+    PAGE,
+    ROOT_FILES,
+    TEMPLATES,
+    Wildcards,
+    another_run,
+    known,
+    made_for_another,
+)
+from workflow_src.plan.config import PERIODIC
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
@@ -30,6 +38,10 @@ SURROGATE = re.compile(r"[\ud800-\udfff]")
 """What stands for the bytes of a file's name that aren't UTF-8: Snakemake can't write it."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
+
+SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
+ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
+"""What a name leaves of its file's off, one instead of the other where that tells files apart."""
 
 
 @dataclass(frozen=True)
@@ -63,41 +75,34 @@ class Captures:
         given = [f"--step-ms={ms:g}"] if ms else []
         return " ".join(given + ["--apart"] * (wildcards.capture in self.apart))
 
-    def file(self, wildcards: Wildcards) -> str:
-        """The first file of a capture. Raises ConfigError for a name that isn't among them."""
-        return self.files[known("captures", wildcards.capture, self.files)][0]
+    def _files(self, wildcards: Wildcards) -> tuple[str, ...]:
+        """The files of a capture. Raises ConfigError for a name that isn't among them."""
+        return self.files[known("captures", wildcards.capture, self.files)]
 
-    def readable(self, wildcards: Wildcards) -> tuple[str, ...]:
-        """What the tables of a capture are read from: a report of nsys is exported before."""
-        is_report = self.file(wildcards).endswith(REPORT_OF_NSYS)
-        exported = f"{RESULTS}/{wildcards.capture}/export.sqlite"
-        return (exported,) if is_report else self.files[wildcards.capture]
+    def _exported(self, wildcards: Wildcards) -> list[str]:
+        """What the tables of a report of nsys are read from; none of another capture."""
+        is_report = self._files(wildcards)[0].endswith(REPORT_OF_NSYS)
+        return [f"{RESULTS}/{wildcards.capture}/export.sqlite"] * is_report
 
     def argument(self, wildcards: Wildcards) -> str:
         """The first file of a capture as a command takes it."""
-        return _no_option(self.file(wildcards))
+        return _no_option(self._files(wildcards)[0])
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
         """What the tables of a capture are read from as a command takes it."""
-        return [_no_option(path) for path in self.readable(wildcards)]
+        return list(map(_no_option, self._exported(wildcards) or self._files(wildcards)))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Its files: all of a folder, whose own time doesn't tell that one of them changed.
-
-        Not those that can't be read: Snakemake would end there, and the job says why.
-        """
-        exported = self.readable(wildcards)
-        if exported != self.files[wildcards.capture]:
-            return list(exported)
-        return [file for path in exported for file in files_of(path) if not UNNAMED.search(file)]
+        """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
+        return self._exported(wildcards) or _inputs(self._files(wildcards))
 
     def report(self, wildcards: Wildcards) -> list[str]:
         """Its report of nsys, if it can be an input."""
-        return [file for file in files_of(self.file(wildcards)) if not UNNAMED.search(file)]
+        return _inputs(self._files(wildcards)[:1])
 
     def unnamed(self, wildcards: Wildcards) -> list[int]:
         """When its files changed (ns) that can't be inputs by their names, as a param."""
-        files = [file for path in self.files[wildcards.capture] for file in files_of(path)]
+        files = [file for path in self._files(wildcards) for file in files_of(path)]
         return [Path(file).stat().st_mtime_ns for file in files if UNNAMED.search(file)]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
@@ -128,12 +133,9 @@ class Captures:
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
-        frames = ["captures", "capture", "capture.md", "capture.html", "chapter.appendix.html"]
-        words = [
-            f"capture/{name}" for name in ("pace", "who", "idle", "often", "verdict", "how_sure")
-        ]
-        texts = [f"{TEMPLATES}/{name}.j2" for name in [*frames, *words, "chapter.failed"]]
-        return texts + PAGE
+        own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
+        around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
+        return [*map(str, own), *around, *PAGE]
 
     @property
     def asked(self) -> str:
@@ -144,6 +146,14 @@ class Captures:
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
         """An input that has the report made again if it was made for anything else."""
         return made_for_another(ROOT_FILES, self.asked, ancient)
+
+
+def _inputs(paths: Iterable[str]) -> list[str]:
+    """The files at these paths that can be inputs.
+
+    Not those that can't be read: Snakemake would end there, and the job says why.
+    """
+    return [file for path in paths for file in files_of(path) if not UNNAMED.search(file)]
 
 
 def _problem(name: str) -> str:
@@ -229,3 +239,39 @@ def _of_jobs(names: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], froz
         found[name] = (first, *more)
         apart |= {name} if job.apart else set()
     return found, frozenset(apart)
+
+
+def names_of(paths: Sequence[str]) -> dict[str, str]:
+    """The name of each capture's file; those that would have one name get longer ones together.
+
+    Raises ConfigError if even their whole paths give one name.
+    """
+    length = {name_of(path): 0 for path in paths}
+    longest = len(ENDS) * max((len(Path(path).parts) for path in paths), default=0) - 1
+    while True:
+        names = {path: name_of(path, length[name_of(path)]) for path in paths}
+        times = Counter(names.values())
+        alike = [path for path, name in names.items() if times[name] > 1]
+        if not alike:
+            return names
+        for name in {name_of(path) for path in alike}:
+            length[name] += 1
+        if max(length.values()) > longest:
+            first, second, *_ = (path for path in alike if names[path] == names[alike[0]])
+            raise ConfigError(
+                f"captures: {first} and {second} have one name, {names[first]}, and their tables "
+                "would lie in one folder: rename one"
+            )
+
+
+def name_of(path: str, length: int = 0) -> str:
+    """A capture's name: its file's, without suffixes and with letters that a path may have.
+
+    A longer one keeps suffixes, or has the last folders before it, by turns.
+    """
+    folders, kept = divmod(length, len(ENDS))
+    *above, file = Path(path).parts
+    stem = ENDS[kept].sub("", file) or "capture"
+    name = "-".join([*above[max(0, len(above) - folders) :], stem])
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+    return f"{name}-capture" if PERIODIC.search(name) else name

@@ -5,30 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workflow_src.common.errors import ConfigError
-from workflow_src.dag.answers import Answers
 from workflow_src.dag.captures import Captures, captures_of
-from workflow_src.dag.cases import Cases
-from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.environments import Environments
-from workflow_src.dag.paths import ROOT_FILES, results_of
+from workflow_src.dag.measured import Measured
+from workflow_src.dag.paths import ROOT_FILES, Wildcards, results_of
 from workflow_src.dag.report import Report
 from workflow_src.dag.studies import Studies
-from workflow_src.dag.timelines import Timelines
-from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.code import stage
 from workflow_src.plan.suites import Plan
 
-RULES = (
-    "hooks",
-    "plan",
-    "measure",
-    "tables",
-    "timeline",
-    "answers",
-    "studies",
-    "compare",
-)
-
+RULES = ("hooks", "plan", "measure", "tables", "timeline", "answers", "studies", "compare")
 
 LIMITS = {"unpacked-gib": "capture_unpacked_gib", "memory-gib": "capture_memory_gib"}
 """The settings that limit what reading a capture of others takes, by argument."""
@@ -39,13 +24,9 @@ class Dag:
     """The plan as the rules see it."""
 
     plan: Plan
-    cases: Cases
-    ceilings: Ceilings
     studies: Studies
-    answers: Answers
-    timelines: Timelines
+    measured: Measured
     report: Report
-    environments: Environments
     captures: Captures
 
     @property
@@ -66,6 +47,11 @@ class Dag:
     def settings(self) -> str:
         """The resolved settings as JSON, from which plan.csv is made."""
         return json.dumps(dict(self.plan.settings))
+
+    @property
+    def ceilings_point(self) -> str:
+        """What to measure of the ceilings of this run's machine, as JSON."""
+        return json.dumps(self.plan.ceilings_point())
 
     @property
     def measuring_threads(self) -> int:
@@ -106,24 +92,14 @@ class Dag:
 
 def dag_of(plan: Plan) -> Dag:
     """The DAG of a plan: each part with those that it builds on."""
-    cases, ceilings = Cases(plan), Ceilings(plan)
-    studies, timelines = Studies(plan), Timelines(plan, cases)
-    settings = plan.settings
-    return Dag(
-        plan=plan,
-        cases=cases,
-        ceilings=ceilings,
-        studies=studies,
-        answers=Answers(studies, ceilings),
-        timelines=timelines,
-        report=Report(plan, ceilings, studies, timelines),
-        environments=Environments(plan, cases, studies),
-        captures=captures_of(
-            settings["captures"],
-            settings["capture_fold"],
-            settings["capture_domains"],
-            settings["capture_step"],
-            {name: settings[setting] for name, setting in LIMITS.items()},
-            settings["capture_step_ms"],
-        ),
+    settings, studies = plan.settings, Studies(plan)
+    measured = Measured(plan, studies)
+    captures = captures_of(
+        settings["captures"],
+        settings["capture_fold"],
+        settings["capture_domains"],
+        settings["capture_step"],
+        {name: settings[setting] for name, setting in LIMITS.items()},
+        settings["capture_step_ms"],
     )
+    return Dag(plan, studies, measured, Report(plan, studies, measured), captures)

@@ -1,12 +1,15 @@
-"""Paths that several rules share: a run's folder, the templates, the folder of a rule's files."""
+"""The grammar of paths: wildcards, a run's folder, templates, and inputs that make stale."""
 
+import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from workflow_src.common.asked import asked_of
-from workflow_src.dag.wildcards import Wildcards
+from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.plan.suites import Plan
 
 TEMPLATES = Path("report_templates")
@@ -17,8 +20,64 @@ ROOT_FILES = ("report.md", "report.html")
 PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
 
-
 NEWER = Path(".snakemake", "made_for_another_run")
+
+READ = ("tables/*.csv", "*.csv", "benchmark/*.json")
+"""What a comparison reads of a run, or of a capture of another program."""
+
+
+class Wildcards(Protocol):
+    """Snakemake's wildcards; which ones exist depends on the rule."""
+
+    tag: str
+    case: str
+    question: str
+    front: str
+    study: str
+    point: str
+    part: str
+    capture: str
+    run_a: str
+    run_b: str
+
+
+def known(key: str, value: str, allowed: Iterable[str]) -> str:
+    """`value` if it is one of `allowed`. Raises ConfigError, which lists them, if not."""
+    names = list(allowed)
+    if value not in names:
+        raise ConfigError(one_of(key, value, names))
+    return value
+
+
+def results_of(plan: Plan) -> str:
+    """The folder of a run's results."""
+    return f"results/{plan.tag}"
+
+
+def tables_of(names: Iterable[str]) -> list[str]:
+    """Joined tables as inputs of a rule with the wildcard tag."""
+    return [f"results/{{tag}}/tables/{name}.csv" for name in names]
+
+
+def chapter_templates(*own: str) -> list[str]:
+    """The templates of a chapter: its `own`, below TEMPLATES, and what stands around each."""
+    around = sorted(TEMPLATES.glob("chapter.*"))
+    return [*(f"{TEMPLATES}/{name}.j2" for name in own), *map(str, around)]
+
+
+def made(plan: Plan, name: str) -> list[str]:
+    """A joined table as an input, if it's there or the rule of its name may make it.
+
+    Runs measured before there was one are rewritten and assembled without it.
+    """
+    table = f"{results_of(plan)}/tables/{name}.csv"
+    return [table] if measures(name) or Path(table).is_file() else []
+
+
+def measures(rule: str) -> bool:
+    """Whether this call of snakemake may run a rule: all may, unless --allowed-rules says which."""
+    options = [word.partition("=")[0] for word in sys.argv]
+    return "--allowed-rules" not in options or rule in sys.argv
 
 
 def another_run(*, newer: bool) -> str:
@@ -44,11 +103,6 @@ def made_for_another(files: Iterable[str], asked: str, ancient: Callable[[str], 
     return another_run(newer=True) if other else ancient(another_run(newer=False))
 
 
-def results_of(plan: Plan) -> str:
-    """The folder of a run's results."""
-    return f"results/{plan.tag}"
-
-
 def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:
     """The folder of a rule's first input, as a param."""
     return str(Path(input[0]).parent)
@@ -57,3 +111,14 @@ def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:
 def output_folder(wildcards: Wildcards, output: Sequence[str]) -> str:
     """The folder of a rule's outputs, as a param."""
     return str(Path(output[0]).parent)
+
+
+def compared_runs(wildcards: Wildcards) -> list[str]:
+    """A hash of all that a comparison reads of each of two runs, which need not be this one."""
+    found = []
+    for run in (Path(wildcards.run_a), Path(wildcards.run_b)):
+        digest = hashlib.sha256()
+        for path in sorted(path for part in READ for path in run.glob(part) if path.is_file()):
+            digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+        found.append(digest.hexdigest()[:16])
+    return found

@@ -1,4 +1,4 @@
-"""The report: what it and its figures are made from, and all that belongs to it."""
+"""The report: its answers, its chapters, what each is made from, and all that belongs to it."""
 
 import hashlib
 import json
@@ -7,22 +7,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.answers.questions import FRONT, OPENING, QUESTIONS, REPORT_TABLES, Question
-from workflow_src.dag.ceilings import Ceilings
-from workflow_src.dag.paths import PAGE, ROOT_FILES, TEMPLATES, made_for_another, results_of
+from workflow_src.answers import questions
+from workflow_src.answers.questions import CARDS, FRONT, OPENING, QUESTIONS, Question
+from workflow_src.dag.measured import Measured
+from workflow_src.dag.paths import (
+    PAGE,
+    ROOT_FILES,
+    TEMPLATES,
+    Wildcards,
+    chapter_templates,
+    known,
+    made,
+    made_for_another,
+    results_of,
+    tables_of,
+)
 from workflow_src.dag.studies import Studies
-from workflow_src.dag.timelines import Timelines
-from workflow_src.dag.wildcards import Wildcards
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.study import STUDIES
 
-FORMS = ("md", "html", "appendix.md", "appendix.html", "json")
-"""The files of a chapter: an answer, the cards, a study's section."""
+FORMS = ("html", "appendix.md", "appendix.html", "json")
+"""The files of a chapter beside its Markdown: of an answer, the cards, a study's section."""
 
 BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
 """The templates that set chapters one after another; the page's own stand around the second."""
 
-APPENDIX = [f"{TEMPLATES}/appendix.md.j2"]
+OF_ONE = (*CARDS.tables, "ledger", "products", "operators", "environments", "findings")
+"""The tables that the card of one case alone is made from."""
+
+LATE = ("ceilings", "remedies", "findings")
+"""The optional tables with a rule of their own; the others are made together with those needed."""
 
 
 @dataclass(frozen=True)
@@ -30,39 +44,56 @@ class Report:
     """The report of a plan."""
 
     plan: Plan
-    ceilings: Ceilings
     studies: Studies
-    timelines: Timelines
+    measured: Measured
+
+    def answer_module(self, wildcards: Wildcards) -> str:
+        """The module that answers a question. Raises ConfigError for an unknown question."""
+        room = QUESTIONS[known("question", wildcards.question, QUESTIONS)].room
+        return f"workflow_src.answers.{room}.chapter"
+
+    def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of a question's answer. Raises ConfigError for an unknown question."""
+        asked = QUESTIONS[known("question", wildcards.question, QUESTIONS)]
+        return self._chapter(asked, f"answers/{asked.room}")
+
+    def cards_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of the cards of all cases."""
+        return self._chapter(CARDS, "case_card")
+
+    def card_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
+        """The inputs of the card of one case: that case's own tables."""
+        tables = [f"results/{{tag}}/tables/{{case}}/{name}.csv" for name in OF_ONE]
+        return {"tables": tables, "templates": [f"{TEMPLATES}/case_card.j2"]}
 
     def opening_inputs(self) -> dict[str, list[str]]:
         """The inputs of the opening: tables, and what the answers say."""
-        return {
-            **self._chapter(OPENING),
-            "answers": [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS],
-        }
+        answers = [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS]
+        return {**self._planned(OPENING), "answers": answers}
 
     def front_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of another chapter beside the answers; trust's are studies' tables, too."""
         chosen = self.studies.chosen if wildcards.front == "trust" else ()
-        studies = [f"results/{{tag}}/tables/studies/{name}.csv" for name in chosen]
-        return {**self._chapter(FRONT[wildcards.front]), "studies": studies}
+        studies = tables_of(f"studies/{name}" for name in chosen)
+        return {**self._planned(FRONT[wildcards.front]), "studies": studies}
 
-    def _chapter(self, asked: Question) -> dict[str, list[str]]:
-        own = f"{TEMPLATES}/report/{asked.room}.j2"
-        return {
-            "tables": [f"results/{{tag}}/tables/{name}.csv" for name in asked.tables],
-            "plan": ["results/{tag}/plan.csv"],
-            "templates": [own, *map(str, sorted(TEMPLATES.glob("chapter.*")))],
-            "ceilings": self.ceilings.table() if "ceilings" in asked.optional else [],
-        }
+    def _planned(self, asked: Question) -> dict[str, list[str]]:
+        inputs = self._chapter(asked, f"report/{asked.room}")
+        return {"ceilings": [], **inputs, "plan": ["results/{tag}/plan.csv"]}
+
+    def _chapter(self, asked: Question, template: str) -> dict[str, list[str]]:
+        """A chapter's tables and templates, and its optional tables that can be had."""
+        studies = [f"studies/{name}" for name in asked.studies if name in self.studies.chosen]
+        inputs = {"tables": tables_of([*asked.tables, *studies])}
+        inputs["templates"] = chapter_templates(template)
+        return inputs | {name: made(self.plan, name) for name in asked.optional if name in LATE}
 
     def chapters(self) -> list[str]:
         """The Markdown of the report's chapters, in their order."""
-        results = results_of(self.plan)
-        answers = [f"{results}/answers/{name}.md" for name in QUESTIONS]
-        studies = [f"{results}/sections/{name}.md" for name in self.studies.chosen]
-        after = [f"{results}/answers/{name}.md" for name in (*FRONT, "cards")]
-        return [f"{results}/answers/opening.md", *answers, *studies, *after]
+        names = [f"answers/{name}" for name in ("opening", *QUESTIONS)]
+        names += [f"sections/{name}" for name in self.studies.chosen]
+        names += [f"answers/{name}" for name in (*FRONT, "cards")]
+        return [f"{results_of(self.plan)}/{name}.md" for name in names]
 
     def others(self) -> list[str]:
         """The studies of this project's model that were not chosen; none of a brought one."""
@@ -72,12 +103,12 @@ class Report:
     def appendix_inputs(self) -> dict[str, list[str]]:
         """The inputs of the appendix, which are some of the report's."""
         chapters = self.chapters()
-        forms = [path.removesuffix("md") + form for path in chapters for form in FORMS[1:]]
-        return {"chapters": chapters, "forms": forms, "templates": APPENDIX}
+        forms = [path.removesuffix("md") + form for path in chapters for form in FORMS]
+        return {"chapters": chapters, "forms": forms, "templates": [f"{TEMPLATES}/appendix.md.j2"]}
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
-        shown = self.timelines.shown()
+        shown = self.measured.timelines()
         return {
             **self.appendix_inputs(),
             "templates": [*BODIES, *PAGE],
@@ -103,7 +134,7 @@ class Report:
 
     def ending(self) -> str:
         """What stands first in the report, in bold, and where to open it; "" without a report."""
-        report, page = (Path(name) for name in ROOT_FILES)
+        report, page = map(Path, ROOT_FILES)
         if not report.is_file():
             return ""
         bold = re.search(r"^\*\*(.+?)\*\*$", report.read_text(encoding="utf-8"), re.M)
@@ -116,6 +147,6 @@ class Report:
         drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         drawn += [f"study_{name}" for name in self.studies.chosen]
         made = [f"{results}/figures/{name}.svg" for name in drawn]
-        made += [f"{results}/tables/{name}.csv" for name in REPORT_TABLES]
+        made += [f"{results}/tables/{name}.csv" for name in questions.REPORT_TABLES]
         made += [path for part in ("chapters", "timelines") for path in inputs[part]]
-        return [*ROOT_FILES, *self.files("appendix"), *made, *self.ceilings.table()]
+        return [*ROOT_FILES, *self.files("appendix"), *made, *self.measured.ceilings_table()]

@@ -3,19 +3,19 @@
 import errno
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.dag import Dag, dag_of
-from workflow_src.dag.wildcards import known
+from workflow_src.dag.paths import known
+from workflow_src.plan.case_ids import unknown_case
 from workflow_src.plan.config import usable
+from workflow_src.plan.kept import lost
 from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
-from workflow_src.plan.targets import unknown_case
-from workflow_src.plan.unfinished import lost
 from workflow_src.studies.study import FORMER, STUDIES
 
 MODEL_BYTES = 2**18
@@ -25,56 +25,34 @@ MODEL_BYTES = 2**18
 def require_place(workflow: Any) -> None:
     """Exit with a sentence unless Snakemake's `workflow` can run where it does.
 
-    It has to be the project's own, in its folder, with room for temporary files.
+    It has to be the project's own, in its folder, with room for temporary files: Snakemake ends in
+    a traceback where it can't write its scheduler's model or its records.
     """
-    _require_no_module(workflow.modifier_stack, workflow.current_basedir)
-    _require_project_folder(workflow.basedir)
-    _require_room()
-    _require_records()
-
-
-def _require_no_module(snakefiles: Sequence[object], folder: object) -> None:
-    """Exit with a sentence if another Snakefile uses this one, which lies in `folder`, as a module.
-
-    snakefiles: Snakemake's modifiers of rules, of which each module adds one.
-    """
-    if len(snakefiles) > 1:
+    # Each module adds a modifier of rules.
+    if len(workflow.modifier_stack) > 1:
+        folder = workflow.current_basedir
         raise SystemExit(
             "this workflow can't be a module of another Snakefile, as its paths and settings are "
             f"those of its own folder: run snakemake in {folder}, and take what it makes, "
             f"{folder}/results/..., as inputs"
         )
-
-
-def _require_project_folder(folder: str) -> None:
-    """Exit with a sentence if snakemake doesn't run in `folder`, the base of all paths."""
-    if not Path(folder).samefile(Path.cwd()):
+    if not Path(workflow.basedir).samefile(Path.cwd()):
         raise SystemExit(
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
-            f"cd {folder}, without -d and -s; results of separate runs have separate tags there"
+            f"cd {workflow.basedir}, without -d and -s; results of separate runs have separate "
+            "tags there"
         )
-
-
-def _require_room() -> None:
-    """Exit with a sentence if the folder of temporary files is full.
-
-    Snakemake's scheduler writes its model there, and ends in a traceback if it can't.
-    """
-    folder = os.environ.get("TMPDIR") or "/tmp"
+    temporary, records = os.environ.get("TMPDIR") or "/tmp", Path.cwd() / ".snakemake"
     try:
-        with TemporaryFile(dir=folder) as file:
+        with TemporaryFile(dir=temporary) as file:
             file.write(bytes(MODEL_BYTES))
             file.flush()
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise SystemExit(
-                f"{folder}: {error.strerror}; free some space, or set TMPDIR to a folder with more"
+                f"{temporary}: {error.strerror}; free some space, or set TMPDIR to a folder with "
+                "more"
             ) from None
-
-
-def _require_records() -> None:
-    """Exit with a sentence if Snakemake can't write its records, where it ends in a traceback."""
-    records = Path.cwd() / ".snakemake"
     try:
         records.mkdir(exist_ok=True)
         TemporaryFile(dir=records).close()
@@ -119,14 +97,14 @@ def _check(dag: Dag) -> None:
         known("studies", name, STUDIES)
     for name in dag.plan.case_ids:
         usable(f"case of {dag.plan.tag}", name)
-    dag.cases.to_join()
+    dag.measured.to_join()
     if wrong := unknown_case(sys.argv, dag.plan.tag, dag.plan.case_ids):
         raise ConfigError(wrong)
 
 
 def _note(dag: Dag) -> None:
     """Tell of results that are kept although something about them is not as it should be."""
-    if found := dag.environments.drift():
+    if found := dag.measured.drift():
         print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
     if found := lost(dag.results):
         print(f"note: {found}.", file=sys.stderr)

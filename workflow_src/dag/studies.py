@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workflow_src.common.errors import ConfigError
-from workflow_src.dag.ceilings import made
-from workflow_src.dag.paths import TEMPLATES
-from workflow_src.dag.wildcards import Wildcards, known
+from workflow_src.dag.paths import Wildcards, chapter_templates, known, made
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
 from workflow_src.studies.study import BESIDE, STUDIES, Point
@@ -35,38 +33,34 @@ class Studies:
 
         Raises ConfigError for an unknown study, or one that measures no configured size.
         """
-        name = known("study", study, STUDIES)
-        # Imported by name: only the chosen studies are loaded, and a new one needs no import here.
-        about = self.plan.device, self._scale, self.plan.settings
+        name, settings = known("study", study, STUDIES), self.plan.settings
+        scale = settings["study_scale"]
+        if scale == "auto":
+            scale = "full" if self.plan.device == "cuda" else "small"
         if (STUDY_FILES / name / "points.yaml").is_file():
-            found = points(name, *about)
+            found = points(name, self.plan.device, scale, settings)
         else:
+            # By name: only the chosen studies are loaded, and a new one needs no import here.
             module = importlib.import_module(f"workflow_src.studies.{name}.points")
-            found = module.points(*about)
+            found = module.points(self.plan.device, scale, settings)
         if not found:
-            sizes = ", ".join(self.plan.settings["sizes"])
+            sizes = ", ".join(settings["sizes"])
             raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")
-        limit = {"memory_limit_gib": self.plan.settings["memory_limit_gib"]}
-        common = {"device": self.plan.device, **self.plan.threads, **limit}
+        common = {"device": self.plan.device, **self.plan.threads}
+        common["memory_limit_gib"] = settings["memory_limit_gib"]
         return {point["point"]: point | common for point in found}
 
-    @property
-    def _scale(self) -> str:
-        scale = str(self.plan.settings["study_scale"])
-        automatic = "full" if self.plan.device == "cuda" else "small"
-        return automatic if scale == "auto" else scale
+    def _point(self, wildcards: Wildcards) -> Point:
+        points = self.points(wildcards.study)
+        return points[known(f"point of {wildcards.study}", wildcards.point, points)]
 
     def point(self, wildcards: Wildcards) -> str:
         """A study's point as JSON. Raises ConfigError for an unknown one."""
-        points = self.points(wildcards.study)
-        return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
+        return json.dumps(self._point(wildcards))
 
     def gpus(self, wildcards: Wildcards) -> int:
         """How many devices a study's point measures on."""
-        points = self.points(wildcards.study)
-        return int(
-            points[known(f"point of {wildcards.study}", wildcards.point, points)].get("gpus", 1)
-        )
+        return int(self._point(wildcards).get("gpus", 1))
 
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
@@ -90,10 +84,9 @@ class Studies:
 
     def section_beside(self, wildcards: Wildcards) -> list[str]:
         """The table of the run that a study's section is held against, if any."""
-        name = BESIDE.get(wildcards.study, "")
-        return made(self.plan, name, name) if name else []
+        name = BESIDE.get(wildcards.study)
+        return made(self.plan, name) if name else []
 
     def section_templates(self, wildcards: Wildcards) -> list[str]:
         """The templates of a study's section: its own, that of conditions, and all chapters'."""
-        own = [TEMPLATES / "studies" / f"{name}.j2" for name in (wildcards.study, "_conditions")]
-        return [str(path) for path in (*own, *sorted(TEMPLATES.glob("chapter.*")))]
+        return chapter_templates(f"studies/{wildcards.study}", "studies/_conditions")

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
 
-from workflow_src.plan.times import by_rule, in_words, records
+from workflow_src.plan.kept import by_rule, in_words, records
 
 MEASURING = {
     "ceilings": "measurements of ceilings",
@@ -74,7 +74,7 @@ class Progress:
         at_once = max(1, len(self.started))
         took = now - self.started.pop(job, now)
         self.took.setdefault(self.left.pop(job), []).append(took)
-        return self.line(at_once)
+        return self._line(at_once)
 
     def fail(self, job: int) -> str:
         """A job failed; the line to print, or "" if it would have measured nothing."""
@@ -82,14 +82,12 @@ class Progress:
             return ""
         self.started.pop(job, None)
         self.failed.add(job)
-        return self.line(max(1, len(self.started)))
+        return self._line(max(1, len(self.started)))
 
-    def line(self, at_once: int) -> str:
+    def _line(self, at_once: int) -> str:
         """How far the run is, `at_once` measurements running beside each other."""
-        parts = [
-            f"{total - list(self.left.values()).count(rule)}/{total} {MEASURING[rule]}"
-            for rule, total in self.total.items()
-        ]
+        left = Counter(self.left.values())
+        parts = [f"{n - left[rule]}/{n} {MEASURING[rule]}" for rule, n in self.total.items()]
         parts += [f"{len(self.failed)} failed"] if self.failed else []
         ahead = [self.expected(job) for job in self.left if job not in self.failed]
         known = [seconds for seconds in ahead if seconds is not None]
@@ -106,14 +104,16 @@ class Progress:
 
 def progress_of(dag: Jobs) -> Progress:
     """The progress of a run that is about to start."""
-    rules = [job.rule.name for job in dag.jobs]
+    rules = Counter(job.rule.name for job in dag.jobs)
     left = {job.jobid: job for job in dag.needrun_jobs() if job.rule.name in MEASURING}
     known = records()
-    same = {number: known.get(str(job.output[0])) for number, job in left.items()}
-    seconds = {number: record.seconds for number, record in same.items() if record}
-    total = {rule: rules.count(rule) for rule in MEASURING if rule in rules}
-    names = {number: job.rule.name for number, job in left.items()}
-    return Progress(total, names, seconds, by_rule(known.values()))
+    outputs = {number: str(job.output[0]) for number, job in left.items()}
+    return Progress(
+        total={rule: rules[rule] for rule in MEASURING if rule in rules},
+        left={number: job.rule.name for number, job in left.items()},
+        seconds={n: known[output].seconds for n, output in outputs.items() if output in known},
+        usual=by_rule(known.values()),
+    )
 
 
 class Follower(logging.Handler):
@@ -132,26 +132,23 @@ class Follower(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count a job that starts or ends, and say so."""
+        job = getattr(record, "jobid", getattr(record, "job_id", -1))
         now, measured = time.monotonic(), ""
         match _event(record):
             case "job_info":
-                self.progress.start(getattr(record, "jobid", -1), now)
+                self.progress.start(job, now)
             case "job_finished":
-                job = getattr(record, "job_id", -1)
                 measured = self.progress.end(job, now)
-                self._derive(job)
+                if job in self.derived:
+                    self.derived.discard(job)
+                    done = f"{self.total - len(self.derived)}/{self.total}"
+                    self.say(f"[{done} tables, answers and figures]", not self.derived)
             case "job_error":
-                measured = self.progress.fail(getattr(record, "jobid", -1))
+                measured = self.progress.fail(job)
                 if self.derived:
                     self.say(_failure(record), True)
         if measured:
             self.say(measured, not self.progress.left)
-
-    def _derive(self, job: int) -> None:
-        if job in self.derived and self.total:
-            self.derived.discard(job)
-            done = self.total - len(self.derived)
-            self.say(f"[{done}/{self.total} tables, answers and figures]", not self.derived)
 
 
 def is_brief(workflow: Any) -> bool:
@@ -200,12 +197,9 @@ def _tells(record: logging.LogRecord) -> bool:
     """Whether Snakemake's own record says what a brief run doesn't: a warning, or an error that
     isn't a job's.
     """
+    repeats = getattr(record, "exception", "") in ("RuleException", "WorkflowError")
     of_job = _event(record) in ("job_error", "group_error")
-    return record.levelno >= logging.WARNING and not of_job and not _repeats(record)
-
-
-def _repeats(record: logging.LogRecord) -> bool:
-    return getattr(record, "exception", "") in ("RuleException", "WorkflowError")
+    return record.levelno >= logging.WARNING and not of_job and not repeats
 
 
 def _event(record: logging.LogRecord) -> str:
@@ -216,11 +210,8 @@ def _event(record: logging.LogRecord) -> str:
 def _failure(record: logging.LogRecord) -> str:
     """Which job failed, the last lines of its log, and where that is."""
     logs = [Path(each) for each in getattr(record, "log", None) or [] if Path(each).is_file()]
-    ends = [
-        line
-        for path in logs
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-    ]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in logs]
+    said = [f"  {line}" for text in texts for line in text.splitlines()[-LAST_LINES:]]
     made = ", ".join(map(str, getattr(record, "output", None) or []))
-    said = "\n".join(f"  {line}" for line in ends)
-    return f"FAILED: {made}\n{said}\n  (all of it: {', '.join(map(str, logs)) or 'no log'})"
+    where = f"  (all of it: {', '.join(map(str, logs)) or 'no log'})"
+    return "\n".join([f"FAILED: {made}", *said, where])

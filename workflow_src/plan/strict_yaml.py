@@ -65,14 +65,14 @@ class _Strict(yaml.SafeLoader):
             )
 
 
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file.
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The content of a configuration file.
 
-    Raises ConfigError if it is missing, isn't YAML, names a key twice, or has a number that isn't
-    read as it looks.
+    Raises ConfigError if it is missing, isn't YAML or no mapping, names a key twice, or has a
+    number that isn't read as it looks.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Strict)
+        raw = yaml.load(path.read_text(encoding="utf-8"), _Strict)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except ConfigError as error:
@@ -80,11 +80,6 @@ def read_yaml(path: Path) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
         raise ConfigError(f"{path}: not readable as YAML ({error})") from error
-
-
-def read_config(path: Path) -> Mapping[str, Any]:
-    """The content of a configuration file. Raises ConfigError, also if it isn't a mapping."""
-    raw = read_yaml(path)
     if not isinstance(raw, Mapping):
         content = "empty" if raw is None else repr(raw)
         raise ConfigError(f"{path}: must be a mapping of keys to values, and is {content}")

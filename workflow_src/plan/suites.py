@@ -94,7 +94,8 @@ class Plan:
         plan has no such case.
         """
         row = self._row(case_id, CAPTURE_KEYS)
-        return row | {"capture_steps": _steps_in_capture(row)}
+        most = max(1, MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1)))
+        return row | {"capture_steps": min(row["capture_steps"], most)}
 
     def ceilings_point(self) -> dict[str, Any]:
         """Everything that the measurement of this run's ceilings depends on, for a rule's params.
@@ -114,11 +115,6 @@ class Plan:
         ]
 
 
-def _steps_in_capture(row: Mapping[str, Any]) -> int:
-    most = MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1))
-    return max(1, min(int(row["capture_steps"]), most))
-
-
 def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
     """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
     if config["workload"]:
@@ -132,12 +128,11 @@ def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
         fields = common | config["sizes"][size] | axes
         cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
     ids = [case.case for case in cases]
-    for case in cases:
-        if ids.count(case.case) > 1:
-            raise ConfigError(
-                f"suites.{config['suite']}.attentions: two cases would be called {case.case!r}; "
-                "rename a file or a function"
-            )
+    for twice in (name for name in ids if ids.count(name) > 1):
+        raise ConfigError(
+            f"suites.{config['suite']}.attentions: two cases would be called {twice!r}; rename a "
+            "file or a function"
+        )
     return tuple(cases)
 
 
@@ -183,8 +178,17 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
     device, profiler = config["device"], config["profiler"]
     device = earlier.get("device", device) if device == "auto" else device
     profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
+    for key, value, allowed in (
+        ("device", device, "cpu, cuda"),
+        ("profiler", profiler, "nsys, torch"),
+    ):
+        if config["cluster"] and value == "auto":
+            raise ConfigError(
+                f"{key}: 'auto' can't be resolved on this machine where cluster is true; "
+                f"allowed: {allowed}"
+            )
     if config["cluster"]:
-        return _named(device=device, profiler=profiler)
+        return device, profiler
     if device == "auto":
         device = "cuda" if cuda_devices() else "cpu"
     elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
@@ -200,25 +204,15 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
     return device, profiler
 
 
-def _named(device: str, profiler: str) -> tuple[str, str]:
-    """Both unchanged. Raises ConfigError for `auto`: only the measuring machine can resolve it."""
-    for key, value in (("device", device), ("profiler", profiler)):
-        if value == "auto":
-            allowed = "cpu, cuda" if key == "device" else "nsys, torch"
-            raise ConfigError(
-                f"{key}: 'auto' can't be resolved on this machine where cluster is true; "
-                f"allowed: {allowed}"
-            )
-    return device, profiler
-
-
 def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> int | None:
     """Threads of a measurement on a CPU, `config` having its device resolved; else None.
 
     Raises ConfigError on a cluster, where the cores of this machine say nothing about the others.
     """
-    if config["device"] != "cpu" or config["cpu_threads"]:
-        return config["cpu_threads"] if config["device"] == "cpu" else None
+    if config["device"] != "cpu":
+        return None
+    if threads := config["cpu_threads"]:
+        return int(threads)
     if earlier.get("device") == "cpu" and earlier.get("cpu_threads"):
         return int(earlier["cpu_threads"])
     if config["cluster"]:
@@ -255,12 +249,13 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
 def _require_cpu_values(config: Mapping[str, Any]) -> None:
     """Raise ConfigError for a value of the axes that needs a CUDA device."""
     everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
-    axes, name = config["axes"] or {}, config["suite"]
+    suite = config["suites"][config["suite"]]
     for axis, needing in NEEDS_CUDA.items():
-        key, values = f"axes.{axis}", axes.get(axis, ())
-        if not config["workload"]:
-            key = f"suites.{name}.{BY_NAME[axis].plural}"
-            values = config["suites"][name][BY_NAME[axis].plural]
+        if config["workload"]:
+            key, values = f"axes.{axis}", config["axes"].get(axis, ())
+        else:
+            plural = BY_NAME[axis].plural
+            key, values = f"suites.{config['suite']}.{plural}", suite[plural]
         for value in (value for value in needing if value in values):
             allowed = ", ".join(other for other in everything[axis] if other not in needing)
             raise ConfigError(

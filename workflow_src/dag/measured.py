@@ -1,0 +1,118 @@
+"""What a run measures: its cases and the machine's ceilings, what that takes, and where it was."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflow_src.common.case import case_of
+from workflow_src.dag.paths import Wildcards, made, measures, results_of
+from workflow_src.dag.studies import Studies
+from workflow_src.plan import resources
+from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
+from workflow_src.plan.suites import Plan
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measurements of a plan."""
+
+    plan: Plan
+    studies: Studies
+
+    def benchmark_row(self, wildcards: Wildcards) -> str:
+        """The plan row that a benchmark depends on, as JSON."""
+        return json.dumps(self.plan.benchmark_row(wildcards.case))
+
+    def benchmark_module(self, wildcards: Wildcards) -> str:
+        """The module that benchmarks a case in as many processes as its row says."""
+        several = self.plan.benchmark_row(wildcards.case)["processes"] > 1
+        return f"workflow_src.measure.benchmark{'_processes' if several else ''}"
+
+    def capture_row(self, wildcards: Wildcards) -> str:
+        """The plan row that a capture depends on, as JSON."""
+        return json.dumps(self.plan.capture_row(wildcards.case))
+
+    def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
+        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt."""
+        if not hasattr(wildcards, "case"):
+            return attempt * resources.FIXED_MIB[self.plan.device]
+        return attempt * resources.memory_mib(case_of(self.plan.benchmark_row(wildcards.case)))
+
+    def minutes(self, wildcards: Wildcards, attempt: int) -> int:
+        """Minutes to request from a cluster for a case, or the ceilings, by attempt."""
+        if not hasattr(wildcards, "case"):
+            return attempt * resources.FIXED_MINUTES
+        steps = resources.case_steps(self.plan.settings, self.plan.device)
+        return attempt * resources.minutes(case_of(self.plan.benchmark_row(wildcards.case)), steps)
+
+    def ceilings_table(self) -> list[str]:
+        """The table of ceilings as an input, if it's there or may be made."""
+        return made(self.plan, "ceilings")
+
+    def to_join(self) -> list[str]:
+        """All planned cases; with allow_missing, only the measured ones, if there are any."""
+        every = self.plan.case_ids
+        files = {case: self._files(case) for case in every}
+        there = [case for case in every if all(map(Path.is_file, files[case]))]
+        return there if there and self.plan.settings["allow_missing"] else every
+
+    def _files(self, case: str) -> list[Path]:
+        """The benchmark and the capture of a case."""
+        results = Path(results_of(self.plan))
+        capture = results / "capture" / f"{case}{self.plan.capture_suffix}"
+        return [results / "benchmark" / f"{case}.json", capture]
+
+    def timelines(self) -> list[str]:
+        """The cases whose steps the report shows as pictures: the first and the last of the plan.
+
+        Left out where a case's tables are there, its own or joined, and its capture isn't, as in a
+        published run, or may not be made: a report made again from tables measures nothing.
+        """
+        cases = self.to_join()
+        return [case for case in dict.fromkeys((cases[0], cases[-1])) if self._drawable(case)]
+
+    def _drawable(self, case: str) -> bool:
+        results = Path(results_of(self.plan))
+        if self._files(case)[1].is_file() or (results / "export" / case).is_dir():
+            return True
+        joined = results / "tables" / "captures.csv"
+        # Not kernels.csv, which has no rows of a case that ran out of memory.
+        lines = joined.read_bytes().splitlines() if joined.is_file() else []
+        tabulated = any(line.startswith(f"{case},".encode()) for line in lines)
+        return measures("capture") and not tabulated and not (results / "tables" / case).is_dir()
+
+    def environments(self, wildcards: Wildcards) -> list[str]:
+        """The files that hold the environments of the cases or of a study's points."""
+        if wildcards.part != "cases":
+            return self.studies.measured(wildcards.part)
+        return [f"results/{{tag}}/tables/{case}/environments.csv" for case in self.to_join()]
+
+    def files(self) -> list[Path]:
+        """All files that this run measures."""
+        points = [file for name in self.studies.chosen for file in self.studies.measured(name)]
+        points += ["results/{tag}/ceilings.json"]
+        cases = [file for case in self.plan.case_ids for file in self._files(case)]
+        return cases + [Path(file.format(tag=self.plan.tag)) for file in points]
+
+    def drift(self, remade: Iterable[Path] = ()) -> str:
+        """How this machine differs from the one that measured what is here; "" if it doesn't.
+
+        `remade` is left out. On a cluster, where the measuring machines are others, environments
+        are compared after measuring.
+        """
+        settings = self.plan.settings
+        there = sorted(path for path in {*self.files()}.difference(remade) if path.is_file())
+        if settings["cluster"] or settings["mixed_environments"] or not there:
+            return ""
+        return drift(there, here(self.plan.device))
+
+    def refuse_drift(self, outputs: Iterable[str]) -> None:
+        """Exit with a sentence if making `outputs` would measure beside results that differ."""
+        made = {Path(str(output)) for output in outputs}
+        if made.intersection(self.files()) and (found := self.drift(made)):
+            raise SystemExit(
+                f"config: {results_of(self.plan)}/ can't be added to. {found}. Measure all of it "
+                f"again by adding {MEASURE_AGAIN} to the same command, or keep it and measure the "
+                "rest under another tag (--config tag=...)"
+            )
