@@ -6,7 +6,7 @@ work: its ranges, its launches, the work launched in it, and why the device was 
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,62 +26,44 @@ from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_gaps
 
 
-@dataclass(frozen=True)
-class Step:
-    """One step: its process and thread, start and end (ns), path, number, and the row of it.
-
-    phase: the path, and of which process it is where several have steps.
-    """
-
-    process: int
-    thread: int
-    start: int
-    end: int
-    path: str
-    number: int
-    phase: str
-    row: pd.DataFrame
-
-
 def timeline(source: Source) -> Timeline:
     """The timeline of a step. Raises TraceError if the capture has none."""
     steps = step_ranges(source)
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
-    step = _typical(steps, several=steps["process"].nunique() > 1)
-    work = source.work[source.work["process"] == step.process]
-    found = of_thread(source, step.row)
-    idle = idle_gaps(step.row, found.device, found.has_calls)
-    return Timeline(_ranges(source, step), _activities(source, work, step), idle)
+    typical = _typical(steps)
+    step, found = typical.iloc[0], of_thread(source, typical)
+    idle = idle_gaps(typical, found.device, found.has_calls)
+    return Timeline(_ranges(source, step), _activities(source, step), idle)
 
 
-def _typical(steps: pd.DataFrame, several: bool) -> Step:
-    """The step of the median wall time, of the process and path with the most device work."""
+def _typical(steps: pd.DataFrame) -> pd.DataFrame:
+    """The row of the step of the median wall time, of the process and path with most device work.
+
+    phase: the path, and of which process it is where several have steps.
+    """
     of_each = steps.groupby(["process", "path"])["busy_ns"].sum().reset_index()
     most = of_each.loc[[of_each["busy_ns"].idxmax()], ["process", "path"]]
     mine = steps.merge(most)
     order = (mine["end_ns"] - mine["start_ns"]).sort_values(kind="stable").index
     row = mine.loc[[order[(len(order) - 1) // 2]]]
-    process, thread, start, end, number = (
-        int(row[name].iloc[0]) for name in ("process", "thread", "start_ns", "end_ns", "step")
-    )
-    path = str(row["path"].iloc[0])
-    phase = f"{path} of process {process}" if several else path
-    return Step(process, thread, start, end, path, number, phase, row.assign(phase=phase))
+    several = steps["process"].nunique() > 1
+    of_process = " of process " + row["process"].astype(str) if several else ""
+    return row.assign(phase=row["path"].astype(str) + of_process)
 
 
-def _ranges(source: Source, step: Step) -> pd.DataFrame:
+def _ranges(source: Source, step: "pd.Series[Any]") -> pd.DataFrame:
     """The ranges of the step's process, on any thread, that lie in it."""
     ranges, of_range = source.ranges, source.paths.of_range
     mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
-    mine = mine[mine["process"] == step.process]
-    mine = mine[(mine["start_ns"] >= step.start) & (mine["end_ns"] <= step.end)]
+    inside = (mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])
+    mine = mine[np.asarray(inside & (mine["process"] == step["process"]))]
     # The step alone has depth 0, also where it lies in other ranges, or others on another thread.
-    is_step = (mine["path"] == step.path) & (mine["thread"] == step.thread)
+    is_step = (mine["path"] == step["path"]) & (mine["thread"] == step["thread"])
     deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
     depth = deeper.clip(lower=1).where(~is_step, 0)
     mine = mine.assign(depth=depth, component=mine["name"], thread=_own(mine["thread"]))
-    return mine.assign(phase=step.phase, step=step.number)
+    return mine.assign(phase=step["phase"], step=step["step"])
 
 
 def _own(thread: pd.Series) -> pd.Series:
@@ -89,20 +71,22 @@ def _own(thread: pd.Series) -> pd.Series:
     return (thread.astype("int64") % OTHER_THREADS).where(thread >= 0, thread)
 
 
-def _activities(source: Source, work: pd.DataFrame, step: Step) -> pd.DataFrame:
+def _activities(source: Source, step: "pd.Series[Any]") -> pd.DataFrame:
     """The work launched while the step was open, in order of start, with its range's name.
 
     That of collectives is their family's, whatever launched them, so that they have a color.
     """
-    mine = work[(work["launch_ns"] >= step.start) & (work["launch_ns"] < step.end)]
+    work = source.work
+    inside = (work["launch_ns"] >= step["start_ns"]) & (work["launch_ns"] < step["end_ns"])
+    mine = work[np.asarray(inside & (work["process"] == step["process"]))]
     names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
     shown = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
         short_name=distinct_names(source.work["name"])[mine.index],
         thread=_own(mine["thread"]),
-        phase=step.phase,
-        step=step.number,
+        phase=step["phase"],
+        step=step["step"],
     )
     return shown.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
 
