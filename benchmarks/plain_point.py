@@ -14,12 +14,10 @@ import pandas as pd
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.remedies.host import GAP_NS, Told, host_span, solved, unsure_ms
-from workflow_src.diagnosis.remedies.phase import CAST_BYTES, About, Beside
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
-from workflow_src.diagnosis.remedies.rates import NO_PRODUCTS, Rates
+from workflow_src.diagnosis.remedies.rates import CAST_BYTES, NO_PRODUCTS, About, Beside, Rates
 from workflow_src.diagnosis.remedies.span import Span, around
-from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.work import (
+from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CAST,
     CORE,
@@ -34,6 +32,7 @@ from workflow_src.diagnosis.remedies.work import (
     SINGLE,
     UPDATE,
     WORK,
+    launched,
 )
 from workflow_src.model.flops import parameter_count
 from workflow_src.placing.kernel_words import changes_type

@@ -81,6 +81,7 @@ for (const table of $$("table.long")) {
 // Modules: rows below the second level are folded, unless they are nearly all of the one above.
 for (const table of $$("table.tree")) {
   const rows = [...table.tBodies[0].rows], level = (row) => +row?.dataset.level;
+  const share = (row) => parseFloat($(".meter", row)?.style.getPropertyValue("--w"));
   const fold = () => {
     let shut = Infinity;
     for (const row of rows) {
@@ -91,7 +92,7 @@ for (const table of $$("table.tree")) {
   rows.forEach((row, at) => {
     if (!(level(rows[at + 1]) > level(row))) return;
     const above = rows.slice(0, at).findLast((each) => level(each) < level(row));
-    const shut = row.classList.toggle("shut", level(row) > 1 && amount(row, 1) < 0.9 * amount(above, 1));
+    const shut = row.classList.toggle("shut", level(row) > 1 && share(row) < 0.9 * share(above));
     const button = make("button", "", { className: "fold", ariaLabel: "Modules in it", ariaExpanded: String(!shut) });
     button.onclick = () => {
       button.ariaExpanded = String(!row.classList.toggle("shut"));
@@ -188,20 +189,14 @@ links.forEach((_, id) => document.getElementById(id) && seen.observe(document.ge
 // By key or button: how far the left end moves, and how wide what is shown becomes, in widths of what is shown.
 const KEYS = { "+": [0.25, 0.5], "-": [-0.5, 2], ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], 0: [0, 1e5] };
 function zoomable(svg) {
-  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number), names = [...svg.nextElementSibling.children];
-  let [x, across] = [svg.x, svg.width].map((length) => length.baseVal.value), left = 0, wide = whole;
+  const [, , whole, high] = svg.getAttribute("viewBox").split(" ").map(Number);
+  let left = 0, wide = whole;
   const show = (by, factor) => {
     const start = left + by * wide;
     wide = Math.min(Math.max(factor * wide, whole / 1e4), whole);
     left = Math.min(Math.max(start, 0), whole - wide);
     svg.setAttribute("viewBox", `${left} 0 ${wide} ${high}`);
     svg.classList.toggle("zoomed", wide < whole);
-    for (const name of names) {
-      const [from, long] = name.dataset.span.split(" ").map(Number), first = Math.max(from, left);
-      const room = (Math.min(from + long, left + wide) - first) * across / wide;
-      name.setAttribute("x", x + (first - left) * across / wide + 4);
-      name.setAttribute("visibility", room > 6.5 * name.textContent.length + 8 ? "visible" : "hidden");
-    }
   };
   svg.addEventListener("click", ({ clientX, shiftKey, pointerType }) => {
     const back = svg.previousElementSibling.getBoundingClientRect(), factor = shiftKey ? 2 : 0.5;

@@ -8,6 +8,10 @@ import zlib
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
+
+from workflow_src.common.read_table import read_table
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 UNPACKED = EXAMPLES.parent / ".published"
 """Kept between runs of the tests: a folder per run and content of its archives."""
@@ -44,3 +48,10 @@ H200, H100 = EXAMPLES / "h200", published("h100")
 def run_of(study: str) -> Path:
     """The published run that measured a study, with its points."""
     return published("h100" if study == "profiler" else "h200")
+
+
+def read_study(path: Path) -> pd.DataFrame:
+    """The table of the study that the file is named after; empty if it never ran."""
+    if not path.is_file():
+        return pd.DataFrame()
+    return read_table(path, f"studies/{path.stem}", "a study's table")

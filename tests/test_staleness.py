@@ -100,7 +100,7 @@ BEHAVIOR = [
         id="which CUDA calls launch work",
     ),
     pytest.param(
-        "diagnosis/remedies/update.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
+        "diagnosis/remedies/effects.py", "PASSES_UNSURE = 0.15", "PASSES_UNSURE = 0.1",
         {"remedies"}, id="what a remedy is expected to do",
     ),
     pytest.param(

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from workflow_src.captures.capture import calls_frame
-from workflow_src.paper.flame import Chart, flame
 from workflow_src.paper.svg import COLORS, merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
@@ -118,33 +117,6 @@ def test_a_capture_without_steps_gives_a_picture_that_says_so(case):
 )
 def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
     assert merged(spans, 3) == expected
-
-
-def test_widths_of_a_flame_chart_are_exact_nanoseconds():
-    times = {
-        ("step/a", "gemm"): 70,
-        ("step/a/x", "copy"): 5,
-        ("step", "fill"): 25,
-    }
-    root = ElementTree.fromstring(flame([Chart("training step", times)], ["a"]))
-    shown = {
-        path[0].text.split(":")[0]: path.attrib["d"].split("v")[0]
-        for path in root.iter(f"{SVG}path")
-    }
-    assert shown == {"step": "M0 0h100", "step/a": "M25 18h75", "step/a/x": "M95 36h5"}
-    (title,) = [t.text for t in root.iter(f"{SVG}title") if t.text.startswith("step/a:")]
-    assert title == "step/a: 75 ns, 75.0 %\ngemm 70 ns, copy 5 ns"
-
-
-def test_a_flame_chart_names_the_boxes_that_are_wide_enough():
-    times = {("step/feed_forward", "gemm"): 9_000_000, ("step/x/thin", "copy"): 1000}
-    root = ElementTree.fromstring(flame([Chart("training step", times)], []))
-    names = {
-        text.text: text.attrib["visibility"]
-        for text in root.iter(f"{SVG}text")
-        if "data-span" in text.attrib
-    }
-    assert names == {"step": "visible", "feed_forward": "visible", "x": "hidden", "thin": "hidden"}
 
 
 TO_LMS = [

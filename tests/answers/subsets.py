@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.published import read_study
 from workflow_src.common.case import CASE_COLUMNS, PHASES
-from workflow_src.common.read_table import read_study, read_table, with_texts
+from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.table_schema import columns
 
 ROOT = Path(__file__).parent.parent.parent

@@ -16,7 +16,7 @@ from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.cards import one
 from workflow_src.answers.cards.chapter import TEMPLATE, cards, facts
 from workflow_src.answers.cards.modules import modules
-from workflow_src.answers.cards.phases import OTHER_KERNELS, pairs, phases
+from workflow_src.answers.cards.phases import OTHER_KERNELS, phases
 from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import CARDS
 from workflow_src.common.case import CASE_COLUMNS
@@ -77,11 +77,6 @@ def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
         "16",
     )
     assert (step["works"], step["products"]) == ("40 %", "50 %")
-    assert (said["softmax_ms"], said["qk_av_ms"], said["softmax_times"]) == (
-        "3.00",
-        "6.00",
-        "0.50 ×",
-    )
 
 
 TREE = [
@@ -152,16 +147,16 @@ def test_a_phase_that_did_not_run_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plain", "phase", "gpu", "reference", "mfu"),
+    ("plain", "phase", "gpu", "mfu"),
     [
-        (10.0, "forward", "NVIDIA H200", 1.0, 1.0 / 67),
-        (10.0, "forward", "Another GPU", None, None),
-        (20.0, "forward", "NVIDIA H200", None, 0.5 / 67),
-        (20.0, "forward_backward", "NVIDIA H200", 1.5, 1.5 / 67),
+        (10.0, "forward", "NVIDIA H200", 1.0 / 67),
+        (10.0, "forward", "Another GPU", None),
+        (20.0, "forward", "NVIDIA H200", 0.5 / 67),
+        (20.0, "forward_backward", "NVIDIA H200", 1.5 / 67),
     ],
 )
-def test_a_rate_is_held_against_a_reference_where_the_device_works_and_the_datasheet_s_peak(
-    tmp_path: Path, plain: float, phase: str, gpu: str, reference: float | None, mfu: float | None
+def test_a_rate_is_held_against_the_datasheet_s_peak(
+    tmp_path: Path, plain: float, phase: str, gpu: str, mfu: float | None
 ) -> None:
     """10^10 FLOPs in 10 ms are 1 TFLOP/s; training makes three times as many.
 
@@ -171,28 +166,12 @@ def test_a_rate_is_held_against_a_reference_where_the_device_works_and_the_datas
     median = Sample().median_ms | {phase: plain}
     sample = Sample(work=work, environment={"gpu": gpu}, median_ms=median)
     folder = write_tables(tmp_path, sample)
-    row = {"kind": "compute", "name": "matmul", "precision": "fp32", "is_ceiling": True}
-    row |= {"median_tflop_per_s": 1.0, "best_gb_per_s": None, "best_giga_exp_per_s": None}
-    pd.DataFrame([row | {"gpu": "NVIDIA H200"}]).to_csv(folder / "ceilings.csv", index=False)
     found = phases(read(folder)).loc[(sample.case, phase)]
-    for name, expected in (("reference", reference), ("mfu", mfu)):
-        assert float(found[name]) == pytest.approx(expected, nan_ok=True) if expected else True
-        assert (found[name] == found[name]) == (expected is not None)
+    assert (found["mfu"] == found["mfu"]) == (mfu is not None)
     if mfu:
+        assert float(found["mfu"]) == pytest.approx(mfu)
         factors = [float(found[name]) for name in ("works", "products", "rate_of_peak")]
         assert factors[0] * factors[1] * factors[2] == pytest.approx(mfu)
-
-
-def test_pairs_of_the_study_count_on_a_host_of_the_case(tmp_path: Path) -> None:
-    folder = write_tables(tmp_path, replace(SHORT, environment={"host_id": "1e5"}))
-    rows = [(SHORT.case, 10, 15), (SHORT.case, 20, 28), (SHORT.case, 10, 16), ("b", 1, 9)]
-    table = pd.DataFrame(rows, columns=["case", "plain_ms", "profiled_ms"]).assign(status="ok")
-    (folder / "studies").mkdir()
-    for host, told in (("", True), ("1e5", True), ("100000", False)):
-        table.assign(host_id=host).to_csv(folder / "studies" / "profiler.csv", index=False)
-        found = pairs(read(folder)).reindex([SHORT.case]).iloc[0]
-        shown = ["+50 %", "+40 %", "+60 %", "3"]
-        assert [str(cell) for cell in found] == (shown if told else ["nan"] * 4)
 
 
 def found(case: str, phase: str, rank: int, saves: float) -> dict[str, Any]:

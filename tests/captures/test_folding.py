@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export, busy, notes
-from workflow_src.paper.flame import MOST_BOXES, Times, thinned
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.paths import MANY, shape
 from workflow_src.tables.capture_tables import placed_tables
@@ -88,14 +87,3 @@ def test_very_many_paths_have_a_note(tmp_path: Path) -> None:
         letters = str(number).translate(str.maketrans("0123456789", "abcdefghij"))
         export.range(letters, 10 * number, 10 * number + 10)
     assert notes(export.tables())["many paths"] == 2001
-
-
-def test_a_chart_of_many_ranges_has_narrow_ones_as_one_and_the_same_total() -> None:
-    times: Times = {(f"step/a{n}", "product"): 1 for n in range(MOST_BOXES)}
-    wide: Times = {("step/wide", "product"): 3_000, ("step/wide/inner", "copy"): 2}
-    assert thinned({**wide}) == wide
-    assert thinned({**times, **wide}) == {
-        ("step/narrow ranges: 2,000", "product"): 2_000,
-        ("step/wide", "product"): 3_000,
-        ("step/wide/narrow ranges: 1", "copy"): 2,
-    }

@@ -82,7 +82,8 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "work whose launch is unknown": (
         "step 0-100; *10 1 =50; *? 2 >1 =3; *? 4 >50 =70; *? 8 >50 =0; o 0-100 #2; *? 16 >50 #2",
-        {"step": 1, "o": 0}, {NO_CALL: 2 + 4 + 8 + 16}, {},
+        {"step": 1, "o": 0},
+        {NO_CALL: 2 + 4 + 8 + 16}, {},
     ),
     "work that starts before its launch": (
         "step 100-200; *110 1; *120 2 >0", {"step": 3}, {}, {"early": 1},

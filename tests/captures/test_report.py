@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -19,8 +20,9 @@ from tests.diagnosis.test_findings import sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.capture import Capture, in_steps
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
+from workflow_src.capture_report.pictures import numbered
 from workflow_src.captures import export
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
@@ -28,7 +30,9 @@ from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
+from workflow_src.paper.number import Number
 from workflow_src.paper.run import Run
+from workflow_src.paper.svg import Boxes, chart, picture
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
 from workflow_src.tables import capture_tables as tables
@@ -228,6 +232,31 @@ def test_without_steps_the_ranges_that_repeat_are_listed(
     assert len(listed) and all(listed["instances"] > 1)
 
 
+STEP = picture([chart([
+    Boxes(0, 8, "#a", "step: 9 ms in 1", [(0, 1000)]),
+    Boxes(9, 8, "#b", "copy & more: 5 ms in 1", [(0, 500)]),
+    Boxes(18, 8, "#c", "h.3.mlp: 2 ms in 2", [(600, 100), (800, 100)]),
+    Boxes(30, 18, "#c", "loss: 2 ms in 2", [(900, 10)]),
+], 4, 1000, 60)], 90)  # fmt: skip
+
+
+def test_findings_stand_in_the_picture_of_the_step_where_their_ranges_are() -> None:
+    """Chart from 90 on, 910 wide: the copy's middle is 250 of 1000. No range below is drawn of the
+    step itself, of the loss, or of another process."""
+    places = ["step/copy & more", "step", "step/h.*/h.*.mlp/act", "step/loss", "step/copy & more"]
+    made = numbered(STEP, [("", path) for path in places])
+    shown = re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="middle">(\d)<', made)
+    assert shown == [("318", "21", "1"), ("682", "30", "3"), ("334", "21", "5")]
+    assert numbered(STEP, [("7", places[0])]) == STEP and numbered("", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("times", "said"), [(3.0, "3"), (0.75, "in 3 of 4 steps"), (1.25, "1.25"), (0.0, "0")]
+)
+def test_what_occurs_less_than_once_a_step_is_in_some_of_them(times: float, said: str) -> None:
+    assert Form(False).cell(in_steps(Number(times, ""))) == said
+
+
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
     path = loop(tmp_path / "slow", sleeps_us=2580)
     for step_ms, plain, doubt in (
@@ -321,8 +350,8 @@ def test_the_report_has_each_capture_and_no_empty_table(
     assert "--cuda-graph-trace=node" in text, "what the capture lost is told"
     page = texts[1].read_text()
     assert "<title>What is wrong with a step, and where device time goes</title>" in page
-    assert page.count('aria-label="Flame chart of ') == 2, "not of the one without ranges"
-    assert " 55.7 ms (55,735,302 ns)<" in page
+    assert page.count('<table class="tree">') == 3, "a tree of ranges each"
+    assert '<tr data-level="2"><td>transformer<td>' in page
     assert "step.svg" not in text + page, "none was drawn"
     first = text.partition("\n## ")[0]
     assert all(f"| {name} " in first for name in ("gpt2_modules", "graph", "vit")), "the overview"

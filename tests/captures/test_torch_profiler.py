@@ -35,33 +35,16 @@ def test_microseconds_become_exact_nanoseconds(whole: int, part: int) -> None:
     assert nanoseconds(whole) == whole * 1000
 
 
-@pytest.mark.parametrize(
-    ("text", "ns"),
-    [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)],
-)
-def test_powers_of_ten_are_numbers_too(text: str, ns: int) -> None:
+TIMES = [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)]
+NO_TIMES = (
+    None, True, "", "x", "e", "1e999999999", "1e-99999", "9" * 30, 2**63, [1], "1.x", "nan",
+    float("nan"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "ns"), [*TIMES, *[(value, None) for value in NO_TIMES]])
+def test_powers_of_ten_are_numbers_too_and_nothing_else_is(text: Any, ns: int | None) -> None:
     assert nanoseconds(text) == ns
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        "",
-        "x",
-        "e",
-        "1e999999999",
-        "1e-99999",
-        "9" * 30,
-        2**63,
-        float("nan"),
-        [1],
-        "1.x",
-    ],
-)
-def test_what_is_no_time_is_none(value: Any) -> None:
-    assert nanoseconds(value) is None
 
 
 @pytest.mark.parametrize("name", ["c.json", "c.json.gz", "trace"])
@@ -73,19 +56,34 @@ def test_a_kernel_belongs_to_the_range_open_at_its_launch(tmp_path: Path, name: 
     assert found["summary"]["devices"].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("length", [-1, None, "long", True, float("inf")])
-def test_one_kernel_of_bad_length_is_left_out_and_counted(tmp_path: Path, length: Any) -> None:
-    bad = event("kernel", "bad", 20, length, args={"correlation": 1})
-    found = tables(tmp_path, STEP, *launched(1, 5), bad)
-    assert busy(found) == {"step": 1_000} and notes(found) == {"bad work": 1}
+def call(at: int, length: Any) -> Any:
+    return event("cuda_runtime", "cudaLaunchKernel", at, length, args={"correlation": 8})
 
 
-def test_a_missing_length_is_counted_also_of_ranges_and_calls(tmp_path: Path) -> None:
-    bad_range = {k: v for k, v in event("user_annotation", "b", 1, 2).items() if k != "dur"}
-    bad_call = event("cuda_runtime", "cudaLaunchKernel", 3, -2, args={"correlation": 8})
-    found = tables(tmp_path, STEP, bad_range, bad_call, *launched(1, 5))
-    assert busy(found) == {"step": 1_000}
-    assert notes(found) == {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}
+OTHERS = [event("user_annotation", "step", 0, 100, pid=2), *launched(3, 5, pid=2)[:1]]
+OF_2021 = [e | {"cat": c} for e, c in zip(launched(1, 5), ("Runtime", "Kernel"), strict=True)]
+CASES = [
+    # Events besides a step, device time by path, and notes.
+    *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, {"bad work": 1})
+      for length in (-1, None, "long", True, float("inf"))],
+    ([event("user_annotation", "b", 1, None), call(3, -2), *launched(1, 5)], {"step": 1_000},
+     {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}),
+    ([3, None, "x", {"ph": "M", "name": "process_name"}, {"a": 1}, *launched(1, 5)],
+     {"step": 1_000}, {"bad events": 4}),
+    # Two ranks in one file: a kernel's event doesn't name its process.
+    ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, {"several processes": 1}),
+    (OF_2021, {"step": 1_000}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "expected", "said"), CASES)
+def test_what_cannot_be_placed_or_read_is_left_out_and_counted(
+    tmp_path: Path, events: list[Any], expected: dict[str, int], said: dict[str, int]
+) -> None:
+    found = tables(tmp_path, STEP, *events)
+    assert busy(found) == expected and notes(found) == said
+    shared = {REUSED: 1_000} if "several processes" in said else {}
+    assert unplaced(found) == shared
 
 
 def whole_text(count: int = 6) -> str:
@@ -124,21 +122,6 @@ def test_bytes_that_are_no_utf8_and_half_characters_are_read(tmp_path: Path) -> 
     found["paths"].to_csv().encode()
 
 
-def test_events_that_are_no_objects_are_counted(tmp_path: Path) -> None:
-    metadata = {"ph": "M", "name": "process_name"}
-    found = tables(tmp_path, STEP, 3, None, "x", metadata, {"a": 1}, *launched(1, 5))
-    assert busy(found) == {"step": 1_000} and notes(found)["bad events"] >= 3
-
-
-def test_numbers_that_processes_share_lead_nowhere(tmp_path: Path) -> None:
-    """Traces of two ranks in one file: a kernel's event doesn't name its process."""
-    other = [event("user_annotation", "step", 0, 100, pid=2), *launched(1, 5, pid=2)]
-    own = [*launched(1, 5), *launched(3, 7, 4)]
-    found = tables(tmp_path, STEP, *own, *other[:2])
-    assert unplaced(found) == {REUSED: 1_000}
-    assert busy(found) == {"step": 4_000} and notes(found) == {"several processes": 1}
-
-
 def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not(
     tmp_path: Path,
 ) -> None:
@@ -165,10 +148,3 @@ def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
     assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000], ["aten::add", 1, 2_000]]
     every = found["summary"].iloc[-1]
     assert (every["unplaced_ns"], every["devices"], every["streams"]) == (2_000, 0, 0)
-
-
-def test_old_traces_have_other_categories(tmp_path: Path) -> None:
-    events = [STEP, *launched(1, 5)]
-    for e, category in zip(events[1:], ("Runtime", "Kernel"), strict=True):
-        e["cat"] = category
-    assert busy(tables(tmp_path, *events)) == {"step": 1_000}

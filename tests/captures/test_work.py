@@ -101,28 +101,53 @@ def test_families_of_a_path_include_its_inner_ranges(export: Export) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    ["end = start - 1", "end = NULL", "start = 'soon'", "end = 1e300", "end = x'33362c34'"],
-)
-def test_one_activity_with_a_bad_time_is_left_out_and_counted(export: Export, damage: str) -> None:
-    """Bytes stay bytes in a column of integers, and `36,4` joins as numbers of two rows would."""
-    export.range("step", 0, 100)
-    export.work(10, 1)
-    export.work(20, 2)
-    export.sql(f"UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {damage} WHERE end - start = 2")
-    tables = export.tables()
-    assert busy(tables) == {"step": 1} and notes(tables) == {"bad work": 1}
+WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
+RANGE = "UPDATE NVTX_EVENTS SET {} WHERE text = 'inner'"
+COPIED = "CREATE TABLE CUPTI_ACTIVITY_KIND_{} AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL;"
+LESS = "ALTER TABLE {0} DROP COLUMN {1}; ALTER TABLE {0} ADD COLUMN newColumn TEXT DEFAULT 'x';"
+BOTH = {"step": 1 + 2, "step/inner": 0}
+CASES = [
+    # What is changed of a step of 1 and 2 ns and a range in it; device time by path, and notes.
+    # Bytes stay bytes in a column of integers, and `36,4` joins as numbers of two rows would.
+    *[(WORK.format(each), BOTH | {"step": 1}, {"bad work": 1}) for each in (
+        "end = start - 1", "end = NULL", "start = 'soon'", "end = 1e300", "end = x'33362c34'")],
+    *[(RANGE.format(each), {"step": 3}, {"bad ranges": 1})
+      for each in ("end = start - 1", "start = 'x'", "globalTid = NULL")],
+    # Names that are no UTF-8.
+    (RANGE.format("text = CAST(x'73ff' AS TEXT)"), {"step": 3, "step/s\\\\xff": 0}, {}),
+    # A table of work that isn't known, and others that are none.
+    (COPIED.format("NEWCOPY") + COPIED.format("SYNCHRONIZATION")
+     + "DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY", BOTH, {"unread tables": 2}),
+    # Columns that nobody needs are missing, and others added.
+    ("".join(LESS.format(*of) for of in (
+        ("NVTX_EVENTS", "endGlobalTid"), ("CUPTI_ACTIVITY_KIND_KERNEL", "streamId"),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId")))
+     + "ALTER TABLE NVTX_EVENTS DROP COLUMN domainId; ALTER TABLE NVTX_EVENTS DROP COLUMN textId;"
+     "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName;"
+     "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = 1", BOTH, {}),
+    # Tables exist only where there were events.
+    ("".join(f"DROP TABLE {name};" for name in (
+        "NVTX_EVENTS", "ENUM_CUDA_MEMCPY_OPER", "META_DATA_EXPORT", "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE")), {WHOLE: 3}, {}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("damage", ["end = start - 1", "start = 'x'", "globalTid = NULL"])
-def test_one_bad_range_is_left_out_and_counted(export: Export, damage: str) -> None:
+@pytest.mark.parametrize(("sql", "expected", "said"), CASES)
+def test_what_is_missing_or_odd_is_left_out_and_counted(
+    export: Export, sql: str, expected: dict[str, int], said: dict[str, int]
+) -> None:
     export.range("step", 0, 100)
-    export.range("bad", 10, 50)
-    export.sql(f"UPDATE NVTX_EVENTS SET {damage} WHERE text = 'bad'")
-    export.work(20, 1)
+    export.range("inner", 10, 50)
+    export.work(60, 1)
+    export.work(70, 2)
+    export.connection.executescript(sql)
     tables = export.tables()
-    assert busy(tables) == {"step": 1} and notes(tables) == {"bad ranges": 1}
+    assert busy(tables) == expected and notes(tables) == said
+    assert tables["kernels"]["name"].unique().tolist() == ["gemm"]
+    if "unread tables" in said:
+        assert tables["notes"]["about"].tolist() == ["CUPTI_ACTIVITY_KIND_NEWCOPY"]
+    if "META_DATA_EXPORT" in sql:
+        assert tables["summary"]["version"].unique().tolist() == ["unknown"]
 
 
 def test_work_of_no_length_is_counted_as_an_activity(export: Export) -> None:
@@ -154,53 +179,6 @@ def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
     tables = export.tables()
     assert busy(tables) == {"(string 1)": 1} and notes(tables) == {"lost names": 2}
     assert tables["kernels"]["name"].tolist() == ["(kernel 2)"]
-
-
-def test_names_that_are_no_utf8_are_read(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.sql("UPDATE NVTX_EVENTS SET text = CAST(x'73ff' AS TEXT)")
-    assert set(busy(export.tables())) == {"s\\\\xff"}
-
-
-def test_columns_that_nobody_needs_may_be_missing_and_others_added(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 1)
-    for table, column in {
-        "NVTX_EVENTS": "endGlobalTid",
-        "CUPTI_ACTIVITY_KIND_KERNEL": "streamId",
-        "CUPTI_ACTIVITY_KIND_RUNTIME": "nameId",
-    }.items():
-        export.sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-        export.sql(f"ALTER TABLE {table} ADD COLUMN newColumn TEXT DEFAULT 'x'")
-    for column in ("domainId", "textId"):
-        export.sql(f"ALTER TABLE NVTX_EVENTS DROP COLUMN {column}")
-    export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN demangledName")
-    export.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = 1")
-    tables = export.tables()
-    assert busy(tables) == {"step": 1} and notes(tables) == {}
-    assert tables["kernels"]["name"].tolist() == ["gemm"]
-
-
-def test_a_table_of_work_that_is_not_known_is_counted(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 1)
-    for name in ("CUPTI_ACTIVITY_KIND_NEWCOPY", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"):
-        export.sql(f"CREATE TABLE {name} AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL")
-    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY")
-    tables = export.tables()
-    assert notes(tables) == {"unread tables": 1}
-    assert tables["notes"]["about"].tolist() == ["CUPTI_ACTIVITY_KIND_NEWCOPY"]
-
-
-def test_tables_exist_only_where_there_were_events(export: Export) -> None:
-    export.work(10, 1)
-    for table in ("NVTX_EVENTS", "ENUM_CUDA_MEMCPY_OPER", "META_DATA_EXPORT"):
-        export.sql(f"DROP TABLE {table}")
-    for kind in ("MEMCPY", "MEMSET", "GRAPH_TRACE"):
-        export.sql(f"DROP TABLE CUPTI_ACTIVITY_KIND_{kind}")
-    tables = export.tables()
-    assert busy(tables) == {WHOLE: 1}
-    assert tables["summary"]["version"].unique().tolist() == ["unknown"]
 
 
 def test_of_a_process_without_ranges_work_without_launches_counts_too(export: Export) -> None:

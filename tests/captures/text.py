@@ -28,7 +28,7 @@ def written(text: str, export: Export) -> Export:
                 options["registered"] = True
             else:
                 options[OPTIONS[option[0]]] = int(option[1:])
-        what, start = row["what"], row["start"] and int(row["start"])
+        what, start = row["what"], int(row["start"] or 0)
         if what[0] in "*+":
             launch, length = what[1:].split()
             options |= {"kind": "MEMCPY", "copyKind": 1} if what[0] == "+" else {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,8 +75,8 @@ class Model:
 
     def _work(self, rows: Sequence[tuple[int, int, int]]) -> pd.DataFrame:
         table = pd.DataFrame(rows, columns=["call", "lane", "end_ns"], dtype="int64")
-        others = {"kind": "kernel", "name": "gemm", "family": "gemm", "path": NOWHERE, "step": 0}
-        others |= {"activity": range(len(rows))}
+        others: dict[str, Any] = {"kind": "kernel", "name": "gemm", "family": "gemm"}
+        others |= {"path": NOWHERE, "step": 0, "activity": range(len(rows))}
         return table.assign(**others, start_ns=0, latency_ns=self.latency, gap_ns=self.between)[
             list(WORK)
         ]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,20 +13,15 @@ from hypothesis import strategies as st
 from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
 from workflow_src.diagnosis.remedies.host import time_ns
-from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep
-from workflow_src.diagnosis.remedies.rates import Rates
+from workflow_src.diagnosis.remedies.rates import NO_PRODUCTS, About, Rates
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.diagnosis.remedies.span import Span, interval
-from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.work import product_sizes, work_of
+from workflow_src.diagnosis.remedies.steps import launched, product_sizes, work_of
 
 GB_PER_S, TFLOPS = 1e6, 1e9
 """In bytes and FLOPs per ms."""
 
-NO_PRODUCTS = pd.DataFrame(
-    columns=["precision", "m", "n", "k", "matrices", "group", "direction", "flops_per_ms"]
-)
 RATES = Rates(1_000 * GB_PER_S, {"fp32": 50 * TFLOPS, "bf16": 500 * TFLOPS}, NO_PRODUCTS)
 EXACT = Span(1.0, 1.0, 1.0)
 NO_GAP = Span(0.0, 0.0, 0.0)
@@ -66,40 +62,47 @@ UPDATE = [
 """AdamW's 8.8 ms are 88 bytes of 10^8 parameters at 1,000 GB/s."""
 
 
-def test_a_graph_saves_all_gaps_of_a_launch_bound_step() -> None:
-    # Ten launches of 100 us and the last kernel's 10 + 1.5: one launch and ten kernels are left.
-    step = plain("forward", LAUNCHES, 1.0115, 100.0)
-    found = step.predicted(["graph"])
-    assert found.time_ms.usual == pytest.approx(0.2, abs=1e-4)
-    assert found.launches == 1
-    assert found.device_ms == pytest.approx(0.1)
+BOUND = ("forward", LAUNCHES, 1.0115, 100.0)
+"""Ten launches of 100 us, and the last kernel's 10 + 1.5."""
+
+UNSURE_MS = pytest.approx(hypot(0.15 * 2.8, 0.09 * 6.0), rel=0.02)
+STEPS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "a graph leaves one launch and ten kernels": (
+        BOUND, "graph",
+        {"usual": pytest.approx(0.2, abs=1e-4), "launches": 1, "device_ms": pytest.approx(0.1)},
+    ),
+    "a remedy that can't touch a phase leaves its time": (
+        BOUND, "fused", {"usual": pytest.approx(1.0115, rel=1e-4)},
+    ),
+    # 28 of 88 bytes: 6 of 8.8 ms are saved, and gaps between nine kernels but four. Unsure are
+    # 15 % of the 2.8 ms that are left, and 9 % of the 6 that go.
+    "a fused optimizer leaves its bytes": (
+        ("train_step", UPDATE, 18.8 + 10 * 0.0015 + 0.001, 1.0), "fused",
+        {
+            "usual": pytest.approx(12.8, abs=0.02), "device_ms": pytest.approx(12.8, abs=1e-3),
+            "above": UNSURE_MS, "below": UNSURE_MS,
+        },
+    ),
+}  # fmt: skip
 
 
-def test_a_fused_optimizer_saves_its_bytes_of_a_device_bound_step() -> None:
-    # 28 of 88 bytes are left: 6 of 8.8 ms are saved, and gaps between nine kernels but four.
-    step = plain("train_step", UPDATE, 18.8 + 10 * 0.0015 + 0.001, 1.0)
-    found = step.predicted(["fused"])
-    assert found.time_ms.usual == pytest.approx(18.8 - 6.0, abs=0.02)
-    # Of the 2.8 ms that are left 15 % more or less, and 9 % of the 6 that go.
-    unsure_ms = hypot(0.15 * 2.8, 0.09 * 6.0)
-    assert found.time_ms.most - found.time_ms.usual == pytest.approx(unsure_ms, rel=0.02)
-    assert found.time_ms.usual - found.time_ms.least == pytest.approx(unsure_ms, rel=0.02)
-    assert found.device_ms == pytest.approx(12.8, abs=1e-3)
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_that_one_works_out(name: str) -> None:
+    given, remedy, expected = STEPS[name]
+    step = plain(*given).predicted([remedy])
+    low, usual, high = step.time_ms
+    found = vars(step) | {"usual": usual, "above": high - usual, "below": usual - low}
+    assert {key: found[key] for key in expected} == expected
 
 
 def test_where_launches_set_the_pace_a_time_is_as_unsure_as_the_host() -> None:
     # Of 1.01 ms the device works for 0.1; a graph leaves nothing to the host.
-    step = plain("forward", LAUNCHES, 1.0115, 100.0)
+    step = plain(*BOUND)
     low, usual, high = step.predicted(["fused"]).time_ms
     assert high - usual >= HOST_UNSURE * (1.0115 - 0.1)
     assert usual - low == pytest.approx(high - usual, rel=0.02)
     low, usual, high = step.predicted(["graph"]).time_ms
     assert high - low < 0.1 * usual
-
-
-def test_a_remedy_that_cannot_touch_a_phase_leaves_its_time() -> None:
-    step = plain("forward", LAUNCHES, 1.0115, 100.0)
-    assert step.predicted(["fused"]).time_ms.usual == pytest.approx(1.0115, rel=1e-4)
 
 
 CORE = [
@@ -120,7 +123,7 @@ def test_sdpa_leaves_the_products_of_attention_at_a_rate_between_now_and_the_cei
 
 def test_what_is_not_written_out_is_not_known() -> None:
     with pytest.raises(NotKnownError, match="scores, softmax, values"):
-        plain("forward", LAUNCHES, 1.0, 90.0).predicted(["sdpa"])
+        plain(*BOUND).predicted(["sdpa"])
 
 
 def test_differences_of_an_interval_are_added_as_the_root_of_squares() -> None:
@@ -158,22 +161,24 @@ def test_a_product_of_the_run_that_is_faster_than_the_ceiling_is_the_fastest() -
     assert [rates.fastest(name) / TFLOPS for name in ("fp32", "bf16")] == [60, 500]
 
 
-def test_sizes_of_products_are_read_from_shapes() -> None:
-    assert product_sizes("512 x 768; 768 x 3072") == (512, 3072, 768, 1)
-    assert product_sizes("3072; 512 x 768; 768 x 3072") == (512, 3072, 768, 1)
-    assert product_sizes("48 x 256 x 64; 48 x 64 x 128") == (256, 128, 64, 48)
-    assert product_sizes("4 x 3 x 8 x 8; 16 x 3 x 2 x 2") == (0, 0, 0, 0)
-
-
-OPERATOR = st.tuples(
-    st.sampled_from(("forward/norm", "forward/head", "backward", "optimizer")),
-    st.just("elementwise"),
-    st.just("aten::mul"),
-    st.just(""),
-    st.just("8 x 8"),
-    st.integers(1, 40),
-    st.floats(0.01, 20.0),
+@pytest.mark.parametrize(
+    ("shapes", "sizes"),
+    [
+        ("512 x 768; 768 x 3072", (512, 3072, 768, 1)),
+        ("3072; 512 x 768; 768 x 3072", (512, 3072, 768, 1)),
+        ("48 x 256 x 64; 48 x 64 x 128", (256, 128, 64, 48)),
+        ("4 x 3 x 8 x 8; 16 x 3 x 2 x 2", (0, 0, 0, 0)),
+    ],
 )
+def test_sizes_of_products_are_read_from_shapes(shapes: str, sizes: tuple[int, ...]) -> None:
+    assert product_sizes(shapes) == sizes
+
+
+PATHS = st.sampled_from(("forward/norm", "forward/head", "backward", "optimizer"))
+OPERATOR = st.tuples(
+    PATHS, *map(st.just, ("elementwise", "aten::mul", "", "8 x 8")),
+    st.integers(1, 40), st.floats(0.01, 20.0),
+)  # fmt: skip
 
 
 @costly
@@ -223,6 +228,9 @@ PRODUCTS = pd.DataFrame(
 )  # fmt: skip
 
 
+COMPILED = {"timings": TIMINGS.assign(execution="compiled")}
+
+
 def rows_of(**changes: object) -> list[dict[str, object]]:
     tables = {
         "timings": TIMINGS, "operators": operators("forward", LAUNCHES),
@@ -244,15 +252,9 @@ def test_a_run_gives_a_row_per_measured_phase_and_combination() -> None:
     [
         ({"ceilings": None}, "the run has no table of ceilings"),
         ({"timings": TIMINGS.assign(device="cpu")}, "a CPU has no launches to replay"),
-        (
-            {"timings": TIMINGS.assign(execution="compiled")},
-            "what a remedy changes in generated code isn't known",
-        ),
+        (COMPILED, "what a remedy changes in generated code isn't known"),
         ({"operators": operators("forward", [])}, "what launched it wasn't recorded"),
-        (
-            {"operators": operators("train_step", LAUNCHES)},
-            "what launched it wasn't recorded",
-        ),
+        ({"operators": operators("train_step", LAUNCHES)}, "what launched it wasn't recorded"),
     ],
 )
 def test_what_predictions_lack_is_said(changes: dict[str, object], why: str) -> None:
@@ -260,5 +262,4 @@ def test_what_predictions_lack_is_said(changes: dict[str, object], why: str) -> 
 
 
 def test_a_compiled_case_is_not_compiled_again() -> None:
-    compiled = rows_of(timings=TIMINGS.assign(execution="compiled"))
-    assert [row["remedies"] for row in compiled] == ["graph"]
+    assert [row["remedies"] for row in rows_of(**COMPILED)] == ["graph"]

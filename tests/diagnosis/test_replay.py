@@ -1,5 +1,7 @@
 """Steps made by hand are replayed as one works them out on paper."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -93,45 +95,45 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
-def test_a_step_made_by_hand_takes(name: str) -> None:
-    model, expected = EXACT[name]
-    assert times(model) == expected
-
-
 TWO = Model([[Call(10, 5, KERNEL), Call(40, 5, waits=[0], kind="synchronize"), Call(30, 5)]])
 """Takes 100: the kernel to 65, and the host from there, since it waits from 60 on."""
 
 FOUR = Model([[Call(10, 6, [(0, 4)])] * 4])
 """Takes 68, of which the last kernel's 4 come after the host's 64."""
 
-CHANGES = {
+TWICE = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)
+
+CHANGES: dict[str, tuple[Model, Sequence[Change], list[int]]] = {
     "a gap dropped where something else takes as long saves nothing": (
-        TWO, [Edit(rows(1), gap=38)], 100,
+        TWO, [Edit(rows(1), gap=38)], [100],
     ),
-    "a gap dropped before the host": (TWO, [Edit(rows(2), gap=0)], 70),
-    "a gap kept in part": (TWO, [Edit(rows(2), gap=10)], 80),
-    "a synchronization dropped": (TWO, [Edit(rows(1), cost=0)], 90),
-    "a call made asynchronous takes its own time": (TWO, [Edit(rows(1), cost=SHORT_NS)], 95),
-    "a call dropped with its work": (TWO, [Edit(rows(0), cost=0, drops=True)], 90),
-    "work at half its time": (TWO, [Edit(work=rows(0), factor=0.5)], 95),
-    "work dropped": (TWO, [Edit(work=rows(0), factor=0)], 95),
+    "a gap dropped before the host": (TWO, [Edit(rows(2), gap=0)], [70]),
+    "a gap kept in part": (TWO, [Edit(rows(2), gap=10)], [80]),
+    "a synchronization dropped": (TWO, [Edit(rows(1), cost=0)], [90]),
+    "a call made asynchronous takes its own time": (TWO, [Edit(rows(1), cost=SHORT_NS)], [95]),
+    "a call dropped with its work": (TWO, [Edit(rows(0), cost=0, drops=True)], [90]),
+    "work at half its time": (TWO, [Edit(work=rows(0), factor=0.5)], [95]),
+    "work dropped": (TWO, [Edit(work=rows(0), factor=0)], [95]),
     "launches joined into a graph": (
-        FOUR, graphed(FOUR.recording().calls, rows(0, 1, 2, 3)), 10 + 6 + 4 * 4,
+        FOUR, graphed(FOUR.recording().calls, rows(0, 1, 2, 3)), [10 + 6 + 4 * 4],
     ),
     "launches merged into one kernel": (
-        FOUR, merged(FOUR.recording(), rows(1, 2, 3), rows(0, 0, 0), rows(7)), 32 + 7,
+        FOUR, merged(FOUR.recording(), rows(1, 2, 3), rows(0, 0, 0), rows(7)), [32 + 7],
     ),
-    "a host of half the time": (FOUR, [ScaleHost(0.5, 1000)], 36),
-    "a host whose long gaps lose no more than others": (TWO, [ScaleHost(0, 10)], 50 + 20),
-    "two changes add up": (TWO, [Edit(rows(1), cost=0), Edit(rows(2), gap=0)], 65),
+    "a host of half the time": (FOUR, [ScaleHost(0.5, 1000)], [36]),
+    "a host whose long gaps lose no more than others": (TWO, [ScaleHost(0, 10)], [50 + 20]),
+    # Its kernels take 16 from the return of its only launch, at 16 and at 32.
+    "each step gets a graph of its own": (
+        TWICE, graphed(TWICE.recording().calls, rows(*range(8))), [32, 16],
+    ),
+    "two changes add up": (TWO, [Edit(rows(1), cost=0), Edit(rows(2), gap=0)], [65]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_gives(name: str) -> None:
-    model, changes, expected = CHANGES[name]
-    assert times(model, *changes) == [expected]
+@pytest.mark.parametrize("name", [*EXACT, *CHANGES])
+def test_a_step_made_by_hand_takes(name: str) -> None:
+    model, changes, expected = CHANGES.get(name) or (EXACT[name][0], (), EXACT[name][1])
+    assert times(model, *changes) == expected
 
 
 def test_a_plain_step_is_one_whose_host_takes_the_share_that_gives_its_time() -> None:
@@ -158,16 +160,11 @@ def test_a_host_that_the_device_hides_is_as_fast_without_its_profiler_as_others_
     )
 
 
-def test_each_step_and_each_run_of_calls_gets_a_graph_of_its_own() -> None:
-    # Each step's kernels take 16 from the return of its only launch, at 16 and at 32.
-    model = Model([[Call(10, 6, [(0, 4)])] * 4] * 2)
-    calls = model.recording().calls
-    assert times(model, *graphed(calls, rows(*range(8)))) == [32, 16]
+def test_each_run_of_calls_gets_a_graph_of_its_own() -> None:
     # The third call is left out; the fourth and the fifth are of different steps.
-    some = graphed(calls, rows(0, 1, 3, 4, 5))
-    assert replay(model.recording(), some).call_end_ns.tolist() == [
-        16, 16, 32, 48, 64, 64, 80, 96,
-    ]  # fmt: skip
+    recording = TWICE.recording()
+    some = graphed(recording.calls, rows(0, 1, 3, 4, 5))
+    assert replay(recording, some).call_end_ns.tolist() == [16, 16, 32, 48, 64, 64, 80, 96]
 
 
 def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.published import run_of
-from workflow_src.common.read_table import read_study
+from tests.published import read_study, run_of
 
 ROOT = Path(__file__).parent.parent.parent
 STATUSES = ("oom", "skipped", "failed", "not_supported")

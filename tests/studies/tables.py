@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.read_table import read_study
+from tests.published import read_study
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import Derive, join
 

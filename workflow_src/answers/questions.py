@@ -71,7 +71,7 @@ CARDS = Question(
         *("ledger", "products", "environments", "ceilings", "operators", "remedies"),
         "findings",
     ),
-    studies=("levers", "profiler"),
+    studies=("levers",),
 )
 """The table of each case: not a question, but made from tables in the same way."""
 

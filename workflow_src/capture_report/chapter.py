@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.capture_report import contents
 from workflow_src.capture_report.capture import Capture, share
-from workflow_src.capture_report.pictures import flame_chart, trace_button
+from workflow_src.capture_report.pictures import trace_button
 from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.captures.capture import NO_KERNELS, UNREADABLE
 from workflow_src.paper.number import is_number, lift, of, to
@@ -49,7 +49,6 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "outside": capture.outside,
         "every": capture.every,
         "where": where(capture),
-        "flame": flame_chart(capture.name, capture["kernels"]),
         "trace": trace_button(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
@@ -58,18 +57,17 @@ def facts(capture: Capture, trace: str = "") -> Facts:
 
 
 def shortened(found: Facts) -> Facts:
-    """What Markdown has: of long tables the rows of the most time, neither flame chart nor button.
+    """What Markdown has: of long tables the rows of the most time, and no button.
 
     Paths that processes share stand there once.
     """
     short = found | {name: found[name][:rows] for name, rows in SHORT.items() if name in found}
-    for name, most in (("idle", "idle_ns"), ("paths", "busy_ms")):
-        rows = found.get(name, pd.DataFrame({most: []}))
-        place = rows[most].astype(float).fillna(0).rank(method="first", ascending=False)
-        short[name] = rows[place <= SHOWN]
+    rows = found.get("paths", pd.DataFrame({"busy_ms": []}))
+    place = rows["busy_ms"].astype(float).fillna(0).rank(method="first", ascending=False)
+    short["paths"] = rows[place <= SHOWN]
     if len(found.get("ranks", ())):
         short["paths"] = short["paths"][:0]
-    return short | {"flame": "", "trace": ""}
+    return short | {"trace": ""}
 
 
 def where(capture: Capture) -> Facts:

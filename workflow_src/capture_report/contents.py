@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
+from markupsafe import escape
 
 from workflow_src.capture_report.capture import ALL, PAGE, Capture, in_steps
+from workflow_src.paper.form import Both
+from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
-from workflow_src.paper.run import lifted
+from workflow_src.paper.run import down_to, lifted, tree_order
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import is_unplaced
 
@@ -23,7 +26,6 @@ REST = "all the rest"
 MANY = 10_000
 """Sums of a longer table name the first of their lines alone: a page has no room for all."""
 
-CAUSES = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
 PARTS = {
     "wall_ns": "whole step",
     "device_active_ns": "a device works",
@@ -53,7 +55,6 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
             capture, "step_calls", "what", "calls", "host_ms", "blocked_ms", "share"
         ),
         "steps": steps(capture),
-        "idle": idle(capture),
         "paths": paths(capture),
         "ranks": ranks(capture),
         "processes": processes(capture),
@@ -88,24 +89,25 @@ def steps(capture: Capture) -> pd.DataFrame:
     return capture.of_process(every)
 
 
-def idle(capture: Capture) -> pd.DataFrame:
-    """Idle time before work of each path: all, its own, by cause, and its share of a process's."""
-    rows, every = capture.rows("idle", "idle_ns"), capture["idle"]
-    # Its rows would be those of the whole table, in each share.
-    whole = each(over(every, "process", "own_idle_ns"), lambda n: replace(n, rows=frozenset()))
-    of_process = every["process"][rows.index].map(whole).astype(object)
-    rows["share"] = to(rows["idle_ns"] / of_process, "share")
-    never = [name for name in CAUSES if not every[name].any()]
-    times = [str(name) for name in rows if str(name).endswith(("_ns", "_ns_per_step"))]
-    rows[times] = rows[times].apply(to, unit="ms")
-    return rows.assign(**dict.fromkeys(never, ""))
-
-
 def paths(capture: Capture) -> pd.DataFrame:
-    """Range paths with their share of all device time."""
+    """Range paths with their share of all device time, as a tree for a page; what takes most comes
+    first."""
     rows = capture.rows("paths", "busy_ms")
+    nodes = [(str(process), str(path)) for process, path in rows[["process", "path"]].to_numpy()]
+    order = tree_order(nodes, rows["busy_ms"].astype(float).fillna(0.0))
+    down = [down_to(path) for _, path in nodes]
+    names = [
+        Both(escape_markdown(here[-1]), str(escape(here[-1].removeprefix(f"{here[-2]}/"))))
+        if here[1:]
+        else here[0]
+        for here in down
+    ]
+    made = {"path": names, "level": [str(len(here) - 1) for here in down]}
+    found = rows.assign(
+        **{name: pd.Series(cells, rows.index, dtype=object) for name, cells in made.items()},
+        share=to(rows["busy_ms"] / capture.known_total, "share"),
+    ).iloc[order]
     per_step = [name for name in rows if str(name).endswith("_per_step")]
-    found = rows.assign(share=to(rows["busy_ms"] / capture.known_total, "share"))
     return found if capture.stepped else found.drop(columns=per_step)
 
 

@@ -1,35 +1,12 @@
-"""The flame chart of a capture's device time, and findings' places in the picture of its step."""
+"""What a page adds to the picture of a capture's step: the places of findings, its trace."""
 
 import html
 import re
 from collections.abc import Iterable
 
-import pandas as pd
 from markupsafe import Markup
 
-from workflow_src.paper.flame import Chart, Times, flame
-from workflow_src.paper.html import figure
-from workflow_src.paper.svg import LEFT, WIDTH, milliseconds
-
-SLASH = "\N{DIVISION SLASH}"
-"""Stands for a slash in a range's name where "/" separates names."""
-
-
-def flame_chart(name: str, kernels: pd.DataFrame) -> Markup:
-    """A chart per process as the HTML of a page; "" for a single path."""
-    if kernels["path"].nunique() < 2:
-        return Markup("")
-    charts = [_chart(process, rows) for process, rows in kernels.groupby("process", sort=False)]
-    return figure(flame(charts, []), f"Flame chart of {name}")
-
-
-def _chart(process: object, rows: pd.DataFrame) -> Chart:
-    paths = rows["path"].str.replace("\\/", SLASH, regex=False)
-    sums = rows.assign(path=paths).groupby(["path", "family"], as_index=False)["busy_ns"].sum()
-    ns = sums["busy_ns"].astype(int).tolist()
-    times: Times = dict(zip(zip(sums["path"], sums["family"], strict=True), ns, strict=True))
-    return Chart(f"process {process}: {milliseconds(sum(ns))} ({sum(ns):,} ns)", times)
-
+from workflow_src.paper.svg import LEFT, WIDTH
 
 CHART = re.compile(r'<svg class="zoom"[^>]* y="([\d.]+)"[^>]*viewBox="0 0 (\d+) .*?</svg>', re.S)
 RANGE = re.compile(r'd="M(\d+) (\d+)h(\d+)v8h[^>]*><title>(.*?): [^:]*</title>')
@@ -61,7 +38,8 @@ def numbered(svg: str, places: Iterable[tuple[str, str]]) -> str:
             f'<circle cx="{at:.0f}" cy="{top + y + 4:.0f}" r="8"/>'
             f'<text x="{at:.0f}" y="{top + y + 8:.0f}" text-anchor="middle">{number}</text>'
         )
-    return svg.replace("</svg>\n", f'<g class="places">{marks}</g></svg>\n') if marks else svg
+    whole, end, _ = svg.rpartition("</svg>")
+    return f'{whole}<g class="places">{marks}</g>{end}\n' if marks else svg
 
 
 def trace_button(path: str) -> Markup:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import AGAIN
-from workflow_src.captures.store import Among, Store
+from workflow_src.captures.store import Among, Instead, Store
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nsys_folder import ARROW
@@ -53,16 +53,9 @@ class Folder(Store):
         """The same: any thread may read it."""
         return nullcontext(self)
 
-    def _integers(
-        self,
-        table: str,
-        columns: Sequence[str],
-        instead: Sequence[tuple[int, int]],
-        among: Among | None,
-    ) -> list[Indices]:
+    def _integers(self, table: str, columns: Instead, among: Among | None) -> list[Indices]:
         found = self._some(table, dict.fromkeys(columns, NUMBER), among)
-        missing = zip(columns, instead, strict=True)
-        return [found[name].fill_null(value).to_numpy() for name, (value, _) in missing]
+        return [found[name].fill_null(value).to_numpy() for name, (value, _) in columns.items()]
 
     def _values(self, table: str, column: str, among: Among | None) -> list[Any]:
         found = self._some(table, {column: TEXT}, among)[column].to_pylist()

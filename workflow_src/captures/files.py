@@ -69,9 +69,9 @@ def _has_json_lines(text: bytes) -> bool:
 
 
 def head(path: Path) -> bytes:
-    """The first bytes of what is in a file, as far as they can be read."""
+    """The first bytes of what is in a file, as far as they can be read; b"" of anything else."""
     with suppress(OSError, EOFError, zlib.error, TraceError):
-        return next(filter(None, blocks(path, HEAD)), b"")
+        return next(filter(None, blocks(path, HEAD)), b"") if path.is_file() else b""
     return b""
 
 

@@ -2,7 +2,7 @@
 
 import math
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,17 @@ import numpy as np
 
 from workflow_src.captures.capture import LATEST_NS, UNKNOWN
 from workflow_src.captures.files import connected
-from workflow_src.captures.store import Among, Store
+from workflow_src.captures.store import Among, Instead, Store
 from workflow_src.common.intervals import Indices
 
 JOINED = 2**18
 """Rows whose numbers are joined as text at a time: few megabytes."""
+
+FORMS = (
+    'ifnull("{0}", {1})',
+    'CASE WHEN "{0}" IS NULL THEN {1} WHEN typeof("{0}") = \'integer\' THEN "{0}" ELSE {2} END',
+)
+"""A column with what stands instead of a missing value, and of a value that is no integer."""
 
 
 @dataclass(frozen=True)
@@ -35,29 +41,15 @@ class Database(Store):
         """The same database by a connection of its own, which another thread may use."""
         return opened(self.path)
 
-    def _integers(
-        self,
-        table: str,
-        columns: Sequence[str],
-        instead: Sequence[tuple[int, int]],
-        among: Among | None,
-    ) -> list[Indices]:
+    def _integers(self, table: str, columns: Instead, among: Among | None) -> list[Indices]:
         """SQLite joins each column as text, because a tuple for each row takes twice the time.
 
         Values are looked at one by one only where some aren't numbers. In a column declared to hold
         integers, SQLite stores all that could be taken for one as one, but for bytes, even digits.
         Of times, whose sums must be right, the greatest value tells: bytes come after all else.
         """
-        present = [f'ifnull("{n}", {no})' for n, (no, _) in zip(columns, instead, strict=True)]
-        integers = [
-            f'CASE WHEN "{name}" IS NULL THEN {missing} '
-            f'WHEN typeof("{name}") = \'integer\' THEN "{name}" ELSE {other} END'
-            for name, (missing, other) in zip(columns, instead, strict=True)
-        ]
         declared = all((table, name) in self.declared for name in columns)
-        times = [n for n, (_, other) in enumerate(instead) if other != UNKNOWN]
-        where = self._where(table, among)
-        queries = [_joined(table, each, times, where) for each in (present, integers)]
+        queries = [_joined(table, columns, self._where(table, among), typed) for typed in (0, 1)]
         # Bytes that grow take less memory than parts that are put together at last.
         found = [bytearray() for _ in columns]
         last: float = -math.inf
@@ -96,10 +88,12 @@ class Database(Store):
         return f'"{self._column(table, among[0])}" IN ({", ".join(map(str, among[1]))})'
 
 
-def _joined(table: str, columns: Sequence[str], times: Sequence[int], where: str) -> str:
+def _joined(table: str, columns: Instead, where: str, typed: int) -> str:
     """How many of the next rows there are, the last one, columns joined by commas, and the greatest
-    value of those that hold times."""
-    inner = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
+    value of those that hold times; typed: whether each value's type is looked at."""
+    values = (FORMS[typed].format(name, *instead) for name, instead in columns.items())
+    inner = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values))
+    times = [n for n, (_, other) in enumerate(columns.values()) if other != UNKNOWN]
     joined = [f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(columns))]
     outer = ", ".join([*joined, *(f"max(c{n})" for n in times)])
     return (

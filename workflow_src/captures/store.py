@@ -44,6 +44,7 @@ NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKE
 """Tables of activities that take no time of a device."""
 
 Columns = dict[str, Indices]
+Instead = Mapping[str, tuple[int, int]]
 Among = tuple[str, Sequence[int]]
 """The rows in which a column has one of some values."""
 
@@ -78,9 +79,11 @@ class Store(ABC):
         """
         needed = NEEDED.get(table, names[:1])
         here = [name for name in names if name in needed or self.has(table, name)]
-        own = [self._column(table, name) for name in here]
-        missing = [(MISSING.get(n, UNKNOWN), NO_INTEGER.get(n, UNKNOWN)) for n in here]
-        found = dict(zip(here, self._integers(table, own, missing, among), strict=True))
+        instead = {
+            self._column(table, n): (MISSING.get(n, UNKNOWN), NO_INTEGER.get(n, UNKNOWN))
+            for n in here
+        }
+        found = dict(zip(here, self._integers(table, instead, among), strict=True))
         rows = len(found[here[0]])
         return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
 
@@ -151,14 +154,8 @@ class Store(ABC):
         """The same tables, to be read in another thread."""
 
     @abstractmethod
-    def _integers(
-        self,
-        table: str,
-        columns: Sequence[str],
-        instead: Sequence[tuple[int, int]],
-        among: Among | None,
-    ) -> list[Indices]:
-        """Columns, with what stands `instead` of a value that is missing, and of no integer."""
+    def _integers(self, table: str, columns: Instead, among: Among | None) -> list[Indices]:
+        """Columns, with what stands instead of a value that is missing, and of no integer."""
 
     @abstractmethod
     def _values(self, table: str, column: str, among: Among | None) -> list[Any]: ...

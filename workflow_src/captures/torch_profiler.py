@@ -35,7 +35,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME
-from workflow_src.captures.event_parts import ALWAYS, FLOW_BEGIN, read_parts
+from workflow_src.captures.event_parts import ALWAYS, FLOW_BEGIN, Trace, read_parts
 from workflow_src.captures.launches import (
     REUSED,
     Numbered,
@@ -45,7 +45,7 @@ from workflow_src.captures.launches import (
 )
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
-from workflow_src.captures.rows import Mask, checked
+from workflow_src.captures.rows import Mask, Parts, checked
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -71,6 +71,11 @@ def read(path: Path) -> Capture:
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
         raise TraceError(_nothing(found.unread))
+    return _capture(found, every, done)
+
+
+def _capture(found: Trace, every: Parts, done: str) -> Capture:
+    """The capture in these parts; `done`: the one that takes the place of a device's work."""
     events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, {})
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))

@@ -67,7 +67,7 @@ def rank_of(path: Path) -> Rank | None:
 
     Also for what can't be read, which its reader says.
     """
-    begin = head(path) if path.is_file() else b""
+    begin = head(path)
     found = value_after(INFO, begin)
     if not found:
         return None

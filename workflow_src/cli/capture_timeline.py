@@ -6,7 +6,6 @@ work: its ranges, its launches, the work launched in it, and why the device was 
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,13 +31,14 @@ def timeline(source: Source) -> Timeline:
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     typical = _typical(steps)
-    step, found = typical.iloc[0], of_thread(source, typical)
+    found = of_thread(source, typical)
     idle = idle_gaps(typical, found.device, found.has_calls)
+    step = typical.iloc[0]
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
 
 def _typical(steps: pd.DataFrame) -> pd.DataFrame:
-    """The row of the step of the median wall time, of the process and path with most device work.
+    """The step of the median wall time, of the process and path with the most device work.
 
     phase: the path, and of which process it is where several have steps.
     """
@@ -46,24 +46,26 @@ def _typical(steps: pd.DataFrame) -> pd.DataFrame:
     most = of_each.loc[[of_each["busy_ns"].idxmax()], ["process", "path"]]
     mine = steps.merge(most)
     order = (mine["end_ns"] - mine["start_ns"]).sort_values(kind="stable").index
-    row = mine.loc[[order[(len(order) - 1) // 2]]]
+    row: pd.DataFrame = mine.loc[[order[(len(order) - 1) // 2]]]
     several = steps["process"].nunique() > 1
-    of_process = " of process " + row["process"].astype(str) if several else ""
-    return row.assign(phase=row["path"].astype(str) + of_process)
+    of_process = f" of process {row['process'].iloc[0]}" if several else ""
+    row["phase"] = row["path"].astype(object) + of_process
+    return row
 
 
-def _ranges(source: Source, step: "pd.Series[Any]") -> pd.DataFrame:
+def _ranges(source: Source, step: pd.Series) -> pd.DataFrame:
     """The ranges of the step's process, on any thread, that lie in it."""
     ranges, of_range = source.ranges, source.paths.of_range
     mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
-    inside = (mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])
-    mine = mine[np.asarray(inside & (mine["process"] == step["process"]))]
+    mine = mine[mine["process"] == step["process"]]
+    mine = mine[(mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])]
     # The step alone has depth 0, also where it lies in other ranges, or others on another thread.
     is_step = (mine["path"] == step["path"]) & (mine["thread"] == step["thread"])
     deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
     depth = deeper.clip(lower=1).where(~is_step, 0)
     mine = mine.assign(depth=depth, component=mine["name"], thread=_own(mine["thread"]))
-    return mine.assign(phase=step["phase"], step=step["step"])
+    of_step: pd.DataFrame = mine.assign(phase=step["phase"], step=step["step"])
+    return of_step
 
 
 def _own(thread: pd.Series) -> pd.Series:
@@ -71,16 +73,15 @@ def _own(thread: pd.Series) -> pd.Series:
     return (thread.astype("int64") % OTHER_THREADS).where(thread >= 0, thread)
 
 
-def _activities(source: Source, step: "pd.Series[Any]") -> pd.DataFrame:
+def _activities(source: Source, step: pd.Series) -> pd.DataFrame:
     """The work launched while the step was open, in order of start, with its range's name.
 
     That of collectives is their family's, whatever launched them, so that they have a color.
     """
-    work = source.work
-    inside = (work["launch_ns"] >= step["start_ns"]) & (work["launch_ns"] < step["end_ns"])
-    mine = work[np.asarray(inside & (work["process"] == step["process"]))]
+    work = source.work[source.work["process"] == step["process"]]
+    mine = work[(work["launch_ns"] >= step["start_ns"]) & (work["launch_ns"] < step["end_ns"])]
     names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
-    shown = mine.assign(
+    shown: pd.DataFrame = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
         short_name=distinct_names(source.work["name"])[mine.index],

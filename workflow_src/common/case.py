@@ -55,11 +55,6 @@ class CaseKey:
     device: str
     execution: str = EAGER
 
-    @property
-    def on_cpu(self) -> bool:
-        """Whether operators take the place of kernels."""
-        return self.device == "cpu"
-
 
 CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
 COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)

@@ -51,7 +51,8 @@ def read_table(
         absent = [name for name in required if name not in frame and name not in later]
         if absent and (len(frame) or described.keys().isdisjoint(frame)):
             raise ValueError(f"no column {', '.join(absent)}")
-        frame = lines_numbered(frame.assign(**later))
+        lines = pd.RangeIndex(FIRST_LINE, len(frame) + FIRST_LINE)
+        frame = frame.assign(**later).set_index(lines)
         _require_different_rows(frame, key(table))
     return frame
 
@@ -68,16 +69,6 @@ def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
         raise ValueError(f"line {again[0]} has the same {same} as line {first}")
 
 
-def read_study(path: Path) -> pd.DataFrame:
-    """The table of the study that the file is named after, as it is; empty if it never ran.
-
-    Raises StageError if it is damaged.
-    """
-    if not path.is_file():
-        return pd.DataFrame()
-    return read_table(path, f"studies/{path.stem}", "a study's table")
-
-
 def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     """A table whose empty cells of texts are empty texts."""
     described = columns(table).values()
@@ -85,8 +76,3 @@ def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     read = set(frame) - set(COUNTS) if table in ALL_TEXT else named
     texts = [str(name) for name in frame if name in read]
     return frame.assign(**{name: frame[name].astype("object").fillna("") for name in texts})
-
-
-def lines_numbered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the numbers that their lines have in a CSV."""
-    return frame.set_index(pd.RangeIndex(FIRST_LINE, len(frame) + FIRST_LINE))

@@ -1,22 +1,18 @@
 """What holds the host up inside of its calls: device work that a call waits for, a full queue."""
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import BEFORE_ALL, Indices
+from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import lane_before
 from workflow_src.diagnosis.recording import QUEUE, SHORT_NS
-
-Mask = npt.NDArray[np.bool_]
 
 RETURN_NS = 30_000
 """A waiting call returns at most so long after what it waited for, or it waited for more."""
 
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
-"""Calls that wait for all streams."""
 
 LEAST_QUEUE = 200
 """Fewer pending launches are no full queue."""
@@ -39,48 +35,32 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
 
     blocked: whether the call was made before the activity had ended. A call that copies waits for
     its own copy if that ran before the call returned: from pageable memory, a short one doesn't.
+    Calls that wait for all streams do for what ended before they return. Of the last activities of
+    lanes, others wait for that which ended last, or if none ran any more, for that of the most
+    recent launch's lane.
     """
     waiting = calls[calls["may_wait"]]
-    last = _last_in_lanes(work, waiting.index.to_numpy())
-    end, of_call, lane = (work[name].to_numpy() for name in ("end_ns", "call", "lane"))
-    start = work["start_ns"].to_numpy()
-    at = np.searchsorted(of_call, waiting.index.to_numpy(), side="right") - 1
-    latest_lane = np.append(lane, NOWHERE)[at]
-    whole = matching(waiting["name"], WHOLE_DEVICE)
-    columns = (waiting.index, waiting["start_ns"], waiting["end_ns"], whole, latest_lane)
-    rows: list[tuple[int, int, bool]] = []
-    for n, (call, begun, returned, everything, recent) in enumerate(zip(*columns, strict=True)):
-        before = last[:, n][last[:, n] != NOWHERE]
-        done, own = before[end[before] <= returned], before[of_call[before] == call]
-        if len(own):
-            chosen = own[start[own] < returned]
-        elif everything:
-            chosen = done
-        else:
-            chosen = _of_one_lane(done, end[done], begun, lane[done] == recent)
-        rows += [(call, int(row), bool(end[row] > begun)) for row in chosen]
-    table = pd.DataFrame(rows, columns=["call", "work", "blocked"])
-    return table.astype({"call": "int64", "work": "int64", "blocked": "bool"})
-
-
-def _of_one_lane(done: Indices, end: Indices, begun: int, is_recent: Mask) -> Indices:
-    """Of the last activities of lanes, which end then, the one that a stream or event awaits.
-
-    It is the one that ended last, or if none ran any more, that of the most recent launch's lane.
-    """
-    latest = int(np.argmax(end)) if len(done) else 0
-    return done[[latest]] if len(done) and end[latest] > begun else done[is_recent]
-
-
-def _last_in_lanes(work: pd.DataFrame, calls: Indices) -> Indices:
-    """For each lane and each of these calls, the row of the last activity launched by then."""
-    of_call, lane = work["call"].to_numpy(), work["lane"].to_numpy()
-    last = np.full((int(lane.max(initial=-1)) + 1, len(calls)), NOWHERE)
-    for number in range(len(last)):
+    call, begun = waiting.index.to_numpy(), waiting["start_ns"].to_numpy()
+    start, end, of_call, lane = (work[n].to_numpy() for n in ("start_ns", "end_ns", "call", "lane"))
+    # A row per lane and a column per call: the last activity that was launched by then.
+    lanes = np.arange(lane.max(initial=-1) + 1)[:, None]
+    last = np.full((len(lanes), len(call)), NOWHERE)
+    for number in range(len(lanes)):
         rows = np.flatnonzero(lane == number)
-        at = np.searchsorted(of_call[rows], calls, side="right") - 1
+        at = np.searchsorted(of_call[rows], call, side="right") - 1
         last[number] = np.append(rows, NOWHERE)[at]
-    return last
+    ended, known = np.append(end, AFTER_ALL)[last], last != NOWHERE
+    own = known & (np.append(of_call, NOWHERE)[last] == call)
+    done = known & (ended <= waiting["end_ns"].to_numpy())
+    recent = np.append(lane, NOWHERE)[np.searchsorted(of_call, call, side="right") - 1]
+    latest = np.where(done, ended, BEFORE_ALL)
+    runs = latest.max(axis=0, initial=BEFORE_ALL) > begun
+    chosen = lanes == (np.where(runs, latest.argmax(axis=0), recent) if len(lanes) else recent)
+    chosen = done & (chosen | matching(waiting["name"], WHOLE_DEVICE))
+    copied = own & (np.append(start, 0)[last] < waiting["end_ns"].to_numpy())
+    nth, of = np.nonzero(np.where(own.any(axis=0), copied, chosen).T)
+    row = last[of, nth]
+    return pd.DataFrame({"call": call[nth], "work": row, "blocked": end[row] > begun[nth]})
 
 
 def own_costs(
@@ -93,9 +73,7 @@ def own_costs(
     busy until that began.
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
-    held = np.zeros(len(calls), dtype=bool)
-    held[waiting.loc[waiting["blocked"], "call"]] = True
-    held[full] = True
+    held = np.isin(np.arange(len(calls)), [*waiting.loc[waiting["blocked"], "call"], *full])
     usual = pd.Series(took[~held]).groupby(calls["name"].to_numpy()[~held]).median()
     expected = calls["name"].map(usual).fillna(SHORT_NS).to_numpy(copy=True)
     copy = waiting["work"].to_numpy()

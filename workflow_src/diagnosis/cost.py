@@ -31,13 +31,13 @@ def counted_steps(recording: Recording) -> int:
 
 def _removed(recording: Recording, edits: Edits) -> tuple[Indices, Indices]:
     """What edits take away (ns) of the host at each call, and of each activity."""
-    before, after, calls = Plan.of(recording), changed(recording, edits), recording.calls
-    host = before.gap_ns - after.gap_ns + before.cost_ns - after.cost_ns
-    returns = np.isin(np.arange(len(calls)), recording.waits["call"][~after.waits])
-    blocked = (calls["end_ns"] - calls["start_ns"]).to_numpy() - before.cost_ns
-    host = np.maximum(host, 0) + np.where(returns, np.maximum(blocked, 0), 0)
+    before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
+    host = np.maximum(before.gap_ns - after.gap_ns + before.cost_ns - after.cost_ns, 0)
+    blocked = columns["calls.end_ns"] - columns["calls.start_ns"] - before.cost_ns
+    returns = np.unique(columns["waits.call"][~after.waits])
+    host[returns] += np.maximum(blocked[returns], 0)
     device = before.duration_ns - np.where(after.dropped, 0, after.duration_ns)
-    return np.where(calls["beside"], 0, host), np.maximum(device, 0)
+    return np.where(columns["calls.beside"], 0, host), np.maximum(device, 0)
 
 
 def _touched(recording: Recording, edits: Edits) -> tuple[Mask, Mask]:
@@ -45,9 +45,10 @@ def _touched(recording: Recording, edits: Edits) -> tuple[Mask, Mask]:
 
     Gaps before calls count only of what takes nothing else away.
     """
-    touched, of_work = np.zeros(len(recording.calls) + 1, dtype=bool), recording.work["call"]
+    of_work = recording.columns["work.call"]
+    touched = np.zeros(len(recording.calls) + 1, dtype=bool)
     for edit in [each for each in edits if not each.of_gaps] or edits:
-        touched[edit.calls] = touched[of_work.to_numpy()[edit.work]] = True
+        touched[edit.calls] = touched[of_work[edit.work]] = True
     touched[-1] = False
     return touched[:-1], touched[of_work]
 
@@ -69,11 +70,11 @@ def with_cost(subject: Subject, found: Found) -> Found:
     host_ns, device_ns = _removed(recording, found.edits)
     calls, work = _touched(recording, found.edits)
     counted = np.arange(len(calls)) >= first_counted(recording)
-    launched = recording.work["call"].to_numpy()
+    launched = recording.columns["work.call"]
     of_work = (launched >= 0) & np.append(counted, False)[launched]
     times = len(recording.steps) / steps
     often = _share(calls, counted, 1 / times)
-    lasted = (recording.work["end_ns"] - recording.work["start_ns"]).to_numpy()
+    lasted = recording.columns["work.end_ns"] - recording.columns["work.start_ns"]
     long = _share(lasted * work, of_work, often)
     host_ms = found.host_ms * times * _share(host_ns, counted, often)
     device_ms = found.device_ms * times * _share(device_ns, of_work, long)

@@ -31,13 +31,9 @@ def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame
     if not has_steps or not len(work) or (work["kind"] != OPERATOR).any():
         return {}
     loop = loop_of(attributed, process)
-    return {"gaps": _gaps(attributed, loop, work), "step_times": _times(loop.steps)}
-
-
-def _times(steps: pd.DataFrame) -> pd.DataFrame:
-    end = steps["end_ns"].to_numpy()
-    times = np.diff(np.append(steps["start_ns"].to_numpy()[:1], end)) / NS_PER_MS
-    return pd.DataFrame({"step": range(len(steps)), "time_ms": times})
+    ends = np.append(loop.steps["start_ns"].to_numpy()[:1], loop.steps["end_ns"])
+    times = {"step": range(len(loop.steps)), "time_ms": np.diff(ends) / NS_PER_MS}
+    return {"gaps": _gaps(attributed, loop, work), "step_times": pd.DataFrame(times)}
 
 
 def _gaps(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> pd.DataFrame:

@@ -39,8 +39,8 @@ def device_work(
     texts = work[["kind", "name", "family"]].astype(object)
     table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
     table = table.assign(activity=work.index, call=call, step=counting[call])
-    table = table.loc[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
-    return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    counting_work: pd.DataFrame = table.loc[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
+    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataFrame, set[int]]:
@@ -70,8 +70,9 @@ def _found_again(
     own = np.flatnonzero(~calls["beside"].to_numpy())
     at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
     latest = np.append(own, NOWHERE)[at]
-    for number, members in work.groupby("lane").indices.items():
-        rows = members[np.argsort(start[members], kind="stable")]
+    for number in np.unique(work["lane"]):
+        rows = np.flatnonzero(work["lane"] == number)
+        rows = rows[np.argsort(start[rows], kind="stable")]
         known = call[rows] != NOWHERE
         following = np.where(known, call[rows], len(calls))
         following = np.minimum.accumulate(following[::-1])[::-1]

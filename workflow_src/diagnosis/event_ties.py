@@ -23,13 +23,13 @@ def event_ties(
     places: the device and stream of each activity; waits: Capture.threads.waits of the process. A
     wait whose record isn't among others that are is for one of before the capture.
     """
-    recorded = waits[waits["record_ns"] != UNKNOWN]
-    waits = recorded if len(recorded) else waits
+    told = waits["record_ns"] != UNKNOWN
+    waits = waits[told] if told.any() else waits
     pairs = _recorded(work, places, calls, waits) if len(waits) else _guessed(work, calls)
     # What had started before can't have waited.
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    held: pd.DataFrame = pairs[end[pairs["after"]] <= start[pairs["work"]]]
-    return held.reset_index(drop=True)
+    held = end[pairs["after"]] <= start[pairs["work"]]
+    return pairs[held].reset_index(drop=True)
 
 
 def _recorded(
@@ -71,8 +71,7 @@ def _recorded(
         following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
         found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
     pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
-    latest: pd.DataFrame = pairs.groupby(["work", "lane"])["after"].max().reset_index()
-    return latest
+    return pairs.groupby(["work", "lane"])[["after"]].max().reset_index()
 
 
 def _guessed(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
@@ -84,11 +83,10 @@ def _guessed(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
     waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
     lane = work["lane"].to_numpy()
     following = np.unique(np.searchsorted(work["call"].to_numpy(), waiting))
-    parts = [pd.DataFrame(columns=list(PAIRS), dtype="int64")]
+    following, found = following[following < len(work)], []
     for number in np.unique(lane):
         rows = np.flatnonzero(lane == number)
-        later = following[(following > rows[0]) & (following < len(work))]
-        later = later[lane[later] != number]
+        later = following[(following > rows[0]) & (lane[following] != number)]
         after = rows[np.searchsorted(rows, later) - 1]
-        parts.append(pd.DataFrame({"work": later, "after": after, "lane": number}))
-    return pd.concat(parts, ignore_index=True)
+        found.append(np.column_stack([later, after, np.full(len(later), number)]))
+    return pd.DataFrame(np.concatenate([np.zeros((0, 3)), *found]), columns=list(PAIRS)).astype(int)

@@ -177,8 +177,8 @@ class Subject:
         if where is None:
             where = main_place(rows) if "lane" in rows else common_path(rows["path_text"])
         sums = rows.filter(["host_ns", "device_ns"]).sum().to_dict() | times_ns
-        ms = (self.ms_a_step(sums.get(name, 0)) for name in ("host_ns", "device_ns"))
-        return Found(key, where, len(rows) / self.step_count, *ms, edits)
+        host_ms, device_ms = (self.ms_a_step(sums.get(f"{of}_ns", 0)) for of in ("host", "device"))
+        return Found(key, where, len(rows) / self.step_count, host_ms, device_ms, edits)
 
 
 def once(derive: Callable[[Subject], Derived]) -> Callable[[Subject], Derived]:

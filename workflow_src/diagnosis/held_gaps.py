@@ -42,32 +42,35 @@ more are."""
 def held_gaps(subject: Subject) -> pd.DataFrame:
     """Rows of host_gaps that are stretched, with in_line_ns, what they would take; often none."""
     gaps = gaps_of(subject)
-    by_chance = _by_chance(subject, gaps)
-    return by_chance if len(by_chance) else _everywhere(subject, gaps.table)
+    much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    for found in (_by_chance(gaps, much_ns), _everywhere(gaps.table, much_ns)):
+        if found is not None:
+            return found
+    return gaps.table.iloc[:0].assign(in_line_ns=0.0)
 
 
-def _by_chance(subject: Subject, gaps: Gaps) -> pd.DataFrame:
+def _by_chance(gaps: Gaps, much_ns: float) -> pd.DataFrame | None:
     """Gaps longer than those of the same place, if in many places, and many or long.
 
     in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
     a gap isn't told from one that is always long.
     """
     table = gaps.table
-    usual = table["all_ns"]
-    rows = table[gaps.beyond(usual, STRETCHED) & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
-    excess_ns = (rows["gap_ns"] - rows["all_ns"]).sum()
-    long = excess_ns >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
-    if rows["place"].nunique() < MANY_PLACES or not (len(rows) >= MANY_GAPS * len(table) or long):
-        return _none(table)
-    least = HELD_SHARE * float((rows["gap_ns"] - rows["all_ns"]).median())
+    stretched = gaps.beyond(table["all_ns"], STRETCHED)
+    rows = table[stretched & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
+    excess_ns = rows["gap_ns"] - rows["all_ns"]
+    many = len(rows) >= MANY_GAPS * len(table) or excess_ns.sum() >= much_ns
+    if rows["place"].nunique() < MANY_PLACES or not many:
+        return None
+    least = HELD_SHARE * float(excess_ns.median())
     shortest = table.groupby("sisters")["gap_ns"].transform("min")
     in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
     compared = table.assign(in_line_ns=table["sisters"].map(in_line))
     found = compared[compared["gap_ns"] - compared["in_line_ns"] > least]
-    return found if found["place"].nunique() >= MANY_PLACES else _none(table)
+    return found if found["place"].nunique() >= MANY_PLACES else None
 
 
-def _everywhere(subject: Subject, table: pd.DataFrame) -> pd.DataFrame:
+def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
     """Long gaps of many kinds of places, if they are alike and few are between short and long.
 
     in_line_ns: the median of those like each of them that are short, or else of all short ones.
@@ -77,13 +80,9 @@ def _everywhere(subject: Subject, table: pd.DataFrame) -> pd.DataFrame:
     rows, middle = table[is_long], float(gap[is_long].median())
     alike = (np.abs(rows["gap_ns"] - middle) <= ALIKE * middle).mean()
     between = gap.between(middle / 10, middle / 3).mean()
-    much = rows["gap_ns"].sum() >= MUCH_TIME * subject.recording.steps["time_ns"].sum()
-    if rows["sisters"].nunique() < MANY_PLACES or alike < 0.5 or between > BETWEEN or not much:
-        return _none(table)
+    few = rows["sisters"].nunique() < MANY_PLACES or rows["gap_ns"].sum() < much_ns
+    if few or alike < 0.5 or between > BETWEEN:
+        return None
     short = table[~is_long]
     like = rows["sisters"].map(short.groupby("sisters")["gap_ns"].median())
     return rows.assign(in_line_ns=like.fillna(short["gap_ns"].median()))
-
-
-def _none(table: pd.DataFrame) -> pd.DataFrame:
-    return table.iloc[:0].assign(in_line_ns=0.0)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import call_kinds, matching
@@ -18,8 +17,6 @@ from workflow_src.placing.ledger import blocking
 
 TRIFLE_NS = 5_000
 """A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -43,28 +40,23 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
-    helping = _helping(loop, work)
+    # Threads whose work, for the most part, is in the tree of the loop's.
+    shares = (work["tree"] == loop.thread).groupby(work["thread"]).mean()
+    helping = {int(thread) for thread in shares.index[shares > 0.5]} - {UNKNOWN}
     launching = {loop.thread, *helping, *work["thread"].unique().tolist()} - {UNKNOWN}
     calls = attributed.capture.calls
     calls = calls[(calls["end_ns"] >= loop.since_ns) & (calls["process"] == loop.process)]
     calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
     launches = work.loc[work["launch_ns"] >= loop.since_ns, "launch_ns"]
     calls = calls[~_trifles(calls, launches)].reset_index(drop=True)
-    beside = ~calls["thread"].isin({loop.thread, *helping})
-    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    return pd.DataFrame(
-        {
-            "kind": _kinds(calls["name"]),
-            "name": calls["name"].astype(object),
-            "path": _paths(attributed, loop, calls),
-            "step": step_at(loop.steps, start),
-            "thread": calls["thread"],
-            "start_ns": start,
-            "end_ns": end,
-            "gap_ns": gaps(start, end, beside.to_numpy()),
-            "beside": beside,
-            "may_wait": calls.index.isin(blocking(calls).index),
-        }
+    return calls[["thread", "start_ns", "end_ns"]].assign(
+        kind=_kinds(calls["name"]),
+        name=calls["name"].astype(object),
+        path=_paths(attributed, loop, calls),
+        step=step_at(loop.steps, calls["start_ns"].to_numpy()),
+        beside=~calls["thread"].isin({loop.thread, *helping}),
+        gap_ns=_gaps,
+        may_wait=calls.index.isin(blocking(calls).index),
     )
 
 
@@ -86,16 +78,16 @@ def _trifles(calls: pd.DataFrame, launches: pd.Series) -> pd.Series:
     return short & (_kinds(calls["name"]) == OTHER) & ~ordering & ~launching
 
 
-def gaps(start: Indices, end: Indices, beside: Mask) -> Indices:
+def _gaps(calls: pd.DataFrame) -> Indices:
     """The time (ns) before each call since the end of the loop's call before it.
 
     Of a call beside the loop: since the start of the loop's latest call. The first call has none.
     """
+    start, end, beside = (calls[name].to_numpy() for name in ("start_ns", "end_ns", "beside"))
     own = np.flatnonzero(~beside)
-    latest = np.searchsorted(own, np.arange(len(start)), side="left") - 1
-    before = own[np.maximum(latest, 0)] if len(own) else np.zeros(len(start), dtype=np.int64)
+    before = np.append(own, NOWHERE)[np.searchsorted(own, np.arange(len(start))) - 1]
     since = start - np.where(beside, start[before], end[before])
-    return np.where(latest < 0, 0, since)
+    return np.where(before == NOWHERE, 0, since)
 
 
 def step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
@@ -103,12 +95,6 @@ def step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
     row = np.searchsorted(steps["start_ns"].to_numpy(), moments, side="right") - 1
     inside = moments < np.append(steps["end_ns"].to_numpy(), -1)[row]
     return np.where(inside & (row >= 0), row, NOWHERE)
-
-
-def _helping(loop: Loop, work: pd.DataFrame) -> set[int]:
-    """The threads whose work, for the most part, is in the tree of the loop's thread."""
-    shares = (work["tree"] == loop.thread).groupby(work["thread"]).mean()
-    return {int(thread) for thread in shares.index[shares > 0.5].tolist()} - {UNKNOWN}
 
 
 def _outermost(calls: pd.DataFrame) -> pd.DataFrame:

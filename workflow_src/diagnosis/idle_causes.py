@@ -19,8 +19,6 @@ from workflow_src.diagnosis.finding import MOST, Subject
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.placing.kernel_names import short_names
 
-COLUMNS = ["before", "call", "path", "next_path", "times", "idle_ms"]
-
 
 class Before(StrEnum):
     """What stood before an idle time."""
@@ -40,7 +38,7 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
     a gap what was launched, if anything was; "" stands where no range was open, or no call is
     named.
     """
-    groups = _idle(subject).groupby(COLUMNS[:4], sort=False)["idle_ns"]
+    groups = _idle(subject).groupby(["before", "call", "path", "next_path"], sort=False)["idle_ns"]
     table = groups.agg(times="size", idle_ms="sum").reset_index()
     table[["times", "idle_ms"]] /= [1, NS_PER_MS]
     table[["times", "idle_ms"]] /= counted_steps(subject.recording)

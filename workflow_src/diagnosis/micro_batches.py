@@ -9,8 +9,6 @@ from workflow_src.diagnosis.cost import first_counted
 from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.passes import runs
 
-OPTIMIZER = "optimizer"
-
 
 def micro_batches(subject: Subject) -> float:
     """How many micro batches each step has; nan where no backward pass is told from forward.
@@ -26,7 +24,7 @@ def micro_batches(subject: Subject) -> float:
     first = [run.calls[0] for run in forward if run.names == usual]
     step = subject.calls["step"].reindex(first)
     counts = step.value_counts()
-    updates = subject.work.loc[subject.work["family"] == OPTIMIZER, "call"].to_numpy()
+    updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
     # Two passes of one step are micro batches only if no update comes between them.
     updated = np.diff(np.searchsorted(np.sort(updates), first)) > 0
     alike = counts.nunique() == 1 and not (updated & (np.diff(step.to_numpy()) == 0)).any()

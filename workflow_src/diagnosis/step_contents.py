@@ -32,17 +32,9 @@ def step_work(subject: Subject) -> pd.DataFrame:
         }
     )
     keys = ["family", "precision", "path"]
-    names_of = rows.groupby([*keys, "example"], as_index=False)
-    by_name = names_of.agg(device_ns=("device_ns", "sum"))
+    by_name = rows.groupby([*keys, "example"], as_index=False).agg(device_ns=("device_ns", "sum"))
     longest = by_name.sort_values("device_ns", ascending=False).drop_duplicates(keys)
-    groups = rows.groupby(keys, as_index=False)
-    table = groups.agg(calls=("device_ns", "size"), device_ns=("device_ns", "sum"))
-    table = table.merge(longest[[*keys, "example"]], on=keys)
-    steps = counted_steps(subject.recording)
-    table["calls"] /= steps
-    table["device_ms"] = table["device_ns"] / NS_PER_MS / steps
-    table["share"] = table["device_ns"] / max(rows["device_ns"].sum(), 1)
-    return table.sort_values("device_ns", ascending=False, ignore_index=True)
+    return _a_step(subject, rows, keys).merge(longest[[*keys, "example"]], on=keys)
 
 
 def step_calls(subject: Subject) -> pd.DataFrame:
@@ -62,11 +54,16 @@ def step_calls(subject: Subject) -> pd.DataFrame:
             "blocked_ns": calls["blocked_ns"],
         }
     )
-    groups = rows.groupby(["what", "launches", "path"], as_index=False)
-    table = groups.agg(calls=("what", "size"), host=("host_ns", "sum"), held=("blocked_ns", "sum"))
-    steps, total = counted_steps(subject.recording), rows[["host_ns", "blocked_ns"]].sum().sum()
-    table["calls"] /= steps
-    table["share"] = (table["host"] + table["held"]) / max(total, 1)
-    for name, sums in (("host_ms", "host"), ("blocked_ms", "held")):
-        table[name] = table[sums] / NS_PER_MS / steps
+    return _a_step(subject, rows, ["what", "launches", "path"])
+
+
+def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Rows with times (ns) by keys: calls and each time (ms), both a step, and share."""
+    times = [str(name) for name in rows if str(name).endswith("_ns")]
+    groups, steps = rows.groupby(keys, as_index=False), counted_steps(subject.recording)
+    table = groups[times].sum()
+    total = table[times].sum(axis=1)
+    table = table.assign(calls=groups.size()["size"] / steps, share=total / max(total.sum(), 1))
+    for name in times:
+        table[name.replace("_ns", "_ms")] = table[name] / NS_PER_MS / steps
     return table.sort_values("share", ascending=False, ignore_index=True)

@@ -43,30 +43,25 @@ def transfers(subject: Subject) -> pd.DataFrame:
     """
     copies = subject.copies
     copies = copies[copies["direction"].isin([TO_DEVICE, TO_HOST])]
-    work, calls, own = subject.work.loc[copies.index], subject.calls, rows_of(subject.own)
-    call = work["call"].to_numpy(dtype=np.int64)
+    call = subject.work.loc[copies.index, "call"].to_numpy(dtype=np.int64)
+    calls, own = subject.calls, rows_of(subject.own)
     following = np.append(own, NOWHERE)[np.searchsorted(own, call, side="right")]
-    after, made = calls.reindex(following), calls.loc[call]
-    same = after["thread"].to_numpy() == made["thread"].to_numpy()
-    awaited = (after["kind"] == SYNCHRONIZE).to_numpy() & same
-    wait = np.where(awaited, following, NOWHERE)
+    after, made = calls.reindex(following), calls.loc[call].set_index(copies.index)
+    awaited = (after["kind"] == SYNCHRONIZE).to_numpy()
+    awaited = awaited & (after["thread"].to_numpy() == made["thread"].to_numpy())
     last = np.where(awaited, following, call)
     to_device = copies["direction"] == TO_DEVICE
-    return pd.DataFrame(
-        {
-            "call": call,
-            "wait": wait,
-            "last": last,
-            "step": made["step"].to_numpy(),
-            "path_text": made["path_text"].to_numpy(),
-            "direction": copies["direction"].astype(object),
-            "memory": np.where(to_device, copies["source"], copies["target"]),
-            "bytes": copies["bytes"],
-            "device_ns": work["device_ns"],
-            "host_ns": calls["end_ns"].loc[last].to_numpy() - made["start_ns"].to_numpy(),
-        },
-        index=copies.index,
-    ).sort_values("call")
+    table: pd.DataFrame = made[["step", "path_text"]].assign(
+        call=call,
+        wait=np.where(awaited, following, NOWHERE),
+        last=last,
+        direction=copies["direction"].astype(object),
+        memory=np.where(to_device, copies["source"], copies["target"]),
+        bytes=copies["bytes"],
+        device_ns=subject.work["device_ns"],
+        host_ns=calls["end_ns"].loc[last].to_numpy() - made["start_ns"],
+    )
+    return table.sort_values("call")
 
 
 def of_size(subject: Subject, direction: str, least: float, most: float = inf) -> pd.DataFrame:

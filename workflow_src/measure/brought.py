@@ -143,7 +143,8 @@ def _checked(case: Brought, found: Any) -> Workload:
     if not all(hasattr(found, name) for name in names[:-1]):
         why = f"must return a Workload(model, batch, loss), not {type(found).__name__}"
         raise wrong(case.workload, f"the function {why}")
-    model, batch, loss, optimizer = (getattr(found, name, None) for name in names)
+    parts: tuple[Any, ...] = tuple(getattr(found, name, None) for name in names)
+    model, batch, loss, optimizer = parts
     right = (
         (isinstance(model, nn.Module), "an nn.Module"),
         (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),

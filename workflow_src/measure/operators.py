@@ -163,6 +163,10 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
         return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
 
 
+def _counted(step: Callable[[], object]) -> Row:
+    return {"flops": counted_flops(step)}
+
+
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
     """`rows` of phases, those that are ok with `launched`, which has a status of its own.
 
@@ -190,6 +194,5 @@ def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Ro
         return rows
     for phase, row in rows.items():
         if row["status"] == "ok":
-            count = partial(counted_flops, workload.phase(phase))
-            row["counted"] = _kept(lambda count=count: {"flops": count()}, workload.release)
+            row["counted"] = _kept(partial(_counted, workload.phase(phase)), workload.release)
     return rows

@@ -1,6 +1,6 @@
 """Matrix products as ceilings: of several shapes and layouts, and for a second on end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from random import Random
@@ -71,8 +71,12 @@ def sustained_products(device: str, precision: str, found: Sequence[Row]) -> lis
         about = {name: best[name] for name in ("shape", "precision", "dtype", "layout", "flops")}
         about |= {"kind": kind, "name": f"matmul{' of zeros' if zeros else ''}, sustained"}
         make = partial(_product, (m, k, n), best["layout"], dtype, device, zeros)
-        rows.append(attempted(about, lambda make=make: sustained(make()), device))
+        rows.append(attempted(about, partial(_sustained, make), device))
     return rows
+
+
+def _sustained(make: Callable[[], Call]) -> Row:
+    return sustained(make())
 
 
 def _product(

@@ -1,7 +1,8 @@
 """A run's tables, indexed by table and line, and how cells of its cases become tables of a page."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,20 @@ def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
             table = table.loc[mine["size"].unique(), across].rename_axis(columns=None)
             found[str(title)] = table.reset_index()
     return found
+
+
+def down_to(path: str) -> list[str]:
+    """The paths in which one lies, outermost first, and itself; a name may have an escaped "/"."""
+    return [path[: each.start()] for each in re.finditer(r"(?<!\\)/|$", path)]
+
+
+def tree_order(nodes: Sequence[tuple[str, str]], amounts: Iterable[float]) -> list[int]:
+    """The places of nodes (of which tree, path) in an order in which each stands above what lies in
+    it, and what has most comes first."""
+    most = {tree: place for place, (tree, _) in enumerate(nodes[::-1])}
+    known = dict(zip(nodes, amounts, strict=True))
+    keys = [
+        (-most[tree], [(-known.get((tree, each), 0.0), each) for each in down_to(path)])
+        for tree, path in nodes
+    ]
+    return sorted(range(len(nodes)), key=keys.__getitem__)

@@ -19,9 +19,6 @@ WIDTH, LEFT = 1000, 90
 FONT = 'font-family="system-ui, DejaVu Sans, sans-serif" font-size="11"'
 EMPTY_HEIGHT = 24
 
-CHARACTER, MARGIN = 6.5, 8
-"""About the width of a character, and what a box is wider than a name in it; scripts know both."""
-
 # Light enough for dark names, and found by a search for colors that stay apart, also for readers
 # who don't tell red from green: see test_no_two_colors_of_a_picture_look_alike.
 COLORS = re.findall(
@@ -40,8 +37,7 @@ def palette(names: Iterable[str]) -> dict[str, str]:
 class Boxes:
     """Boxes of one color in one lane, with one text for all that shows while one is hovered.
 
-    spans: start and length of each (ns). name: what is written into it, if it is one and wide
-    enough.
+    spans: start and length of each (ns).
     """
 
     top: float
@@ -49,7 +45,6 @@ class Boxes:
     color: str
     text: str
     spans: Sequence[tuple[int, int]]
-    name: str = ""
 
     def svg(self) -> str:
         """The boxes as one path."""
@@ -58,17 +53,6 @@ class Boxes:
             f"M{start} {self.top:g}h{length}v{high}h-{length}z" for start, length in self.spans
         )
         return f'<path fill="{self.color}" d="{outline}"><title>{escape(self.text)}</title></path>'
-
-    def label(self, top: float, width_ns: int) -> str:
-        """The name of one box in a chart as wide as `width_ns` that stands at `top`, or ""."""
-        if not self.name:
-            return ""
-        ((start, length),) = self.spans
-        scale = (WIDTH - LEFT) / width_ns
-        room = length * scale > CHARACTER * len(self.name) + MARGIN
-        place = f'x="{LEFT + start * scale + MARGIN / 2:.1f}" y="{top + self.top + 13:g}"'
-        shown = f'data-span="{start} {length}" visibility="{"visible" if room else "hidden"}"'
-        return f"<text {place} {shown}>{escape(self.name)}</text>"
 
 
 def merged(spans: Iterable[tuple[int, int]], resolution: int) -> list[tuple[int, int]]:
@@ -90,9 +74,7 @@ def chart(boxes: Sequence[Boxes], top: float, width_ns: int, height: float) -> s
     inner = "".join(each.svg() for each in boxes)
     # Outside of the inner SVG, because browsers leave out rectangles as wide as a second.
     back = f'<rect {place} fill="#f4f4f4"/>'
-    # Names too, because the inner SVG stretches what is in it.
-    names = "".join(each.label(top, max(width_ns, 1)) for each in boxes)
-    return f'{back}<svg class="zoom" {place} {view}>{inner}</svg><g class="names">{names}</g>'
+    return f'{back}<svg class="zoom" {place} {view}>{inner}</svg>'
 
 
 def label(text: str, x: float, y: float, anchor: str = "start", weight: str = "normal") -> str:

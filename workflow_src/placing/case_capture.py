@@ -88,8 +88,9 @@ def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
     capture, made = case.capture, case.capture.recording
     if not (capture.ranges["name"] == END_OF_CAPTURE).any():
-        unseen, year = "", made.version[:4]
-        if made.profiler == "nsys" and year.isdigit() and int(year) < SEES_NEW_NVTX:
+        year, unseen = made.version[:4], ""
+        old = made.profiler == "nsys" and year.isdigit() and int(year) < SEES_NEW_NVTX
+        if old and not len(capture.ranges):
             unseen = (
                 f" (nsys {made.version} does not see the nvtx package 0.2.12 and later: install "
                 "nvtx 0.2.11)"
@@ -97,15 +98,10 @@ def require_complete(case: CaseCapture) -> None:
         raise TraceError(
             f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
             f"{len(capture.ranges)} ranges that {made.profiler} {made.version} kept"
-            f"{'' if len(capture.ranges) else unseen}; {CAPTURE_AGAIN}, with a profiler no older "
-            "than the CUDA libraries it has to understand"
+            f"{unseen}; {CAPTURE_AGAIN}, with a profiler no older than the CUDA libraries it has "
+            "to understand"
         )
-    require_whole(capture)
-
-
-def require_whole(capture: Capture) -> None:
-    """Raise TraceError if something of the capture could not be read."""
-    by = f"{capture.recording.profiler} {capture.recording.version}"
     for note in capture.notes:
         if note.code in LOST:
+            by = f"{made.profiler} {made.version}"
             raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")

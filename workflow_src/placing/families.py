@@ -1,6 +1,6 @@
 """The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-Only the name decides, by the ordered rules of `families.csv` (see own_names.py). One table serves
+Only the name decides, by the ordered rules of `families.csv` (see kernel_names.py), one table for
 nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
 operators (`aten::_softmax`); an operator and the kernel that it launches share a family. A gradient
 (`aten::max_pool2d_with_indices_backward`) that no rule matches has the family of its forward
@@ -16,8 +16,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.placing.kernel_names import precision_ran, short_names
-from workflow_src.placing.own_names import Rules, compiled, first_match, read_rules
+from workflow_src.placing.kernel_names import (
+    Rules,
+    compiled,
+    first_match,
+    precision_ran,
+    read_rules,
+    short_names,
+)
 
 UNKNOWN = "unknown"
 

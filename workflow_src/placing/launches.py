@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import call_kinds
-from workflow_src.captures.capture import OVERHEAD
+from workflow_src.captures.capture import KERNEL, OPERATOR, OVERHEAD
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_US
@@ -26,14 +26,9 @@ PARTS = 10
 DEPTHS = tuple(f"depth_tenth_{n}" for n in range(1, PARTS + 1))
 
 LAUNCH_COLUMNS = (
-    "phase",
-    "launches",
-    "kernels",
+    *("phase", "launches", "kernels"),
     *(name for n in SHORT_US for name in (f"kernels_under_{n}us", f"kernels_under_{n}us_ns")),
-    "delay_median_us",
-    "depth_median",
-    "depth_max",
-    "empty_queue_share",
+    *("delay_median_us", "depth_median", "depth_max", "empty_queue_share"),
     *DEPTHS,
 )
 
@@ -43,8 +38,8 @@ def _in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     at = activities["range"].to_numpy()
     phase = np.append(ranges["phase"].to_numpy(dtype=object), "")[at]
     step = np.append(ranges["step"].to_numpy(dtype=object), NOWHERE)[at]
+    launched = (activities["kind"] != OPERATOR) & (activities["launch_ns"] != NOWHERE)
     placed = activities.assign(phase=phase, step=step)
-    launched = (placed["kind"] != "operator") & (placed["launch_ns"] != NOWHERE)
     return placed[launched & (placed["phase"] != "")]
 
 
@@ -71,16 +66,6 @@ def mean_depths(launch: Indices, start: Indices, begin: int, end: int) -> Depths
     return np.asarray(np.maximum(queued, 0).sum(axis=0) / np.diff(edges), dtype=np.float64)
 
 
-def _depths(steps: pd.DataFrame, launched: pd.DataFrame) -> dict[str, float]:
-    """The mean of mean_depths over the steps of a phase."""
-    found = []
-    for _, step in steps.iterrows():
-        mine = launched[launched["step"] == step["step"]]
-        launch, start = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
-        found.append(mean_depths(launch, start, int(step["start_ns"]), int(step["end_ns"])))
-    return dict(zip(DEPTHS, np.mean(found, axis=0).round(6).tolist(), strict=True))
-
-
 def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """A row per phase, over all of its steps; no rows if the capture has no launches.
 
@@ -89,22 +74,27 @@ def launches(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     depth_median and depth_max of the queue that a launch found, and the share of launches that
     found it empty; depth_tenth_{n}: its mean depth in the n-th tenth of a step's time on the host.
     """
-    steps = whole_steps(ranges)
-    launched = _in_steps(ranges, activities)
+    steps, launched = whole_steps(ranges), _in_steps(ranges, activities)
     depth = queue_depths(launched["launch_ns"].to_numpy(), launched["start_ns"].to_numpy())
-    launched = launched.assign(depth=depth, delay=launched["start_ns"] - launched["launch_end_ns"])
     rows = []
-    for phase, found in launched.groupby("phase", sort=False):
-        kernels = found[found["kind"] == "kernel"]
+    for phase, found in launched.assign(depth=depth).groupby("phase", sort=False):
+        kernels = found[found["kind"] == KERNEL]
         row = {"phase": phase, "launches": len(found), "kernels": len(kernels)}
         for bound in SHORT_US:
             short = kernels.loc[kernels["duration_ns"] < bound * NS_PER_US, "duration_ns"]
             row[f"kernels_under_{bound}us"] = len(short)
             row[f"kernels_under_{bound}us_ns"] = int(short.sum())
-        row["delay_median_us"] = kernels["delay"].median() / NS_PER_US
+        delay = kernels["start_ns"] - kernels["launch_end_ns"]
+        row |= {"delay_median_us": delay.median() / NS_PER_US}
         row |= {"depth_median": found["depth"].median(), "depth_max": found["depth"].max()}
         row |= {"empty_queue_share": (found["depth"] == 0).mean()}
-        rows.append(row | _depths(steps[steps["phase"] == phase], found))
+        tenths = []
+        own = steps.loc[steps["phase"] == phase, ["step", "start_ns", "end_ns"]]
+        for step, begin, end in own.to_numpy().tolist():
+            mine = found[found["step"] == step]
+            launch, start = (mine[name].to_numpy(np.int64) for name in ("launch_ns", "start_ns"))
+            tenths.append(mean_depths(launch, start, begin, end))
+        rows.append(row | dict(zip(DEPTHS, np.mean(tenths, axis=0).round(6), strict=True)))
     return pd.DataFrame(rows, columns=list(LAUNCH_COLUMNS))
 
 
@@ -115,7 +105,7 @@ def launch_delays(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
     sum of their delays. A bin without kernels has no row.
     """
     launched = _in_steps(ranges, activities)
-    launched = launched[launched["kind"] == "kernel"]
+    launched = launched[launched["kind"] == KERNEL]
     delay = launched["start_ns"] - launched["launch_end_ns"]
     place = np.searchsorted(np.array(DELAY_BOUNDS_US) * NS_PER_US, delay, side="right")
     grouped = launched.assign(bin=place, delay_ns=delay).groupby(["phase", "bin"], as_index=False)

@@ -44,27 +44,24 @@ ELSEWHERE = "elsewhere"
 ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
 """The same where ranges tell when the host did something else than launch."""
 
-_STEP = ("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns")
-LEDGER_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in CAUSES))
-STEP_COLUMNS = (*_STEP, *(f"idle_{cause}_ns" for cause in ALL_CAUSES))
+STEP_COLUMNS = (
+    *("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
+    *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
+)
 
 BEGINNING, NEVER = -(2**62), 2**62
 
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device."""
-    return calls[_waits(calls)]
+    names = pd.Series(calls["name"].unique(), dtype=object)
+    waiting = names[names.str.contains(BLOCKING, regex=True).astype(bool)]
+    return calls[calls["name"].isin(waiting) | (calls["kind"] == PAGEABLE_COPY)]
 
 
 def holding(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device, and the profiler's overheads."""
-    return calls[_waits(calls) | (calls["kind"] == OVERHEAD)]
-
-
-def _waits(calls: pd.DataFrame) -> "pd.Series[bool]":
-    names = pd.Series(calls["name"].unique(), dtype=object)
-    waiting = names[names.str.contains(BLOCKING, regex=True).astype(bool)]
-    return calls["name"].isin(waiting) | (calls["kind"] == PAGEABLE_COPY)
+    return pd.concat([blocking(calls), calls[calls["kind"] == OVERHEAD]])
 
 
 @dataclass(frozen=True)
@@ -222,19 +219,22 @@ def idle_parts(gaps: Gaps, host: Host, starts: Indices, ends: Indices) -> Idle:
 
 
 def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """A row per step, with LEDGER_COLUMNS; `ranges` are numbered and have busy_ns.
+    """A row per step, as of `step_ledger` but for ELSEWHERE, which no case has.
+
+    ranges: numbered, and with busy_ns.
+    """
+    has_calls = bool((calls["kind"] != OVERHEAD).any())
+    found = step_ledger(whole_steps(ranges), Device.of(activities, calls), has_calls)
+    return found.drop(columns=f"idle_{ELSEWHERE}_ns")
+
+
+def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
+    """A row for each of these steps, in order, with STEP_COLUMNS.
 
     device_active_ns: time in which at least one activity ran; busy_ns: device time launched in the
     step, as in other tables, where activities that run at the same time all count.
     Without API calls in the capture the causes are missing.
     """
-    has_calls = bool((calls["kind"] != OVERHEAD).any())
-    found = step_ledger(whole_steps(ranges), Device.of(activities, calls), has_calls)
-    return found[list(LEDGER_COLUMNS)]
-
-
-def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
-    """As `ledger`, of ranges that are all steps, with a column for each of ALL_CAUSES."""
     table = steps[["phase", "step", "busy_ns", "start_ns", "end_ns"]]
     table = table.sort_values(["start_ns", "step"], ignore_index=True)
     start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()

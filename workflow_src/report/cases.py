@@ -26,8 +26,8 @@ def facts(run: Run) -> Facts:
     """What the template says of all cases."""
     rows, timed = run.cases.copy(), phases(run)
     rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
-    for name in PHASES:
-        rows[name] = marked(timed.xs(name, level="phase"))
+    for name, mine in timed.groupby(level="phase", sort=False):
+        rows[str(name)] = marked(mine.droplevel("phase"))
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
     works = timed.xs(STEP, level="phase")["busy"]
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)

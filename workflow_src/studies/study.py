@@ -9,9 +9,6 @@ A study is a folder of this package with these files (see mlp):
   may complete the table with what takes several points.
 - chapter: `facts(run)`, what the table says; a command (see facts.py, paper/written.py). Its words
   are in the template studies/{name}.j2.
-
-Studies that aren't so yet have points.py, `measure(point)`, and a CHAPTER and a figure registered
-in registry.py, written by section.py with templates {name}.md.j2 and {name}.appendix.md.j2.
 """
 
 from collections.abc import Mapping

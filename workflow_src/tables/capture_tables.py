@@ -13,7 +13,6 @@ import pandas as pd
 
 from workflow_src.captures.capture import NOTES, OPERATOR, Capture, noted
 from workflow_src.captures.limits import within_limits
-from workflow_src.captures.rows import rows_where
 from workflow_src.common.arguments import Parser, existing_file, new_folder, positive
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError, one_sentence
@@ -170,44 +169,39 @@ def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
 
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
-    work, ranges = found.work, found.placed.ranges
+    work, ranges, processes = found.work, found.placed.ranges, found.capture.processes
+    ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
+    threads = ranges[["process", "thread"]].drop_duplicates()
     # Operators of a CPU are on no device.
     streams = work.loc[work["kind"] != OPERATOR, ["process", "device", "stream"]].drop_duplicates()
-    tables = (
-        work[["process", "path", "duration_ns"]],
-        streams,
-        ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)],
-    )
-    rows = []
-    for process in found.capture.processes:
-        its = (rows_where(each, (each["process"] == process).to_numpy()) for each in tables)
-        row = {"process": str(process), "main_thread": found.placed.main_threads.get(process)}
-        rows.append(row | _totals(*its) | {"steps": int(step_counts.get(process, 0))})
-    every = _totals(*tables) | {"steps": step_counts.sum()}
-    table = pd.DataFrame([*rows, {"process": "all", "main_thread": None} | every])
-    by, counts = found.capture.recording, table.pop("steps")
-    return table.astype({"main_thread": "Int64"}).assign(
+    placed = work["duration_ns"].where(work["path"] != NOWHERE, 0)
+    counts = {
+        "ranges": ranges["process"].value_counts(),
+        "threads_with_ranges": threads["process"].value_counts(),
+        "devices": streams.groupby("process")["device"].nunique(),
+        "streams": streams["process"].value_counts(),
+        "activities": work["process"].value_counts(),
+        "total_ns": work["duration_ns"].groupby(work["process"]).sum(),
+        "placed_ns": placed.groupby(work["process"]).sum(),
+        "steps": step_counts,
+    }
+    table = pd.DataFrame({
+        name: each.reindex(processes, fill_value=0).astype("int64")
+        for name, each in counts.items()
+    })  # fmt: skip
+    every = table.sum().to_frame().T.assign(devices=streams["device"].nunique())
+    table = pd.concat([table, every], ignore_index=True)
+    main_threads = [found.placed.main_threads.get(process) for process in processes]
+    table.insert(0, "process", [*map(str, processes), "all"])
+    table.insert(1, "main_thread", pd.Series([*main_threads, None], dtype="Int64"))
+    by, steps_of = found.capture.recording, table.pop("steps")
+    return table.assign(
+        unplaced_ns=table["total_ns"] - table["placed_ns"],
         profiler=by.profiler,
         version=by.version,
-        steps=counts,
+        steps=steps_of,
         steps_by=found.ranged.steps.rule.value,
     )
-
-
-def _totals(work: pd.DataFrame, streams: pd.DataFrame, ranges: pd.DataFrame) -> dict[str, object]:
-    duration = work["duration_ns"].to_numpy()
-    total_ns = int(duration.sum())
-    placed_ns = int(duration.sum(where=(work["path"] != NOWHERE).to_numpy()))
-    return {
-        "ranges": len(ranges),
-        "threads_with_ranges": len(ranges[["process", "thread"]].drop_duplicates()),
-        "devices": int(streams["device"].nunique()),
-        "streams": len(streams),
-        "activities": len(work),
-        "total_ns": total_ns,
-        "placed_ns": placed_ns,
-        "unplaced_ns": total_ns - placed_ns,
-    }
 
 
 def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:

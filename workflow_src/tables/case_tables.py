@@ -115,8 +115,10 @@ def work_table(result: dict[str, Any]) -> pd.DataFrame:
     case = case_of(result["case"])
     if isinstance(case, Brought):
         counted = result["phases"]["forward"].get("counted", {}).get("flops", {})
-        return pd.DataFrame([Work(*each, 0) for each in counted.items()], columns=Work._fields)
-    return pd.DataFrame(forward_work(case), columns=Work._fields)
+        rows = [Work(name, flops, 0) for name, flops in counted.items()]
+    else:
+        rows = forward_work(case)
+    return pd.DataFrame(rows, columns=Work._fields)
 
 
 def case_tables(

@@ -62,7 +62,7 @@ def table(result: Mapping[str, Any]) -> pd.DataFrame:
     around = {name: result["environment"].get(name, "") for name in MEASURED_WITH}
     lines = [tabulated(row) | around for row in result["rows"]]
     found = pd.DataFrame(lines, columns=[*own_columns("ceilings")])
-    rates = found[[name for name in found if name.startswith("best_")]].astype("float64")
+    rates = found.filter(regex="^best_").astype("float64")
     best = rates.max(axis=1).where(~found["kind"].isin([SUSTAINED, SUSTAINED_ZEROS])).fillna(0)
     first = best[best > 0].groupby([found["kind"], found["precision"]]).idxmax()
     return found.assign(is_ceiling=found.index.isin(first))

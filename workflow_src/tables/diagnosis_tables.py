@@ -12,21 +12,23 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Union
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import buckets
+from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
-from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
 from workflow_src.diagnosis.finding import Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
+from workflow_src.diagnosis.micro_batches import micro_batches
 from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.diagnosis.words import assumed, headline, words
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.tables.step_division import account, division
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
@@ -42,6 +44,9 @@ LONGER = (
     "ms, as where steps that wait weren't recorded or the machine was faster"
 )
 """Why a plain step's time doesn't count."""
+
+NS_DIGITS = 6
+"""Decimals of a millisecond that are whole nanoseconds: what is less is rounding."""
 
 Row = dict[str, object]
 
@@ -70,11 +75,11 @@ def _of_process(
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        problem = pd.DataFrame([{"problem": str(error)}])
-        return {"diagnoses": problem, **cpu_steps(attributed, process)}
+        said = pd.DataFrame([{"problem": str(error)}])
+        return {"diagnoses": said, **cpu_steps(attributed, process)}
     diagnosis, problem, plain = _diagnosed(subject, plain_ns)
     times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
-    row = {"problem": problem, "plain": plain}
+    row: Row = {"problem": problem, "plain": plain}
     row |= division(subject, diagnosis) | account(subject, diagnosis)
     return {
         "diagnoses": pd.DataFrame([row]),
@@ -175,3 +180,71 @@ def _short(name: str) -> str:
 def _quotable(path: str) -> str:
     """A path that is no more than a name between backticks."""
     return printable(" ".join(path.split())).replace("`", "'")
+
+
+def account(subject: Subject, diagnosis: Diagnosis) -> Row:
+    """What a step's time is of, to the ns: four columns make up step_ms.
+
+    named_ms, device_left_ms, launching_ms and unnamed_ms.
+    """
+    row: Row = {
+        "pace": pace(diagnosis),
+        "launches": len(launches(subject)) / counted_steps(subject.recording),
+    }
+    if not diagnosis.understood:
+        return row
+    named_ms = max((each.saves_with_above_ms for each in specific(diagnosis.findings)), default=0.0)
+    left_ms = diagnosis.step_ms - named_ms
+    device_ms = min(diagnosis.left.device_ns / NS_PER_MS, left_ms)
+    beyond_ms = round(left_ms - device_ms, NS_DIGITS)
+    launching_ms = min(diagnosis.launching_ns / NS_PER_MS, beyond_ms)
+    return row | {
+        "named_ms": named_ms,
+        "device_left_ms": device_ms,
+        "launching_ms": launching_ms,
+        "unnamed_ms": beyond_ms - launching_ms,
+    }
+
+
+def division(subject: Subject, diagnosis: Diagnosis) -> Row:
+    """How a step divides on the host, and how much of it a device works (ms).
+
+    Times are means of the recorded steps that recorded_ms is the mean of: the host's own and what
+    held it up, at most a step together, and the device's; and those of the step if the device, or
+    the host, took no time. Both idle in what is left of the step that savings are of, or where
+    that isn't understood, of the recorded one.
+    """
+    checked, steps = subject.check, subject.recording.steps
+    # From one step to the next: the first step only says where the second one begins.
+    begin_ns = steps["end_ns"].iloc[0] if len(steps) > 1 else steps["start_ns"].iloc[0]
+    count = counted_steps(subject.recording)
+    calls = subject.calls[~subject.calls["beside"] & (subject.calls["start_ns"] >= begin_ns)]
+    work = subject.work[subject.work["call"] >= calls.index[0]]
+    host_ns = np.minimum(calls["gap_ns"], calls["start_ns"] - begin_ns) + calls["cost_ns"]
+    busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+    waiting = subject.attributed.work["wait_ns"].to_numpy()[work["activity"].to_numpy()]
+    # Between its ends of the first and the last step the host may have more time than the steps
+    # have: it may wait for what the device had left to do of the first one.
+    own_ns = min(host_ns.sum() / count, checked.recorded_ns)
+    blocked_ns = min(calls["blocked_ns"].sum() / count, checked.recorded_ns - own_ns)
+    busy_ns = busy.total() / count
+    alone = (diagnosis.step_ms * NS_PER_MS, diagnosis.bounds.host_ns)
+    step_ns, host_alone_ns = alone if diagnosis.understood else (checked.recorded_ns, own_ns)
+    return {
+        "steps": subject.step_count,
+        "understood": diagnosis.understood,
+        "recorded_ms": checked.recorded_ns / NS_PER_MS,
+        "replayed_ms": checked.replayed_ns / NS_PER_MS,
+        "step_ms": diagnosis.step_ms,
+        "host_ms": own_ns / NS_PER_MS,
+        "blocked_ms": blocked_ns / NS_PER_MS,
+        "device_ms": busy_ns / NS_PER_MS,
+        "device_idle_ms": max(step_ns - busy_ns, 0) / NS_PER_MS,
+        "host_idle_ms": max(step_ns - host_alone_ns, 0) / NS_PER_MS,
+        "collective_wait_ms": np.nansum(waiting) / NS_PER_MS / count
+        if subject.attributed.waits_known
+        else np.nan,
+        "micro_batches": micro_batches(subject),
+        "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
+        "device_alone_ms": diagnosis.bounds.device_ns / NS_PER_MS,
+    }

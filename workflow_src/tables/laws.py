@@ -12,6 +12,7 @@ of VIEWS alone; expression and condition as for pandas' `eval` and `query`.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -198,13 +199,14 @@ class Law:
         found = found.assign(law=self.name, allowed=self._allowed(tables, right)).reset_index()
         names = [name for name in self.keys.split() if name not in ("case", "phase")]
         parts = [f"{name} " + found[name].astype(str) for name in names]
-        where = parts[0].str.cat(parts[1:], sep=", ") if parts else ""
+        where: Any = reduce(lambda one, other: one + ", " + other, parts) if parts else ""
         return found.assign(phase=found.get("phase", ""), where=where)[list(COLUMNS)]
 
     def _summed(self, tables: Tables, side: str) -> "pd.Series[float]":
         parts = SIDE.fullmatch(side)
         assert parts, side
-        rows = BY_NAME.get(parts["rows"], lambda given: given[parts["rows"]])(tables)
+        name = parts["rows"]
+        rows = BY_NAME[name](tables) if name in BY_NAME else tables[name]
         rows = rows.query(parts["where"], engine="python") if parts["where"] else rows
         amounts: Any = rows.eval(f"summed = {parts['what']}", engine="python")
         sums: pd.Series[float] = amounts.groupby(self.keys.split())["summed"].agg(

@@ -56,9 +56,9 @@ def _readings(result: Row, when: str) -> Row:
     """
     around = [part[when] for part in result.get("processes", [result])]
     found = dict(result[when])
-    for name, most in {**dict.fromkeys(HOST_SPEEDS, median), "load_average": max}.items():
+    for name in (*HOST_SPEEDS, "load_average"):
         if known := [part[name] for part in around if name in part]:
-            found[name] = most(known)
+            found[name] = median(known) if name in HOST_SPEEDS else max(known)
     return {f"{name}_{when}": each for name, each in found.items() if not isinstance(each, list)}
 
 

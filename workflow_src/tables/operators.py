@@ -133,6 +133,7 @@ def alignment_row(
     differing = kernels[kernels["by_operator"] != kernels["family"]]
     keys = ["family", "by_operator", "operator_name", "short_name"]
     times = differing.groupby(keys)["duration_ns"].sum()
+    most: Any = times.idxmax() if len(times) else ()
     example = "{3} is {0}, its operator {2} is {1}"
     return {
         "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
@@ -141,7 +142,7 @@ def alignment_row(
         "gemm_share_with_product": _share(products[products["product"].isin(KNOWN)], multiplying),
         "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
         "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
-        "family_disagreement": example.format(*times.idxmax()) if len(times) else "",
+        "family_disagreement": example.format(*most) if most else "",
     }
 
 

@@ -169,7 +169,7 @@ def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
     for place, (number, _) in enumerate(launched["sequence"]):
         if number in known and place not in again:
             alike[known[number].direction, fitting(known[number], case)].append(place)
-    names = {}
+    names: dict[int, str] = {}
     for (direction, fit), places in alike.items():
         told = len(fit) == 1 or len(places) == case.layers * len(fit)
         cycle = (fit if direction == FORWARD else fit[::-1]) if told else ("",)

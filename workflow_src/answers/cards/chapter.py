@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.answers.cards.doubts import doubts
 from workflow_src.answers.cards.kernels import by_part
 from workflow_src.answers.cards.modules import modules
-from workflow_src.answers.cards.phases import pairs, phases
+from workflow_src.answers.cards.phases import phases
 from workflow_src.answers.change_first.savings import savings
 from workflow_src.answers.facts import memory, peaks, tables_of
 from workflow_src.answers.questions import CARDS
@@ -62,7 +62,6 @@ def cards(run: Run) -> list[dict[str, Any]]:
     parts = by_part(run)
     frames = {
         "phases": in_words(times, IN_WORDS),
-        "pairs": pairs(run),
         "parts": in_words(parts, PARTS),
         "modules": modules(run),
         "remedies": remedies(saved),

@@ -18,7 +18,7 @@ from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Numbers, each, over, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, down_to, tree_order
 
 KEY = ["case", "node"]
 """A node is the path of a module, or that with "/" behind it: what lies in none below."""
@@ -57,9 +57,9 @@ def modules(run: Run) -> pd.DataFrame:
     whole = each(whole, lambda number: replace(number, rows=frozenset()))
     found["share"] = to(found["ms"] / found["case"].map(whole).astype(object), "share")
     found = found[(found["share"] >= LEAST_SHARE_SHOWN).astype(bool)]
-    found = found.loc[in_order(found)]
+    found = found.iloc[tree_order(pairs_of(found, "node"), found["ms"].astype(float))]
     level = found["node"].str.count("/").astype(str)
-    return found.assign(name=names(run, found, parents), level=level).set_index("case")
+    return found.assign(name=names(run, found), level=level).set_index("case")
 
 
 def operators(run: Run, last: pd.Series) -> pd.DataFrame:
@@ -76,12 +76,6 @@ def operators(run: Run, last: pd.Series) -> pd.DataFrame:
 def pairs_of(rows: pd.DataFrame, column: str = "path") -> list[tuple[str, str]]:
     """The case and the path of each row."""
     return [(str(case), str(path)) for case, path in rows[["case", column]].to_numpy()]
-
-
-def down_to(node: str) -> list[str]:
-    """The nodes in which one lies, outermost first, and that itself."""
-    parts = node.split("/")
-    return ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
 
 
 def spread(rows: pd.DataFrame, parents: Set[tuple[str, str]], least: int = 1) -> pd.DataFrame:
@@ -140,18 +134,7 @@ def in_backward(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(made, rows.index, dtype=object)
 
 
-def in_order(found: pd.DataFrame) -> list[int]:
-    """The rows of trees, by case: each above what lies in it, what takes most first."""
-    nodes = pairs_of(found, "node")
-    ms = dict(zip(nodes, found["ms"].astype(float), strict=True))
-    keys = [
-        (case, [(-ms.get((case, each), 0.0), each) for each in down_to(node)])
-        for case, node in nodes
-    ]
-    return [found.index[at] for at in sorted(range(len(keys)), key=keys.__getitem__)]
-
-
-def names(run: Run, found: pd.DataFrame, parents: Set[tuple[str, str]]) -> pd.Series:
+def names(run: Run, found: pd.DataFrame) -> pd.Series:
     """What nodes are called, in Markdown with a dot for each level."""
     rows = run["ranges"]
     often = rows.groupby(["case", "path"])["instances"].median().to_dict()
@@ -159,10 +142,10 @@ def names(run: Run, found: pd.DataFrame, parents: Set[tuple[str, str]]) -> pd.Se
     for case, node in pairs_of(found, "node"):
         path, own = node.removesuffix("/"), node.endswith("/")
         base = path.rpartition("/")[2]
-        known = COMPONENTS[base].name if base in COMPONENTS and base not in PHASES else base
-        name = known if not own or base in OWN else "elsewhere"
-        if (case, path) in parents and not own:
-            name = IN_WORDS.get(path, base.replace("_", " "))
+        named = base in COMPONENTS and base not in (*OWN, *PHASES)
+        name = IN_WORDS.get(path, COMPONENTS[base].name if named else base)
+        if own:
+            name = COMPONENTS[base].name if base in OWN else "elsewhere"
         forward = path.replace("/backward/", "/forward/", 1)
         times = often.get((case, path), often.get((case, forward), 1.0))
         name += f" \N{MULTIPLICATION SIGN} {times:g}" if times > 1 and not own else ""

@@ -6,11 +6,8 @@ import pandas as pd
 
 from workflow_src.answers import facts
 from workflow_src.answers.facts import KEY, PRODUCTS, kernels
-from workflow_src.answers.gemm_share.chapter import changes
-from workflow_src.answers.softmax.chapter import attention
 from workflow_src.common.case import PHASES
 from workflow_src.common.datasheets import peak_tflop_per_s
-from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
 from workflow_src.paper.number import (
@@ -19,7 +16,6 @@ from workflow_src.paper.number import (
     Numbers,
     added,
     each,
-    end,
     named,
     over,
     to,
@@ -51,8 +47,8 @@ def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase with all columns of this module."""
     found = times(run)
     rows = pd.concat([kernels(run, name) for name in PHASES])
-    columns = [idle(run, found), of_device(rows, found), of_memory(found), softmax(run, found)]
-    found = found.join([each.reindex(found.index) for each in [*columns, optimizer(run)]])
+    columns = [idle(run, found), of_device(rows, found), of_memory(found)]
+    found = found.join([each.reindex(found.index) for each in columns])
     return found.join(speed(run, found))
 
 
@@ -78,23 +74,6 @@ def times(run: Run) -> pd.DataFrame:
 
 
 OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran other ones"
-
-
-def pairs(run: Run) -> pd.DataFrame:
-    """By case how many times as long the profiler makes a forward pass, of pairs of processes of
-    the study profiler: the median, the least and the most, and how many pairs.
-
-    Of those on a host of the case's own measurement: what a profiler costs differs by the host.
-    """
-    rows = run.numbers("studies/profiler")
-    rows = rows[rows["status"] == "ok"]
-    host = rows["case"].map(machines(run, "host_id")).fillna("")
-    rows = rows[(host == rows["host_id"]) | (host == "") | (rows["host_id"] == "")]
-    rows = rows.assign(ratio=to(rows["profiled_ms"] / rows["plain_ms"] - 1, "change"))
-    middle = over(rows, "case", "ratio", "spread")
-    number = over(rows.assign(pair=1.0), "case", "pair", unit="count")
-    made = {"longer": middle, "least": end(middle, 0), "most": end(middle, 1), "number": number}
-    return pd.DataFrame(made, dtype=object).rename_axis("case")
 
 
 def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
@@ -129,34 +108,10 @@ def of_memory(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"gpu_gb": each(found["memory"], holder)})
 
 
-def softmax(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """Forward's softmax against attention's products: ms, both ratios, rates; "fused" if it is."""
-    cases = attention(run)
-    names = {"softmax": "softmax_ms", "products": "qk_av_ms", "time": "softmax_times"}
-    names |= {"flops": "softmax_flops", "rate": "softmax_rate", "product_rate": "qk_av_rate"}
-    made = cases[[*names]].rename(columns=names).astype(object)
-    fused = cases["state"] == "fused"
-    made["softmax_ms"] = made["softmax_ms"].mask(fused, STATES["fused"])
-    return of_phase(made, FORWARD)
-
-
-def optimizer(run: Run) -> pd.DataFrame:
-    """What a training step's optimizer takes, reads and writes; see gemm_share."""
-    names = {"optimizer_share": "optimizer_share", "gb": "optimizer_gb", "rate": "optimizer_rate"}
-    names |= {"of_memory": "optimizer_of_memory"}
-    return of_phase(changes(run)[[*names]].rename(columns=names), STEP)
-
-
-def of_phase(cases: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Rows of cases as those of one of their phases."""
-    index = pd.MultiIndex.from_product([cases.index, [name]], names=KEY)
-    return cases.set_axis(index)
-
-
 def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     """FLOPs of a step, by formula or as torch counts them, what is done a second, and how near
-    that comes to a reference product of this run and to the datasheet (MFU, arXiv:2204.02311,
-    appendix B, with all T x T scores) with `rate_of_peak`, the products' in their own time."""
+    that comes to the datasheet (MFU, arXiv:2204.02311, appendix B, with all T x T scores) with
+    `rate_of_peak`, the products' in their own time."""
     work = run["work"]
     forward = over(work[work["component"] != "softmax"], "case", "flops")
     name = found.index.get_level_values("phase")
@@ -165,9 +120,7 @@ def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     flops = found["counted"].where(found["counted"].notna(), multiplied)
     rate = to(multiplied / known["unprofiled"], "TFLOP/s")
     mfu = to(rate / of_cases(datasheet(run), found), "share")
-    fully = found["works"].notna() & ~(found["works"] < WORKING_FULLY).astype(bool)
-    reference = (rate / of_cases(references(run), found)).where(fully, NAN)
-    made = {"flops": to(flops, "GFLOP"), "mfu": mfu, "reference": to(reference, "share")}
+    made = {"flops": to(flops, "GFLOP"), "mfu": mfu}
     made["rate_of_peak"] = to(mfu / known["works"] / known["products"], "share")
     amounts = {"flops_rate": (flops, "TFLOP/s"), "tokens_rate": (found["tokens"], "count/s")}
     amounts["items_rate"] = (found["items"], "count/s")
@@ -182,29 +135,10 @@ def of_cases(cells: Numbers, found: pd.DataFrame) -> Numbers:
     return cells.reindex(found.index.get_level_values("case")).set_axis(found.index)
 
 
-def machines(run: Run, column: str) -> pd.Series:
-    """By case what environments.csv says of its machine."""
-    rows = run["environments"].drop_duplicates("case").set_index("case")
-    return rows[column].reindex(run.cases.index).fillna("")
-
-
 def datasheet(run: Run) -> Numbers:
     """By case the dense peak of its GPU in its precision; NaN where no datasheet is here."""
-    pairs = zip(machines(run, "gpu"), run.cases["precision"], strict=True)
+    gpu = run["environments"].drop_duplicates("case").set_index("case")["gpu"]
+    pairs = zip(gpu.reindex(run.cases.index).fillna(""), run.cases["precision"], strict=True)
     peaks = [peak_tflop_per_s(*pair) for pair in pairs]
     made = [Number(peak, "TFLOP/s", formula="datasheet") if peak else NAN for peak in peaks]
     return pd.Series(made, run.cases.index, dtype=object)
-
-
-def references(run: Run) -> Numbers:
-    """By case the most TFLOP/s that products of its precision reached on such a device: a median.
-
-    Of a few large products; another can be faster.
-    """
-    rows = run.numbers("ceilings")
-    best = rows["is_ceiling"].astype(bool) & (rows["kind"] == "compute")
-    rows = rows[best].drop_duplicates("precision").set_index("precision")
-    found = rows.reindex(run.cases["precision"]).set_axis(run.cases.index)
-    gpu, cpu = (found[name].fillna("") == machines(run, name) for name in ("gpu", "cpu"))
-    same = gpu.where(~machines(run, "gpu").isin(["", "cpu"]), cpu)
-    return found["median_tflop_per_s"].where(same, NAN)

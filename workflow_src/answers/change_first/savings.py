@@ -5,7 +5,6 @@ from dataclasses import replace
 import pandas as pd
 
 from workflow_src.answers.change_first.known import (
-    KEY,
     PLAIN_TIME,
     PREDICTED,
     STUDY,
@@ -14,6 +13,7 @@ from workflow_src.answers.change_first.known import (
     known,
     rank,
 )
+from workflow_src.answers.facts import KEY
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.words import in_words

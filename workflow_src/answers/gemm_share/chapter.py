@@ -60,6 +60,7 @@ def facts(run: Run) -> Facts:
         "rising": of(holds(both["points"], rises, "points > 1 %"), "count"),
         "by_optimizer": by_optimizer,
         "memory": memory(run),
+        "of_memory": of(both["of_memory"], "median"),
         "optimizer": " or ".join(
             dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
         ),

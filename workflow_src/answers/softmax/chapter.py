@@ -68,6 +68,7 @@ def facts(run: Run) -> Facts:
         "longer": longer,
         "flops": of(to(mine["flops"], "share")),
         "memory": memory(run),
+        "of_memory": of(mine["of_memory"], "median"),
         "summary": summary(run, mine, bound),
         "matrices": matrices(cases, cells) if known else {},
         "example": mine.loc[chosen] if chosen else None,

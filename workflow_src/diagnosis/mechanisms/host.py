@@ -53,6 +53,11 @@ ONE_NUMBER = 8
 held = once(held_gaps)
 
 
+def _where(subject: Subject, gaps: pd.DataFrame) -> str:
+    """The range that the loop's thread is in in all of some gaps."""
+    return common_path(paths_in_gaps(subject, rows_of(gaps)))
+
+
 @once
 def _running(subject: Subject) -> Gaps:
     """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
@@ -64,17 +69,10 @@ def _running(subject: Subject) -> Gaps:
     return Gaps(table[~others], gaps.median_ns)
 
 
-def _found(
-    subject: Subject, key: str, gaps: pd.DataFrame, keep: str, where: str | None = None
-) -> Found:
-    """Some gaps as one place: the range that all lie in, unless it is given.
-
-    keep: the column that says what would be left of each.
-    """
-    left_ns = gaps[keep].fillna(0).to_numpy().astype(np.int64)
+def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Found:
+    """Some gaps as one place, which would take like_ns."""
+    left_ns = gaps["like_ns"].fillna(0).to_numpy().astype(np.int64)
     edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
-    if where is None:
-        where = common_path(paths_in_gaps(subject, rows_of(gaps)))
     return subject.found(key, gaps.assign(host_ns=gaps["gap_ns"] - left_ns), edit, where=where)
 
 
@@ -88,13 +86,14 @@ def held_up(subject: Subject) -> Iterator[Found]:
     """
     if len(rows := held(subject)):
         where = common_path(rows.loc[rows["after"] != "", "after"])
-        yield _found(subject, "other_thread", rows, "in_line_ns", where)
+        yield _found(subject, "other_thread", rows.assign(like_ns=rows["in_line_ns"]), where)
     gaps = _running(subject)
     rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
-        yield _found(subject, "stall", rows, "usual_ns")
+        rows = rows.assign(like_ns=rows["usual_ns"])
+        yield _found(subject, "stall", rows, _where(subject, rows))
     again = subject.calls["launched"].duplicated() & ~subject.calls["beside"]
     calls = subject.calls[again & (subject.calls["kind"] == LAUNCH)]
     usual = calls.groupby("name")["cost_ns"].transform("median")
@@ -117,10 +116,11 @@ def computes(subject: Subject) -> Iterator[Found]:
     median_ns = table["gap_ns"].median()
     loader = table[(table["gap_ns"] > LARGE * median_ns) & table["loads"]]
     if len(loader):
-        yield _found(subject, "slow_loader", loader.assign(like_ns=median_ns), "like_ns")
+        where, loader = _where(subject, loader), loader.assign(like_ns=median_ns)
+        yield _found(subject, "slow_loader", loader, where)
     for rows in (*_unlike_sisters(_running(subject)), *_large(_running(subject))):
-        where = common_path(paths_in_gaps(subject, rows_of(rows)))
-        yield _found(subject, _reason(subject, rows, where), rows, "like_ns", where)
+        where = _where(subject, rows)
+        yield _found(subject, _reason(subject, rows, where), rows, where)
 
 
 def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":

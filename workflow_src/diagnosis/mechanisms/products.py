@@ -91,7 +91,7 @@ def float32_products(subject: Subject) -> Iterator[Found]:
         # Forward's ranges name layers, where there are any; backward's often don't.
         layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
-        edit = Edit(work=rows_of(slow), factor=factor.to_numpy(dtype=np.float64))
+        edit = Edit(work=rows_of(slow), factor=np.asarray(factor, np.float64))
         yield subject.found(faster[0], slow, edit, where=where)
 
 
@@ -144,7 +144,7 @@ def unaligned_products(subject: Subject) -> Iterator[Found]:
     unaligned = (elements < products["precision"].map(FULL).astype(float)) & factor.notna()
     if unaligned.any():
         slow = products[unaligned]
-        edit = Edit(work=rows_of(slow), factor=factor[unaligned].to_numpy())
+        edit = Edit(work=rows_of(slow), factor=np.asarray(factor[unaligned], np.float64))
         yield subject.found("unaligned_products", slow, edit)
 
 
@@ -171,7 +171,8 @@ def float64(subject: Subject) -> Iterator[Found]:
     narrow = usual in set(products["precision"]) and usual != "tf32"
     product = times.get(usual if narrow else "tf32", times["fp32"]) / times["fp64"]
     factors = slow["family"].map({"cast": 0.0, "gemm": product}).astype(float)
-    shorter = Edit(work=rows_of(slow), factor=factors.fillna(0.25 if narrow else 0.5).to_numpy())
+    left = np.asarray(factors.fillna(0.25 if narrow else 0.5), np.float64)
+    shorter = Edit(work=rows_of(slow), factor=left)
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
     gone = Edit(calls, gap=0, cost=0, drops=True)

@@ -60,7 +60,7 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> tuple[
     ordering[work["call"]] = True
     block = runs(ordering, np.zeros(len(ordering), dtype=bool))
     calls = np.flatnonzero(np.isin(block, block[work["call"]]))
-    following = np.setdiff1d(calls + 1, [*calls, len(ordering)])
+    following = np.setdiff1d(calls + 1, np.append(calls, len(ordering)))
     after = Edit(following, gap=int(subject.calls["gap_ns"].median()))
     shorter = Edit(work=rows_of(work), factor=left)
     return (shorter, Edit(calls, gap=0, cost=0), after), calls

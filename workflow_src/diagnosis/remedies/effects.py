@@ -10,9 +10,9 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit, Factors, Mask, Plan, graphed, merged
-from workflow_src.diagnosis.remedies.phase import About, Core
-from workflow_src.diagnosis.remedies.span import Ends, Span
-from workflow_src.diagnosis.remedies.work import (
+from workflow_src.diagnosis.remedies.rates import About, Core
+from workflow_src.diagnosis.remedies.span import Ends, Span, around
+from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE,
     ELEMENTWISE,
@@ -217,8 +217,8 @@ def _update(optimizer: str, trial: Trial) -> None:
     if not about.parameters:
         raise NotKnownError("its optimizer's operators don't tell the number of parameters")
     count = round(UPDATE_PASSES[optimizer] * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
-    span = about.rates.moving(UPDATE_BYTES[optimizer] * about.parameters, PASSES_UNSURE)
-    ms = trial.value("bytes of AdamW", span)
+    copied_ms = UPDATE_BYTES[optimizer] * about.parameters / about.rates.copy_bytes_per_ms
+    ms = trial.value("bytes of AdamW", around(copied_ms, PASSES_UNSURE))
     tensors = len(calls) / UPDATE_OPERATORS
     host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors
     trial.merge(calls, count, ms * NS_PER_MS / count, 1 + host / count)
@@ -260,8 +260,8 @@ EFFECTS: dict[str, Callable[[Trial], None]] = {
 """What each of REMEDIES changes of a step; one whose effect can't be told raises NotKnownError."""
 
 
-def remedies_for(precision: str, attention: str, optimizer: str) -> list[str]:
-    """The remedies that change a case, in their order."""
+def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[str, ...]]:
+    """Of the remedies that change a case each alone and with a graph, and those of STACKS."""
     changing = {
         "bf16": precision in ("fp32", "tf32"),
         "tf32": precision == "fp32",
@@ -269,12 +269,7 @@ def remedies_for(precision: str, attention: str, optimizer: str) -> list[str]:
         "foreach": optimizer == "adamw",
         "fused": optimizer != "fused",
     }
-    return [name for name in EFFECTS if changing.get(name, True)]
-
-
-def combinations(precision: str, attention: str, optimizer: str) -> list[tuple[str, ...]]:
-    """Each remedy alone, each with a graph, sdpa with fused, and the growing stack."""
-    given = remedies_for(precision, attention, optimizer)
+    given = [name for name in EFFECTS if changing.get(name, True)]
     stacks = (tuple(name for name in stack if name in given) for stack in STACKS)
     alone = [(name,) for name in given]
     with_graph = [(name, GRAPH) for name in given if name != GRAPH]

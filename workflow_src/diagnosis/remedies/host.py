@@ -14,8 +14,14 @@ import numpy as np
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.span import Span
-from workflow_src.diagnosis.remedies.steps import UNIT_NS, Launched
-from workflow_src.diagnosis.remedies.work import BACKWARD, FORWARD, OPTIMIZER, PASSES
+from workflow_src.diagnosis.remedies.steps import (
+    BACKWARD,
+    FORWARD,
+    OPTIMIZER,
+    PASSES,
+    UNIT_NS,
+    Launched,
+)
 from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.0005
@@ -66,21 +72,22 @@ class Solved:
 
 def with_host(
     step: Launched, hosts: Mapping[str, float], gap_ns: float = GAP_NS, times: float = 1.0
-) -> list[Edit]:
-    """The edits by which launches take the host so long (ns), by pass.
+) -> Edit:
+    """The edit by which launches take the host so long (ns), by pass.
 
     Kernels have gap_ns between them, which counts as theirs, and take `times` as long.
     """
     duration = np.maximum(step.recording.columns["work.end_ns"], 1)
     factor = times * (1 + gap_ns / duration)
-    calls = ((step.where(step.of("pass", name)), hosts[name] / UNIT_NS) for name in PASSES)
-    scaled = [Edit(rows, gap_factor=share) for rows, share in calls if len(rows)]
-    return [*scaled, Edit(work=np.arange(len(duration)), factor=factor)]
+    passes = [step.of("pass", name) for name in PASSES]
+    host_ns = np.select(passes, [hosts[name] for name in PASSES])[step.row]
+    every = np.arange(len(duration))
+    return Edit(every, every, gap_factor=host_ns / UNIT_NS, factor=factor)
 
 
 def time_ns(step: Launched, hosts: Mapping[str, float]) -> float:
     """What a step takes with such a host."""
-    return replay(step.recording, with_host(step, hosts)).step_ns
+    return replay(step.recording, [with_host(step, hosts)]).step_ns
 
 
 def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: str) -> Solved:

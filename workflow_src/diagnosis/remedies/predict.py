@@ -10,9 +10,9 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Plan
 from workflow_src.diagnosis.remedies.effects import EFFECTS, Trial
 from workflow_src.diagnosis.remedies.host import GAP_NS, Hosts, time_ns, with_host
-from workflow_src.diagnosis.remedies.phase import About
+from workflow_src.diagnosis.remedies.rates import About
 from workflow_src.diagnosis.remedies.span import Ends, Span, interval
-from workflow_src.diagnosis.remedies.work import PASSES
+from workflow_src.diagnosis.remedies.steps import PASSES
 from workflow_src.diagnosis.replay import changed, replayed
 
 MEASURED = 0.02
@@ -106,7 +106,8 @@ class PlainStep:
         if graph and self.about.update_in_graph:
             return [DEVICE, GAPS]
         made = set(self.about.step.work["pass"])
-        hosts = [HOST.format(n) for n in PASSES if n in made and self.hosts[n].is_uncertain]
+        certain = {name for name, span in self.hosts.items() if span.least >= span.most}
+        hosts = [HOST.format(name) for name in PASSES if name in made - certain]
         return [LUCK, *hosts, *([DEVICE, GAPS] if graph else [])]
 
     def _plan(self, graph: bool, ends: Ends) -> Plan:
@@ -125,7 +126,7 @@ class PlainStep:
             gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
         used = {name: host * scale * luck for name, host in hosts.items()}
         step = self.about.step
-        return changed(step.recording, with_host(step, used, gap_ns, times))
+        return changed(step.recording, [with_host(step, used, gap_ns, times)])
 
     def _scale(self, hosts: Mapping[str, float]) -> float:
         """The plain time over that which a step takes with such a host."""

@@ -1,14 +1,27 @@
-"""What products and passes over memory would take, from the ceilings and products of a run."""
+"""What is known of a case's phase before any remedy: its step, and what its work would take.
 
-from dataclasses import dataclass
+That is of products in another precision and of the casts beside them, from the ceilings and the
+products of a run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.diagnosis.edit import Factors
-from workflow_src.diagnosis.remedies.span import Span, around
-from workflow_src.diagnosis.remedies.work import BACKWARD, CORE_PRODUCT
+from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.edit import Factors, Mask
+from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.remedies.steps import (
+    BACKWARD,
+    CORE_PRODUCT,
+    FORWARD,
+    PRODUCT,
+    Launched,
+)
 
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
@@ -20,6 +33,12 @@ SLOWEST_SHARE = 0.3
 
 RATIO_UNSURE = Span(0.85, 1.0, 1.4)
 """Of the ratio of two precisions' ceilings: small products gain less."""
+
+CAST_BYTES = 6
+"""Per element: a cast between float32 and bf16 reads one and writes the other."""
+
+CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
+"""Of the inputs and results of linear layers, how many are cast: some are in bf16 already."""
 
 NO_PRODUCTS = pd.DataFrame(
     columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
@@ -43,15 +62,6 @@ class Rates:
         """The FLOPs per ms of the fastest product in a precision, the run's own among them."""
         own = self.products.loc[self.products["precision"] == precision, "flops_per_ms"]
         return max(self.product_flops_per_ms.get(precision, np.inf), own.max() if len(own) else 0.0)
-
-    def moving(self, moved: float, unsure: float) -> Span:
-        """The time (ms) of passes that move so many bytes, off by a share at most."""
-        return around(moved / self.copy_bytes_per_ms, unsure)
-
-    def without(self, group: str) -> "Rates":
-        """Those without the products of a group: of the models of one size and context."""
-        others = self.products[self.products["group"] != group]
-        return Rates(self.copy_bytes_per_ms, self.product_flops_per_ms, others)
 
     def product_ms(self, row: pd.Series, present: str, precision: str, tokens: int) -> Span:
         """The time of a row of work that multiplies, in another precision than the present one."""
@@ -109,3 +119,116 @@ def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
         flops_per_ms=table["flops_per_step"] / table["busy_ms_per_step"],
     )
     return Rates(float(copies.get("copy", copies.max())) * 1e6, rates, compared)
+
+
+class Core(NamedTuple):
+    """Attention written out: its products forward, their FLOPs, and how many layers have it."""
+
+    products: Mask
+    flops: float
+    layers: int
+
+
+class Products(NamedTuple):
+    """Rows of work that multiply, and the time (ms) of each in another precision, with casts.
+
+    A column per end of the span, so that -1 is the last: usual, most, least.
+    """
+
+    rows: Indices
+    ms: Factors
+    casts_ms: Factors
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What was measured beside a plain step, and takes the place of what its tables tell.
+
+    core: what attention's core takes in another precision, of its present time, by precision and
+    pass; attention_ms: fused attention in all layers, likewise; cast_bytes: of weights and
+    activations under autocast, by pass.
+    """
+
+    core: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    attention_ms: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    cast_bytes: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a case's phase.
+
+    tokens: of a batch; parameters: 0 if it isn't known; update_in_graph: whether a graph holds
+    AdamW written out, too, which counts its steps on the host: its time is that of a replay.
+    """
+
+    step: Launched
+    rates: Rates
+    precision: str
+    optimizer: str
+    tokens: int
+    parameters: float
+    update_in_graph: bool = True
+    beside: Beside = Beside()
+
+    @cached_property
+    def core(self) -> Core | None:
+        """Attention's core; None if no range is it."""
+        products = self.step.of("kind", CORE_PRODUCT) & self.step.of("pass", FORWARD)
+        if not products.any():
+            return None
+        work = self.step.work[products]
+        return Core(products, float(flops_of(work).sum()), int(work["launches"].max()))
+
+    def least_ms(self, precision: str) -> float:
+        """What its products take at least in a precision: at the rate of the machine's fastest.
+
+        Not attention's, whose masked half a fused kernel skips; and none longer than recorded.
+        """
+        work = self.step.work[self.step.of("kind", PRODUCT)]
+        ms = flops_of(work) / self.rates.fastest(precision)
+        return float(np.minimum(ms, work["device_ms"]).sum())
+
+    @cached_property
+    def _products(self) -> dict[str, Products]:
+        return {}
+
+    def products(self, precision: str) -> Products:
+        """What its products would take in another precision."""
+        if precision not in self._products:
+            rows = np.flatnonzero(self.step.of("kind", PRODUCT, CORE_PRODUCT))
+            given = [self.step.work.iloc[row] for row in rows]
+            about = self.precision, precision, self.tokens
+            spans = (
+                [self.rates.product_ms(row, *about) for row in given],
+                [_casts_ms(self, row) for row in given],
+            )
+            # A span is (least, usual, most).
+            ms, casts_ms = (np.reshape(each, (-1, 3))[:, [1, 2, 0]] for each in spans)
+            self._products[precision] = Products(rows, ms, casts_ms)
+        return self._products[precision]
+
+
+def _casts_ms(about: About, row: pd.Series) -> Span:
+    """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
+    each = CAST_BYTES * row["launches"] / about.rates.copy_bytes_per_ms
+    m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
+    if not m:
+        return _share_of_casts_ms(about, row)
+    if row["kind"] == CORE_PRODUCT:
+        wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
+        return Span(0.5, 1.0, 1.2).times(each * wide)
+    if row["pass"] == FORWARD:
+        return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
+    share = Span(0.8, 1.0, 1.2) if k == about.tokens else CAST_ACTIVATIONS
+    return share.times(each * m * n)
+
+
+def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
+    """Of the casts beside products whose sizes aren't known, by their time."""
+    name, work = row["pass"], about.step.work
+    if row["kind"] == CORE_PRODUCT or name not in about.beside.cast_bytes:
+        return Span(0.0, 0.0, 0.0)
+    alike = work.loc[(work["pass"] == name) & (work["kind"] == PRODUCT), "device_ms"]
+    moved = row["device_ms"] / alike.sum() * about.beside.cast_bytes[name]
+    return Span(0.6, 1.0, 1.4).times(moved / about.rates.copy_bytes_per_ms)

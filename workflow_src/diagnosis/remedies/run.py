@@ -1,7 +1,7 @@
 """The remedies of all cases of a run, from its tables: rows of remedies.csv."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,10 @@ from workflow_src.diagnosis.remedies.host import (
     unsure_ms,
     usual_hosts,
 )
-from workflow_src.diagnosis.remedies.phase import About
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
-from workflow_src.diagnosis.remedies.rates import Rates, rates_of
+from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
 from workflow_src.diagnosis.remedies.span import Span
-from workflow_src.diagnosis.remedies.steps import launched
-from workflow_src.diagnosis.remedies.work import NO_HOST, OPTIMIZER, PASSES, work_of
+from workflow_src.diagnosis.remedies.steps import NO_HOST, OPTIMIZER, PASSES, launched, work_of
 
 Row = dict[str, object]
 
@@ -102,14 +100,16 @@ class CaseOfRun:
     @cached_property
     def abouts(self) -> dict[str, About]:
         """What is known of each phase that was both timed and recorded."""
-        status, first = self.timings["status"], self.first
-        if self.rates is None:
+        status, first, rates = self.timings["status"], self.first, self.rates
+        if rates is None:
             return {}
         # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
         addcdiv = self.updates["operator"].str.contains("addcdiv")
         parameters = float(self.updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
+        # Products of the models of its size and context don't count.
+        mine = f"{first['size']} {first['context']}"
         about = (
-            self.rates.without(f"{first['size']} {first['context']}"),
+            replace(rates, products=rates.products[rates.products["group"] != mine]),
             *(str(first["precision"]), self.optimizer),
             *(int(first["batch"]) * int(first["context"]), parameters),
         )
@@ -129,41 +129,44 @@ class CaseOfRun:
             return "the run has no table of ceilings"
         return "" if phase in self.abouts else "what launched it wasn't recorded"
 
-    def _phases(self) -> Iterator[tuple[str, str, float]]:
-        """The phases of which something is known, with their last pass and their median (ms)."""
-        for phase, last in zip(PHASES, PASSES, strict=True):
-            if phase in self.abouts:
-                yield phase, last, float(self.timings.loc[phase, "median_ms"])
+    @cached_property
+    def phases(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """The phases of which something is known, with their last pass and their timings."""
+        return [
+            (phase, last, dict(self.timings.loc[[phase]].iloc[0]))
+            for phase, last in zip(PHASES, PASSES, strict=True)
+            if phase in self.abouts
+        ]
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
         """What each phase tells of its last pass, by that pass's name."""
         found: dict[str, Solved] = {}
-        for phase, last, plain_ms in self._phases():
+        for phase, last, timed in self.phases:
             earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
-            found[last] = solved(self.abouts[phase].step, plain_ms, earlier, last)
+            found[last] = solved(self.abouts[phase].step, timed["median_ms"], earlier, last)
         return found
 
     def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, PlainStep]:
         """Each phase without remedies."""
         hosts: dict[str, Span] = {}
-        ends: list[tuple[float, float]] = []
-        plain = {}
-        for phase, last, _ in self._phases():
+        ends = {phase: _ends_ms(timed) for phase, _, timed in self.phases}
+        for number, (phase, last, _) in enumerate(self.phases):
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
-            ends.append(_ends_ms(self.timings.loc[phase]))
             # What a phase takes beyond the one before it tells its last pass's.
-            told = Told(usual.get(last), unsure_ms(ends[-2:]))
-            step = self.abouts[phase].step
+            both = list(ends.values())[max(number - 1, 0) : number + 1]
+            told, step = Told(usual.get(last), unsure_ms(both)), self.abouts[phase].step
             hosts[last] = host_span(step, self.solutions[last], earlier, last, told)
-        known = {name: hosts.get(name, Span(0.0, 0.0, 0.0)) for name in PASSES}
-        for (phase, _, plain_ms), each in zip(self._phases(), ends, strict=True):
-            spread = luck(plain_ms, *each)
+        known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
+        plain = {}
+        for phase, _, timed in self.phases:
+            plain_ms = float(timed["median_ms"])
+            spread = luck(plain_ms, *ends[phase])
             plain[phase] = PlainStep(self.abouts[phase], plain_ms, known, spread, graph_gap_ns)
         return plain
 
 
-def _ends_ms(row: "pd.Series[Any]") -> tuple[float, float]:
+def _ends_ms(row: Mapping[str, Any]) -> tuple[float, float]:
     """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
     ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
     return float(row[ends[0]]), float(row[ends[1]])

@@ -18,11 +18,6 @@ class Span(NamedTuple):
         """The quantity at an end, or in between."""
         return (self.usual, self.most, self.least)[end]
 
-    @property
-    def is_uncertain(self) -> bool:
-        """Whether its ends differ."""
-        return self.least < self.most
-
     def times(self, factor: float) -> "Span":
         """Scaled by a positive factor."""
         return Span(*(each * factor for each in self))
