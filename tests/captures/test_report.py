@@ -27,7 +27,8 @@ from workflow_src.captures import export
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import ConfigError, TraceError
-from workflow_src.dag.captures import captures_of, name_of, names_of
+from workflow_src.dag.captures import captures_of
+from workflow_src.dag.paths import name_of, names_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
 from workflow_src.paper.number import Number

@@ -106,10 +106,15 @@ def _arguments(code: str, found: Source, key: str) -> ast.arguments | None:
             key,
         )
     named = [each for each in body if isinstance(each, FUNCTION) and each.name == found.function]
-    if not named and found.function not in _bound(found.file):
+    if named:
+        return named[-1].args
+    text = found.file.read_text(encoding="utf-8")
+    names = symtable.symtable(text, str(found.file), "exec").get_symbols()
+    # What any statement binds, imports included.
+    if found.function not in {name.get_name() for name in names if name.is_local()}:
         functions = [each.name for each in body if isinstance(each, FUNCTION)]
         raise ConfigError(one_of(f"{key}: function of {found.file}", found.function, functions))
-    return named[-1].args if named else None
+    return None
 
 
 def _relative_imports(body: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
@@ -120,18 +125,10 @@ def _relative_imports(body: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.level:
             yield node.lineno, "." * node.level + (node.module or "")
-        elif not isinstance(node, ast.Try) and not _is_for_types(node):
+            continue
+        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if not (for_types or isinstance(node, ast.Try)):
             yield from _relative_imports(list(ast.iter_child_nodes(node)))
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-
-
-def _bound(file: Path) -> set[str]:
-    """The names that a module's statements bind, imports included."""
-    table = symtable.symtable(file.read_text(encoding="utf-8"), str(file), "exec")
-    return {each.get_name() for each in table.get_symbols() if each.is_local()}
 
 
 def _tree(file: Path, key: str = WORKLOAD) -> ast.Module:
@@ -202,8 +199,10 @@ def require_own_results(workload: str, plan: Path) -> None:
 
     Their cases would have the same names, and one's results would be replaced by the other's.
     """
-    file = Path(workload.rpartition(":")[0])
-    for other in _planned_files(plan):
+    file, rows = Path(workload.rpartition(":")[0]), list[dict[str, str]]()
+    with suppress(OSError, UnicodeDecodeError, csv.Error):
+        rows = list(csv.DictReader(plan.read_text(encoding="utf-8").splitlines()))
+    for other in {Path((row.get("workload") or "").rpartition(":")[0]) for row in rows}:
         if other.stem == file.stem and other.resolve() != file.resolve():
             raise _wrong(
                 workload,
@@ -211,14 +210,6 @@ def require_own_results(workload: str, plan: Path) -> None:
                 f"another tag, such as tag={file.resolve().parent.name}_{file.stem}, or remove "
                 "that folder",
             )
-
-
-def _planned_files(plan: Path) -> set[Path]:
-    """The files of the workloads in a plan; none where there is no readable one."""
-    with suppress(OSError, UnicodeDecodeError, csv.Error):
-        rows = csv.DictReader(plan.read_text(encoding="utf-8").splitlines())
-        return {Path(row["workload"].rpartition(":")[0]) for row in rows if row.get("workload")}
-    return set()
 
 
 def _require_value(axis: str, value: Any) -> None:
@@ -238,9 +229,7 @@ def _case(name: str, given: Mapping[str, Any], settings: Mapping[str, Any], devi
     others = {axis: value for axis, value in said.items() if axis not in BY_NAME}
     own = {axis: 0 if axis in COUNTS else OWN for axis in BY_NAME} | {PRECISION: "fp32"}
     values = {axis: given.get(axis, own[axis]) for axis in own}
-    columns: dict[str, Any] = {
-        axis: each if axis in COUNTS else str(each) for axis, each in values.items()
-    }
+    columns: dict[str, Any] = {n: v if n in COUNTS else str(v) for n, v in values.items()}
     return Brought(
         case=brought_id(name, said, columns[PRECISION]),
         size=brought_name(name, others),

@@ -27,16 +27,11 @@ MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
 
 def here(device: str) -> dict[str, set[str]]:
     """The possible values of each column of COMPARED on this machine; unknown ones are left out."""
-    found = _torch() | {"cpu": {cpu_model()}} | _nsys()
-    return found | _gpus() if device == "cuda" else found
-
-
-def _torch() -> dict[str, set[str]]:
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        return {}
-    about = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
-    return {"torch": {str(about["__version__"])}, "cuda": {str(about["cuda"] or "")}}
+    found = {"cpu": {cpu_model()}} | _nsys() | (_gpus() if device == "cuda" else {})
+    if (spec := importlib.util.find_spec("torch")) and spec.origin:
+        about = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
+        found |= {"torch": {str(about["__version__"])}, "cuda": {str(about["cuda"] or "")}}
+    return found
 
 
 def _gpus() -> dict[str, set[str]]:
