@@ -1,6 +1,5 @@
 """Small tables of studies, as their commands write them and their sections read them."""
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from tests.published import read_study
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import Derive, join
 
-NO_CEILINGS = pd.DataFrame()
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -35,10 +33,3 @@ def filled(made: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table, with None for empty cells."""
     rows: list[dict[str, Any]] = made.to_dict("records")  # type: ignore[assignment]
     return [{key: v if v == v else None for key, v in row.items()} for row in rows]
-
-
-def table_of(rows: Rows) -> pd.DataFrame:
-    """The table with these rows, written to CSV and read back."""
-    text = pd.DataFrame(rows).to_csv(index=False)
-    found = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=[""])
-    return found.set_index(pd.RangeIndex(2, len(found) + 2))

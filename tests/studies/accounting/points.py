@@ -10,8 +10,6 @@ from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.points import points
 
-FINE = {"status": "ok", "reason": ""}
-
 
 def small_point() -> dict[str, Any]:
     (point,) = points("accounting", "cpu", "small", load(ROOT / "config.yaml"))
@@ -27,16 +25,4 @@ def derived(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return accounting.derive(small_point(), [prepared(row, rules) for row in rows])
 
 
-SIZE = {"size": "one", "context": 8, "batch": 4, "precision": "fp32"}
-
 CASE = Case("one-ctx8-fp32", "one", 8, 12, 1, 2, 50, 4, 8, "fp32", "naive", "adamw", "cpu")
-
-RAN = {"samples_ns": [2_000_000] * 3, "memory_before_mib": 100.0, "peak_memory_mib": 130.0}
-
-PHASE = {"measurement": "phase", "phase": "train_step"} | SIZE | FINE | RAN
-
-FORWARD = {"measurement": "component", "steps": 2} | SIZE | FINE
-
-
-def activity(name: str, inside: str, busy_ns: int) -> dict[str, Any]:
-    return {"range": inside, "kind": "operator", "name": name, "calls": 1, "busy_ns": busy_ns}

@@ -18,12 +18,6 @@ def run(*rows: dict[str, Any], ceilings: bool = True) -> Run:
     return run_of("accounting", table(*rows), pd.DataFrame(CEILINGS) if ceilings else None)
 
 
-def test_ceilings_are_medians_and_bandwidth_is_of_what_reads() -> None:
-    found = facts(run(phase()))["roofs"]
-    assert texts(found["products"]) == ["10.0"] and texts(found["bandwidth"]) == ["1,000"]
-    assert found["precision"].tolist() == ["fp32"] and found["ridge"].tolist() == [10.0]
-
-
 def test_utilization_is_of_the_best_product_and_only_where_the_device_works() -> None:
     found = facts(run(model(), phase(), phase("train_step")))
     assert texts(found["phases"]["reached"]) == ["40 %", DASH]
@@ -32,14 +26,6 @@ def test_utilization_is_of_the_best_product_and_only_where_the_device_works() ->
     assert texts(facts(run(phase(busy_ms=0.89)))["sizes"]["forward_reached"]) == [DASH]
     on_cpu = facts(run(phase(gpu=None)))["sizes"]
     assert texts(on_cpu["forward_reached"]) == ["40 %"] and texts(on_cpu["forward_works"]) == [DASH]
-
-
-def test_memory_and_the_rule_against_their_measurements() -> None:
-    found = facts(run(model(), phase("train_step")))
-    assert (str(found["off"]), str(found["rule"])) == ("10 %", "95 %")
-    assert texts(found["phases"]["off"]) == ["-10 %"]
-    assert texts(found["sizes"]["shown"]) == ["1.00"]
-    assert texts(found["models"]["step_rule_all"]) == ["99 %"]
 
 
 def test_only_components_of_one_kind_of_work_have_a_share_of_their_ceiling() -> None:

@@ -39,29 +39,12 @@ def test_triton_stands_for_one_kernel_and_without_it_torchs_own() -> None:
     assert gains(*rows[:2], *softmax) == ("torch's own", ["GeLU 4.0 ×", "Softmax 4.0 ×"])
 
 
-def test_only_the_largest_size_counts_for_the_gain() -> None:
-    small = {"elements": 2**20, "columns": 2**20, "rows": 1}
-    rows = [timed("written_out", 8.0), timed("triton", 1.0)]
-    rows += [timed("written_out", 9.0, **small), timed("triton", 1.0, **small)]
-    assert gains(*rows)[1] == ["GeLU 8.0 ×"]
-
-
 def test_shares_of_the_best_rate_or_times_where_all_is_in_a_cache() -> None:
     rows = [timed("copy", 0.9), timed("triton", 1.0), timed("triton", 2.0, rows=2, columns=64)]
     largest = found(*rows)["largest"].set_index("")
     assert texts(largest["GeLU of 2^26, float32"]) == ["100 %", "68 %"]
     in_cache = found(*(row | {"elements": 2**20} for row in rows))
     assert in_cache["in_cache"] and texts(in_cache["largest"].iloc[:, 1]) == ["0.900", "1.50"]
-
-
-def test_how_often_triton_comes_near_a_copy_and_is_slower_than_torch() -> None:
-    half, small = {"dtype": "bfloat16"}, {"elements": 2**20}
-    rows = [timed("triton", 1.0), timed("torch", 1.0), timed("triton", 9.0, rows=7, **small)]
-    rows += [timed("triton", 2.0, **half), timed("torch", 1.9, **half)]
-    (goal,) = found(*rows)["goals"].to_numpy(object)
-    assert [str(cell) for cell in goal] == ["GeLU", "1 of 2", "45 %", "1 of 2"]
-    (goal,) = found(timed("triton", 1.02), timed("torch", 1.0))["goals"].to_numpy(object)
-    assert str(goal[-1]) == "0 of 1"
 
 
 def test_what_is_missing_says_why() -> None:
@@ -83,13 +66,6 @@ def test_what_is_missing_says_why() -> None:
 def test_no_rate_is_memorys_of_what_fits_in_a_cache(cells: dict[str, object], share: str) -> None:
     slow = timed("copy", 1.0, achieved_gb_per_s=990.0, ceiling_gb_per_s=1000.0)
     assert texts(found(slow | cells)["every"]["of_memory"]) == [share]
-
-
-def test_the_best_rate_is_that_of_the_ceiling_or_of_a_faster_copy() -> None:
-    copies = [timed("copy", 1.0), timed("copy", 0.5, elements=2**20), timed("torch", 0.1)]
-    assert found(*copies)["best"] == 900
-    assert found(*copies, timed("torch", 1.0, ceiling_gb_per_s=1000.0))["best"] == 1000
-    assert found(timed("torch", 1.0))["best"] != 900
 
 
 @pytest.mark.parametrize(

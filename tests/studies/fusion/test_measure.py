@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 
-from tests.studies.fusion.rows import launches
 from tests.studies.tables import filled, joined
 from workflow_src.studies import tasks as engine
 from workflow_src.studies.fusion import analyze as fusion
@@ -64,7 +63,9 @@ def test_what_launches_alike_is_profiled_once(monkeypatch: pytest.MonkeyPatch) -
     for module in (fusion_measure, engine):
         monkeypatch.setattr(module, "free", lambda device: None)
     monkeypatch.setattr(engine, "time_call", lambda *arguments: [1])
-    monkeypatch.setattr(engine, "activities_of", lambda call, device: launches(1))
+    launched = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
+    launched |= {"name": "k", "calls": 1}
+    monkeypatch.setattr(engine, "activities_of", lambda call, device: [launched])
     more = {"totals": [256, 128], "columns": [64, 32], "dtypes": ["float32"]}
     rows = measured(device="cuda", implementations=["torch"], **more)
     assert ["activities" in row for row in rows] == [True, False, True, False]

@@ -16,13 +16,6 @@ def tried(variant: str, ms: float | None, **other: Any) -> dict[str, Any]:
     return row | other
 
 
-def expected(ms: float, low: float, high: float, inside: bool = True) -> dict[str, Any]:
-    """What was predicted of a step, 21 ms of device work among it."""
-    found = {"predicted_ms": ms, "predicted_low": low, "predicted_high": high}
-    verdict = {"verdict": "inside" if inside else "outside"}
-    return found | {"predicted_device_ms": 21.0} | verdict
-
-
 def ends(fastest: float, slowest: float) -> dict[str, float]:
     """The medians of the fastest and the slowest process."""
     return {"fastest_process_ms": fastest, "slowest_process_ms": slowest}

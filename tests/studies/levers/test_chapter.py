@@ -46,14 +46,6 @@ def test_what_pays_first(rows: list[dict[str, Any]], first: str) -> None:
     assert texts(found(*rows)["cases"]["first"]) == [first]
 
 
-def test_a_case_says_what_pays() -> None:
-    said = found(STEP, tried("sdpa", 80.0), tried("then_fused", 50.0, **FUSED))["cases"]
-    assert [texts(said[name])[0] for name in said] == [
-        "a", "100", "40 %", "fused attention", "20 %", "fused attention + fused AdamW", "50",
-        "50 %", DASH,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("rows", "added", "gains"),
     [
@@ -75,21 +67,6 @@ def test_what_is_saved_on_top(
     stacked = found(*rows)["stacked"]
     cells = ["".join(map(str, c)) if isinstance(c, tuple) else c for c in stacked["gain"]]
     assert (list(stacked["added"]), texts(pd.Series(cells, dtype=object))) == (added, gains)
-
-
-def test_memory_and_errors_stand_against_the_plain_step() -> None:
-    rows = [
-        STEP,
-        tried("sdpa", 80.0, peak_memory_mib=1024.0),
-        tried("compile", 60.0, **BROKEN, rounded_state="ok", rounded_gradients_error=0.031),
-        tried("graph", 40.0, error_state="not_capturable", **BROKEN),
-    ]
-    said = found(*rows)
-    assert texts(said["effects"]["peak"]) == ["2.00", "1.00", "2.00", "2.00"]
-    assert texts(said["effects"]["grown"]) == [DASH, "-50 %", "0 %", "0 %"]
-    assert texts(said["effects"]["gradients_error"])[2:] == ["not finite", DASH]
-    assert texts(said["effects"]["rounded_gradients_error"]) == [DASH, DASH, "3.1 %", DASH]
-    assert texts(said["every"]["printed"])[2:] == ["not finite", "60 %"]
 
 
 def test_where_the_plain_step_did_not_run_the_others_are_told() -> None:

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from tests.studies.matmul.test_analyze import activity, joined
+from tests.studies.tables import filled, joined
 from workflow_src.measure import timing
 from workflow_src.measure.timing import plan_repeats, time_within
+from workflow_src.studies.matmul.analyze import derive
 from workflow_src.studies.matmul.measure import tasks
 from workflow_src.studies.matmul.tiles import divisibility_sizes
 from workflow_src.studies.points import points
@@ -34,15 +35,15 @@ def test_measuring_on_a_cpu(tmp_path):
     raw = measured(tasks, sizes | {"n": [16, 32]})
     about = {"sweep", "precision", "n", "device", "status", "reason"}
     assert set(raw[0]) == about | {"samples_ns", "calls_per_sample", "activities"}
-    assert set(raw[0]["activities"][0]) == set(activity("", 0)), "names are derived, not measured"
-    rows = joined(tmp_path, raw)
+    assert "short_name" not in raw[0]["activities"][0], "names are derived, not measured"
+    rows = filled(joined(tmp_path, derive, raw))
     assert [(r["precision"], r["n"], r["status"]) for r in rows] == [
         ("fp32", 16, "ok"), ("fp32", 32, "ok"), ("tf32", None, "skipped"),
         ("bf16", 16, "ok"), ("bf16", 32, "ok"), ("fp8", None, "skipped"),
     ]  # fmt: skip
     assert rows[1]["tflops"] == pytest.approx(2 * 32**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
-    edge, *divisors = joined(tmp_path, measured(tasks, fine | {"near": 128}))
+    edge, *divisors = filled(joined(tmp_path, derive, measured(tasks, fine | {"near": 128})))
     assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
     assert {r["divisor"] for r in divisors} == {1, 2, 8, 16, 32}
 

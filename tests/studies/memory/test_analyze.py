@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from tests.studies.memory.records import ABOUT, record
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
 from workflow_src.studies.memory.measure import measure_case
@@ -19,34 +18,8 @@ POINT: dict[str, Any] = {
 CASE = case_of(POINT, "s", "fp32")
 
 
-def peak(phase: str, mib: float | None, predicted: float = 1.0) -> Row:
-    """A raw row of a peak; without one, it ran out of memory."""
-    row = ABOUT | {"measurement": "peak", "phase": phase}
-    if mib is None:
-        return row | {"status": "oom", "reason": "full"}
-    return row | {"status": "ok", "reason": "", "peak_bytes": int(mib * 2**20)}
-
-
 def derive(rows: list[Row], **point: Any) -> list[Row]:
     return analyze.derive(POINT | point, rows)
-
-
-def test_a_peak_stands_beside_its_prediction_and_whether_that_fits() -> None:
-    room = {"measurement": "device", "available_mib": 0.001, "status": "ok", "reason": ""}
-    forward, step = derive([room, peak("forward", 0.5), peak("train_step", None)])
-    assert forward["peak_mib"] == 0.5 and "peak_mib" not in step
-    assert forward["predicted_peak_mib"] < step["predicted_peak_mib"]
-    assert forward["fits_predicted"] == step["fits_predicted"] == "no"
-    assert "fits_predicted" not in derive([peak("forward", 0.5)])[0]
-
-
-def test_a_record_becomes_stretches_allocations_and_sizes() -> None:
-    rows = derive([record()])
-    kinds = [row["measurement"] for row in rows]
-    assert kinds == ["segment"] * 5 + ["allocation", "stream", "gradients"]
-    # A stream of 4 x 8 x 8 numbers; gradients of 4 x 64 + 3 x 128 + 2 x 8 numbers.
-    assert rows[6]["predicted_mib"] == 4 * 256 / 2**20
-    assert rows[7]["predicted_mib"] == 4 * 656 / 2**20 and rows[7]["least_mib"] == 4.0
 
 
 def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:

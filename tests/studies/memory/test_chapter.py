@@ -44,16 +44,3 @@ def test_a_case_that_nearly_fills_the_device_stands_apart(predicted: float, near
     found = facts("memory", [FORWARD, peak("train_step", predicted, None)])
     assert (len(found["near"]), len(found["cases"])) == (near, 1 - near)
     assert texts(found["cases"]["train_step"]) == ["OOM"] * (1 - near)
-
-
-def test_a_record_peaks_where_most_is_active() -> None:
-    rows = [
-        ABOUT | {"measurement": "segment", "phase": "train_step", "active_mib": mib} | where
-        for mib, where in (
-            (10.0, {"part": "forward", "activations_mib": 10.0}),
-            (20.0, {"part": "backward", "component": "softmax", "activations_mib": 15.0}),
-        )
-    ]
-    found = facts("memory", [row | {"step": "step 1", "status": "ok"} for row in rows])["stages"]
-    assert found["at"].tolist() == ["step 1, backward, softmax"]
-    assert texts(found["activations"]) == ["75 %"]

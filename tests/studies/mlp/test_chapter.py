@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.studies.chapters import chapter, facts, run_of, texts
+from tests.studies.chapters import chapter, facts, run_of
 from tests.studies.mlp.rows import operator, scaled, width
 from tests.studies.tables import table
-from workflow_src.common.words import DASH
 
 WIDTHS = [width(1024, 0.99, 7.0), width(256, 0.4), width(512, 0.9)]
 WIDE = width(512, 0.9, 2.0)
@@ -19,30 +18,6 @@ def test_growth_is_over_all_widths_and_over_those_from_which_on_the_device_works
     assert (there["low"], there["high"], there["flops"], there["step"]) == (1024, 2048, 4, 3)
     assert float(there["grown"]) == pytest.approx(18.9 / 6.93)
     assert there["step"].rows == {("studies/mlp", 2), ("studies/mlp", 6)}
-
-
-def test_each_width_stands_against_the_bases() -> None:
-    lost = width(8192, 0.0) | {"status": "oom", "median_ms": None, "busy_ms": None}
-    found = facts("mlp", [*WIDTHS, lost])
-    assert texts(found["sweep"]["shown"]) == ["2.0", "2.0", "7.0", "OOM"]
-    assert texts(found["sweep"]["flops"]) == ["1.0 ×", "4.0 ×", "16 ×", "1024 ×"]
-    assert texts(found["sweep"]["step"]) == ["1.0 ×", "1.0 ×", "3.5 ×", DASH]
-    assert found["missing"]["what"].tolist() == ["sweep 8192"]
-
-
-def test_ratios_to_the_base() -> None:
-    """Batch and layers enter the FLOPs linearly, dim squared."""
-    rows = [scaled("base", 1, 2.0), scaled("layers", 3, 9.0), scaled("dim", 5, 50.0)]
-    found = facts("mlp", rows)["scaled"]
-    assert texts(found["flops"]) == ["1.0 ×", "3.0 ×", "25 ×"]
-    assert [texts(found[name])[1] for name in ("low", "over", "high")] == [
-        "4.0 ×",
-        "4.5 ×",
-        "5.4 ×",
-    ]
-    assert texts(found["for_flops"]) == ["1.0 ×", "1.5 ×", "1.0 ×"]
-    alone = facts("mlp", [scaled("base", 1, None, status="oom"), *rows[1:]])["scaled"]
-    assert alone["over"].isna().all()
 
 
 def test_the_operators_that_take_most_come_first() -> None:

@@ -34,14 +34,6 @@ def counts(said: dict[str, Any], name: str) -> list[float]:
     return [float(cell) for cell in said["counts"][name]]
 
 
-def test_speedups_are_over_each_full_precision() -> None:
-    said = found(timed("fp32", 9.0), timed("tf32", 3.0), timed("bf16", 4.0))
-    assert printed(said) == [["s", "2.25 ×", "0.750 ×", "95 %"]]
-    assert counts(said, "gains") == [1, 0] and counts(said, "losses") == [0, 1]
-    assert said["counts"]["over"].tolist() == ["fp32", "tf32"]
-    assert said["best"]["precision"] == "fp32"
-
-
 @pytest.mark.parametrize(
     ("ms", "gained", "lost"),
     [(103.0, 1, 0), (102.0, 0, 0), (100.0, 0, 0), (98.5, 0, 0), (97.0, 0, 1)],
@@ -57,14 +49,6 @@ def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     said = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
     assert counts(said, "gains") == [0, 1] and counts(said, "losses") == [0, 0]
     assert printed(said)[0][1:3] == ["1.03 × ≈", "1.09 ×"]
-
-
-def test_a_speedup_has_the_digits_that_its_samples_earn() -> None:
-    """Of xl and large on the H200s 1.05 and 1.07 x, not 1.1; of 5 to 20 ms over 10, about 1."""
-    near, wide = {"p20_ms": 65.0, "p80_ms": 66.5}, {"p20_ms": 50.0, "p80_ms": 200.0}
-    for ends, said in ((near, "1.05 ×"), (wide, "1.1 ×")):
-        rows = found(timed("tf32", 66.01, **ends), timed("bf16", 62.76))
-        assert printed(rows)[0][1].removesuffix(" ≈") == said
 
 
 def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
@@ -85,15 +69,6 @@ def test_a_cpu_has_no_share_in_which_a_device_works() -> None:
     assert printed(said) == [["s", "2.25 ×", "nan"]]
 
 
-def test_sums_are_told_with_five_digits() -> None:
-    added = {"part": "accumulation", "variant": "fp16 into fp16", "value": 9.953125}
-    norm = {"part": "layer_norm", "deviation": 300.0, "variance": "overflows"}
-    said = found(added | {"rounding_error": -0.04901123}, norm | {"largest_error": 4.97})
-    assert texts(said["sums"]["value"]) == ["9.9531"]
-    assert texts(said["sums"]["rounding_error"]) == ["-0.049"]
-    assert said["norms"]["variance"].tolist() == ["overflows"]
-
-
 @pytest.mark.parametrize(
     ("ms", "about", "verdict"),
     [
@@ -108,17 +83,3 @@ def test_sums_are_told_with_five_digits() -> None:
 def test_verdicts(ms: dict[str, float], about: dict[str, object], verdict: str) -> None:
     said = found(*(timed(precision, time, **about) for precision, time in ms.items()))
     assert said["verdict"] == verdict
-
-
-def test_where_the_device_waits_samples_of_one_process_decide_nothing() -> None:
-    """As medium's forward pass on the H200s: slower than tf32 with 54 % of it device time."""
-    waits = {"busy_share": 0.54, "size": "m"}
-    said = found(
-        timed("fp32", 9.0),
-        timed("bf16", 4.0),
-        timed("tf32", 3.0, **waits),
-        timed("bf16", 5.0, **waits),
-    )
-    assert printed(said)[1][2:3] == ["0.60 × †"]
-    assert sum(counts(said, "losses")) == 0
-    assert [str(cell) for cell in said["counts"]["undecided"]] == ["0 of 1", "1 of 1"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.studies.chapters import chapter, facts, run_of, texts
-from tests.studies.ranks.rows import collective, reduced, way
+from tests.studies.ranks.rows import reduced, way
 from tests.studies.tables import table
 from workflow_src.common.words import DASH
 
@@ -15,22 +15,8 @@ PEAKS: dict[str, Any] = {
     "initialized_mib": 1024.0,
 }
 NAIVE = way("naive", 112.0, recorded_ms=224.0, communication_ms=12.0, exposed_ms=11.0, **PEAKS)
-FSDP = way("fsdp", None, status="oom", reason="CUDA out of memory")
 ALONE = way("alone", 100.0, **PEAKS)
 WAITS: dict[str, Any] = {"precision": "bf16", "compute_ms": 50.0}
-
-
-def test_a_row_per_way_has_its_step_what_nothing_hides_and_its_peak() -> None:
-    found = facts("ranks", table(FSDP, NAIVE, ALONE))
-    ways = found["ways"]
-    assert ways["name"].tolist()[0] == "no communication"
-    assert texts(ways["shown"]) == ["100", "110", "OOM"]
-    assert texts(ways["over"]) == [DASH, "1.12 ×", DASH]
-    assert texts(ways["works"]) == ["95 %", DASH, DASH]
-    assert texts(ways["exposed_ms"]) == [DASH, "11.0", DASH]
-    assert texts(ways["peak"]) == ["4.00", "4.00", DASH]
-    assert texts(ways["traced"]) == [DASH, "2.0 ×", DASH]
-    assert len(found["missing"]) == 1
 
 
 def test_only_steps_that_do_not_wait_for_launches_are_scored() -> None:
@@ -50,14 +36,6 @@ def test_all_reduces_of_another_host_are_told(host: str, said: str) -> None:
     rows = [reduced(10**9, 360.0, host_id=host), ALONE | {"host_id": "a"}, naive]
     rows += [way("alone", 100.0, **waits), way("naive", 112.0, **waits)]
     assert facts("ranks", table(*rows))["elsewhere"] == said
-
-
-def test_bandwidth_is_a_share_of_a_link() -> None:
-    rows = [reduced(10**9, 360.0), reduced(10**9, 360.0, gpu="another")]
-    found = facts("ranks", table(*rows, collective("allgather", 65, 2)))
-    assert texts(found["reduced"]["mb"]) == ["1,000", "1,000"]
-    assert texts(found["reduced"]["of_link"]) == ["80 %", DASH]
-    assert found["collectives"]["said"].tolist() == ["all-gather"]
 
 
 @pytest.mark.parametrize(

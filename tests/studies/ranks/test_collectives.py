@@ -12,7 +12,6 @@ from workflow_src.studies.ranks.collectives import (
     bus_factor,
     calls_of,
     fsdp_calls,
-    gb_per_s,
     gradient_calls,
     parameter_sizes,
 )
@@ -22,19 +21,6 @@ CASE = Case(
     precision="fp32", attention="naive", optimizer="fused", device="cpu",
 )  # fmt: skip
 MIB = 2**20
-
-
-@pytest.mark.parametrize(
-    ("collective", "two", "four"),
-    [("all_reduce", 1, 1.5), ("all_gather", 0.5, 0.75), ("reduce_scatter", 0.5, 0.75),
-     ("broadcast", 1, 1)],
-)  # fmt: skip
-def test_what_a_link_carries_per_byte(collective: str, two: float, four: float) -> None:
-    assert (bus_factor(collective, 2), bus_factor(collective, 4)) == (two, four)
-
-
-def test_a_rate_is_bytes_over_time() -> None:
-    assert gb_per_s(300e6, 1.0) == 300
 
 
 def test_times_are_read_off_all_reduces_that_move_as_much() -> None:

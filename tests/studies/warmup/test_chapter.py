@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.studies.chapters import chapter, facts, run_of
+from tests.studies.chapters import facts
 from tests.studies.tables import table
 from workflow_src.common.words import DASH
 from workflow_src.studies.warmup.chapter import LOADED, PLAIN, STARTED
@@ -62,13 +62,6 @@ def test_what_is_of_a_run_that_never_settles_is_shown_with_a_mark() -> None:
     assert printed(said["off"])[1:] == ["+100 %", "0 %"]
 
 
-def test_a_row_per_size_and_phase_has_medians_over_its_runs() -> None:
-    other = run(1, 10.0, first_step_ms=70.0, settled_ms=12.5)
-    said = found(run(0, 20.0), other, run(5, 10.1))
-    assert printed(said["phases"]) == ["t, forward", "90.0", "10.0", "9.0 ×", "1"]
-    assert printed(said["off"]) == ["t, forward", "+100 %", "-20 %", "+1 %"]
-
-
 def test_times_of_several_hosts_are_not_of_one_median() -> None:
     """The slow host's first step doesn't count; its mean does, held against its own steps."""
     here, slow = {"host_id": "a"}, {"host_id": "b", "first_step_ms": 300.0, "settled_ms": 20.0}
@@ -90,24 +83,12 @@ def trial(loading: str, prepared: bool, first: float, **other: object) -> dict[s
     return about | {"prepared": prepared} | times | other
 
 
-AS_IT_IS = [trial("LAZY", False, 190.0), trial("LAZY", False, 188.0)]
-
-
 def saved(*rows: dict[str, object]) -> tuple[str, str]:
     """What starting cuBLAS and loading code save, as printed."""
     trials = found(*rows)["trials"][["kind", "saved"]]
     cells = dict(printed(trials, row) for row in range(len(trials)))
     assert cells[PLAIN] == DASH
     return cells.get(STARTED, DASH), cells.get(LOADED, DASH)
-
-
-def test_what_trials_save_of_the_extra_time() -> None:
-    """Of 179 ms: 59 with cuBLAS started, and 149 with code loaded, too."""
-    started, loaded = trial("LAZY", True, 130.0), trial("EAGER", True, 40.0)
-    assert saved(*AS_IT_IS, started, loaded) == ("≈ 33 %", "≈ 83 %")
-    assert saved(*AS_IT_IS, trial("LAZY", True, 189.0), loaded) == (DASH, "≈ 83 %")
-    nothing_more = trial("EAGER", True, 130.0)
-    assert saved(*AS_IT_IS, started, nothing_more) == ("≈ 33 %", "≈ 33 %")
 
 
 def test_both_savings_count_from_the_step_as_it_is() -> None:
@@ -125,16 +106,6 @@ def test_what_processes_barely_tell_is_not_shown() -> None:
     assert saved(*plain, *started, trial("EAGER", True, 177.0)) == (DASH, "≈ 66 %")
 
 
-def test_start_up_stands_without_and_with_code_loaded() -> None:
-    """In seconds, of all processes: no median of two says what a process took."""
-    loaded = [trial("EAGER", True, 40.0, build_ms=ms) for ms in (2172.0, 3125.0)]
-    said = found(*AS_IT_IS, trial("LAZY", True, 130.0), *loaded)
-    assert str(said["started"]) == "0.200"
-    assert "".join(map(str, said["loaded"])) == "2.17 to 3.12"
-    alone = found(*AS_IT_IS)
-    assert alone["loaded"] != alone["loaded"]
-
-
 @pytest.mark.parametrize(
     ("means", "verdict", "settled"),
     [
@@ -148,12 +119,3 @@ def test_verdicts(means: dict[int, float], verdict: str, settled: str) -> None:
     rows = [run(steps, mean) for steps, mean in means.items()]
     said = found(*rows, run(7, 99.0, settled_after_steps=None))
     assert (said["verdict"], str(said["settled"])) == (verdict, settled)
-
-
-@pytest.mark.parametrize(
-    ("phase", "name"), [("forward", "forward"), ("forward_backward", "forward + backward")]
-)
-def test_the_worst_has_its_name_in_the_tables(phase: str, name: str) -> None:
-    rows = [run(0, 20.0, phase=phase), run(1, 10.0, phase=phase)]
-    said = chapter("warmup", run_of("warmup", table(*rows))).markdown
-    assert f"+100 % off (t, {name})" in said["section"] and f"| t, {name} |" in said["section"]
