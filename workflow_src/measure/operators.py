@@ -100,7 +100,7 @@ def compact(result: Any, device: str) -> Row:
         found = [(each.name(), call) for each, call in launches(events, done.calls)]
     else:
         # An operator that calls one of its own name is one activity with it, as it is in captures
-        # (captures/self_times.py): the inner one tells what is computed.
+        # (captures/torch_profiler.py): the inner one tells what is computed.
         found = [(call.name, call.innermost) for call in done.calls if not call.is_inner]
     wanted = {call.event.correlation_id: call.name for _, call in found if call}
     # Lists are not in the tree.
