@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.workflow import ROOT, SUITE, Project
+from tests.workflow import SUITE, Project
 
 pytestmark = pytest.mark.workflow
 
@@ -151,9 +151,3 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")
-
-
-def test_files_named_in_the_checklists_exist() -> None:
-    text = (ROOT / "docs" / "adding.md").read_text()
-    for name in re.findall(r"`((?:workflow_src|tests|report_templates)/[\w/.{}]+)`", text):
-        assert "{" in name or "_g" in name or (ROOT / name).exists(), name

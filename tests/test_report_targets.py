@@ -45,24 +45,13 @@ def runs(project: Project) -> set[str]:
 
 @pytest.mark.workflow
 def test_another_runs_report_is_stale_and_its_own_is_not(both: Project) -> None:
+    """Also where Snakemake knows nothing, and whichever results are newer than the report."""
     assert both.stale(*AGAIN) == TEXTS
     assert both.stale(*OWN) == {}, "after that dry run, too"
-    assert both.stale(*OWN, "tag=new")["benchmark"] == 2
-
-
-@pytest.mark.workflow
-@pytest.mark.parametrize("target", TARGETS)
-def test_so_it_is_where_snakemake_knows_nothing(both: Project, target: str) -> None:
     forget(both)
-    assert both.stale(target, *AGAIN) == TEXTS
-    assert both.stale(target, *OWN) == {}
-
-
-@pytest.mark.workflow
-def test_results_newer_than_the_report_or_not_there_at_all_are_no_other_case(
-    both: Project,
-) -> None:
-    forget(both)
+    for target in TARGETS:
+        assert both.stale(target, *AGAIN) == TEXTS
+        assert both.stale(target, *OWN) == {}
     now = time.time()
     for age, name in ((0, "again"), (10, "smoke")):
         for path in (both.folder / "results" / name).rglob("*"):

@@ -26,6 +26,8 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     captures = pd.read_csv(project.folder / "results/smoke/tables/captures.csv")
     assert len(captures) == 2
     assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
+    for name in ("benchmark/tiny-ctx16-fp32.json", "answers/a", "answers/f"):
+        assert (project.folder / f"results/smoke/logs/{name}.log").exists()
     assert "Nothing to be done" in project.run()
 
 
@@ -45,48 +47,27 @@ def test_the_answers_for_one_case_need_no_other_case(project: Project) -> None:
     assert re.search(r"^\| unprofiled, ms \| \d", card, flags=re.MULTILINE)
 
 
-def test_every_output_has_a_log_that_mirrors_it(finished: Path) -> None:
-    logs = {str(p.relative_to(finished)) for p in finished.rglob("*.log")}
-    expected = ("benchmark/tiny-ctx16-fp32.json.log", "answers/a.log", "answers/f.log")
-    assert {f"results/smoke/logs/{name}" for name in expected} <= logs
-
-
-def test_an_edited_size_measures_its_cases_again(project: Project) -> None:
-    project.edit("config.yaml", "tiny: {d_model: 128, d_ff: 512", "tiny: {d_model: 128, d_ff: 256")
-    stale = project.stale()
-    assert (stale["benchmark"], stale["capture"]) == (2, 2)
-
-
-def test_editing_an_unused_size_measures_nothing(project: Project) -> None:
+def test_settings_make_stale_what_they_are_part_of_and_nothing_else(project: Project) -> None:
+    """A capture's, cores, threads, an unused size's, a further context's and then a used size's."""
+    captured = project.stale("--config", *SUITE[:3], "capture_steps=2", SUITE[4])
+    assert captured["capture"] == 2 and "benchmark" not in captured
+    assert project.stale("--cores", "1") == {}
+    threads = project.stale("--config", *SUITE[:-1], "cpu_threads=2")
+    assert (threads["benchmark"], threads["capture"]) == (2, 2)
     project.edit("config.yaml", "xl: {d_model: 1600, d_ff: 6400", "xl: {d_model: 1600, d_ff: 640")
-    assert not set(MEASURING) & project.stale().keys()
-
-
-def test_only_an_added_case_is_measured(project: Project) -> None:
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
     stale = project.stale()
-    assert {stale[rule] for rule in (*MEASURING, "export", "case_tables")} == {1}
+    assert {stale[rule] for rule in (*MEASURING, "export", "case_tables")} == {1}, "of the third"
     assert stale["join"] == 1
+    project.edit("config.yaml", "tiny: {d_model: 128, d_ff: 512", "tiny: {d_model: 128, d_ff: 256")
+    stale = project.stale()
+    assert (stale["benchmark"], stale["capture"]) == (3, 3)
 
 
-def test_a_capture_setting_does_not_affect_the_benchmark(project: Project) -> None:
-    stale = project.stale("--config", "suite=smoke", "warmup_steps=1", "steps=2", "capture_steps=2")
-    assert stale["capture"] == 2 and "benchmark" not in stale
-
-
-@pytest.mark.parametrize(
-    ("path", "rule"),
-    [
-        ("capture/tiny-ctx16-fp32.kineto.json.gz", "capture"),
-        ("tables/tiny-ctx16-fp32/kernels.csv", "case_tables"),
-    ],
-)
-def test_dash_r_remakes_a_file_of_a_finished_run_alone(
-    project: Project, path: str, rule: str
-) -> None:
-    stale = project.stale("-R", f"results/smoke/{path}")
-    assert stale[rule] == 1 and stale["report"] == 1
-    assert set(MEASURING) & stale.keys() <= {rule}
+def test_dash_r_remakes_a_file_of_a_finished_run_alone(project: Project) -> None:
+    stale = project.stale("-R", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv")
+    assert stale["case_tables"] == stale["report"] == 1
+    assert not set(MEASURING) & stale.keys()
 
 
 def test_the_advice_for_a_damaged_export_makes_it_again(project: Project) -> None:
@@ -180,9 +161,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("suite=smok", "config: suite: 'smok' is not one of quickstart"),
         ("stepz=1", "config: unknown key: 'stepz' is not one of"),
-        ("steps=-1", "config: steps: -1 must be 1 or more"),
         ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
     ],
 )
@@ -195,7 +174,7 @@ def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
     assert fresh.stages() == [] and not (fresh.folder / "results").exists()
 
 
-@pytest.mark.parametrize("content", [b"steps: \xff", b"steps: [", None])
+@pytest.mark.parametrize("content", [b"steps: \xff", None])
 def test_an_unreadable_config_gives_a_one_sentence_error(
     tmp_path: Path, content: bytes | None
 ) -> None:
@@ -215,10 +194,6 @@ def test_an_unreadable_config_gives_a_one_sentence_error(
         ),
         ("studies/mpl/mlp.json", "did you mean 'mlp'?"),
         ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
-        (
-            "../quickstart/plan.csv",
-            "results/quickstart/ does not belong to this run, whose results are in",
-        ),
         ("../quickstart/plan.csv", "to make it, add --config suite=quickstart"),
         ("../smoek/tables/kernels.csv", "results/smoek/ does not belong to this run"),
     ],
@@ -232,15 +207,15 @@ def test_an_unknown_target_is_refused_with_the_known_names(
 
 
 TEXTS = {"appendix": 1, "report": 1}
-OF_ANSWER = TEXTS | {"answer": 1, "opening": 1}
+OF_TEXTS = TEXTS | {"front": 1, "answer": 1, "opening": 1, "cards": 1}
 OF_FAMILIES = {"case_tables": 2, "environment": 1, "join": 1, "answer": 6, "opening": 1}
 OF_FAMILIES |= {"case_findings": 2, "findings": 1, "cards": 1, "remedies": 1, "timeline": 2}
 OF_FAMILIES |= {"front": 3} | TEXTS
 
 
-@pytest.mark.parametrize(
-    ("edits", "expected"),
-    [
+def test_an_edited_file_remakes_what_depends_on_it(project: Project) -> None:
+    """Edited one after another: what no result depends on, templates, and rules of families."""
+    edits: list[tuple[dict[str, tuple[str, str]], dict[str, int]]] = [
         (
             {
                 "report_templates/captions/report.rst": ("e", "e "),
@@ -250,22 +225,21 @@ OF_FAMILIES |= {"front": 3} | TEXTS
             {},
         ),
         ({"report_templates/report.md.j2": ("Companion", "Other")}, {"report": 1}),
-        ({"report_templates/appendix.md.j2": ("# Appendix", "# Long tables")}, TEXTS),
         (
-            {"report_templates/report/trust.j2": ("be trusted", "be relied on")},
-            TEXTS | {"front": 1},
+            {
+                "report_templates/appendix.md.j2": ("# Appendix", "# Long tables"),
+                "report_templates/report/trust.j2": ("be trusted", "be relied on"),
+                "report_templates/answers/other_kernels.j2": ("e", "e "),
+                "report_templates/case_card.j2": ("e", "e "),
+            },
+            OF_TEXTS,
         ),
-        ({"report_templates/answers/other_kernels.j2": ("e", "e ")}, OF_ANSWER),
-        ({"report_templates/case_card.j2": ("e", "e ")}, TEXTS | {"cards": 1}),
         ({"workflow_src/placing/families.csv": ("before elem", "before Elem")}, OF_FAMILIES),
-    ],
-)
-def test_an_edited_file_remakes_what_depends_on_it(
-    project: Project, edits: dict[str, tuple[str, str]], expected: dict[str, int]
-) -> None:
-    for file, (old, new) in edits.items():
-        project.edit(file, old, new)
-    assert project.stale() == expected
+    ]
+    for files, expected in edits:
+        for file, (old, new) in files.items():
+            project.edit(file, old, new)
+        assert project.stale() == expected
 
 
 def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
@@ -281,12 +255,6 @@ def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
 
 
-def test_cores_are_no_part_of_a_result_and_threads_are(project: Project) -> None:
-    assert project.stale("--cores", "1") == {}
-    stale = project.stale("--config", *SUITE[:-1], "cpu_threads=2")
-    assert (stale["benchmark"], stale["capture"]) == (2, 2)
-
-
 def test_snakemakes_own_report_works_offline(project: Project) -> None:
     project.run("--report", "snakemake-report.html")
     page = (project.folder / "snakemake-report.html").read_text()
@@ -295,15 +263,6 @@ def test_snakemakes_own_report_works_offline(project: Project) -> None:
         assert f'"{category}"' in page
     for subcategory in ("Steps", "Cases"):
         assert f'"{subcategory}"' in page
-
-
-def test_the_snakefile_is_a_table_of_contents_and_each_rule_has_a_message_and_a_log() -> None:
-    lines = (ROOT / "Snakefile").read_text().splitlines()
-    assert len(lines) <= 60 and lines[0].startswith("#")
-    for file in (ROOT / "rules").glob("*.smk"):
-        text = file.read_text()
-        for rule in re.split(r"^(?=rule |use rule )", text, flags=re.MULTILINE)[1:]:
-            assert "message:" in rule and "log:" in rule, rule
 
 
 @pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])

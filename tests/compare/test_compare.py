@@ -340,15 +340,6 @@ def test_a_damaged_benchmark_is_one_sentence(tmp_path: Path, phases: Any) -> Non
         read_samples(path)
 
 
-def test_the_gate_ends_with_the_verdict(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", Sample(), seed=0)
-    same = run(tmp_path / "same", Sample(), seed=1)
-    slow = run(tmp_path / "slow", Sample(), seed=1, scale=1.1)
-    for other, status in ((same, 0), (slow, 1)):
-        assert written(tmp_path / "o", a, other)["status"] == status
-        assert ended(gate.main, "--comparison", tmp_path / "o" / "compare.json") == (status,)
-
-
 def test_whatever_prevents_a_verdict_ends_with_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

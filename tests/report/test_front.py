@@ -9,9 +9,8 @@ from workflow_src.answers import machines as doubts
 from workflow_src.answers.machines import conditions, warned
 from workflow_src.paper.run import Run
 from workflow_src.report import trust
-from workflow_src.report.ran import NO_RESULT, missing, settings, sizes, values
+from workflow_src.report.ran import NO_RESULT, missing, settings, values
 
-PLANNED = {"layers": 12, "heads": 12, "vocabulary": 10000, "d_model": 768, "d_ff": 3072}
 QUIET = {"other_processes_before": 0, "host_launch_us_before": 4, "host_launch_us_after": 4.6}
 
 
@@ -140,13 +139,6 @@ def test_studies_of_hosts_on_which_no_case_ran_are_named(tmp_path):
     for name, text in studies.items():
         (tmp_path / "tables" / "studies" / f"{name}.csv").write_text(text)
     assert results(read_run(tmp_path))["studies measured on other hosts"] == ("levers", False)
-
-
-def test_parameters_are_counted_from_the_plan(tmp_path):
-    """768 x (4 x 768 + 3 x 3072 + 2) x 12 in the blocks, twice 10000 x 768, and a last norm."""
-    run_of(tmp_path, Sample())
-    (row,) = sizes(changed(tmp_path, "plan", **PLANNED)).to_numpy()
-    assert [*map(str, row)] == ["small", "768", "3072", "12", "12", "64", "0.129"]
 
 
 def test_settings_are_shown_as_they_were_recorded(tmp_path):

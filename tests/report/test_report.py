@@ -70,9 +70,3 @@ def test_a_damaged_chapter_ends_in_one_sentence(made, tmp_path, damage):
     with pytest.raises(SystemExit) as ended:
         assemble(tmp_path, [tmp_path / "a.md"])
     assert str(tmp_path / ("a.html" if damage is None else "a.json")) in str(ended.value)
-
-
-def test_published_pages_are_small_enough_to_be_mailed():
-    pages = [*(TEMPLATES.parent / "examples").glob("*/report.html")]
-    made = [path for path in pages if 'id="numbers"' in path.read_text()]
-    assert [path for path in made if path.stat().st_size > 3_000_000] == []

@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import TEMPLATES, run_of
-from tests.published import H100
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.change_first.chapter import facts
 from workflow_src.answers.change_first.savings import chosen, first, savings
 from workflow_src.common.case import PHASES
-from workflow_src.paper.form import Form
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
 
@@ -238,21 +236,6 @@ def test_first_is_the_single_remedy_that_saves_most_and_trains(
 
 def chapter(run: Run) -> Written:
     return write("f", partial(facts, run), TEMPLATES, ["answers/change_first.j2"])
-
-
-def test_the_published_run_says_what_to_change_in_each_regime() -> None:
-    found = facts(run_of("f", H100 / "tables"))
-    shown = found["regimes"][["precision", "gpu", "remedies", "saved", "how", "leads", "together"]]
-    assert [[str(Form(False).cell(cell)) for cell in row] for row in shown.to_numpy()] == [
-        ["fp32", "idles over 10 %", "fused+graph", "≈ 53 %", "predicted", "5 of 6", "≈ 89 %"],
-        ["fp32", "works", "bf16", "49 %", "measured", "7 of 12", "≈ 90 %"],
-        ["bf16", "idles over 10 %", "fused+graph", "≈ 70 %", "predicted", "11 of 14", "≈ 85 %"],
-        ["bf16", "works", "compile", "≈ 65 %", "predicted", "4 of 4", "≈ 84 %"],
-    ]
-    assert (found["verdict"], str(found["sure"])) == ("by precision", "5 of 36")
-    assert found["unchecked"] == (
-        "tf32, fused attention, foreach AdamW, fused AdamW, torch.compile"
-    )
 
 
 FUSED, BF16 = ("fused", 40.0, 39.0, 41.0), Sample(precision="bf16", context=256)

@@ -1,12 +1,10 @@
 """(c) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.answers.chapters import chapter, facts, facts_of
+from tests.answers.chapters import chapter, facts
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 
 CAST: Kernel = ("forward/block/attention/qkv", "x bfloat16_copy_kernel", "copy", 6, 1_000_000)
@@ -22,34 +20,6 @@ def scaled(products: float, square: float, rest: float) -> dict[str, list[Kernel
 
     rows = [(p, name, f, calls, int(ns * factor(p, f))) for p, name, f, calls, ns in FORWARD]
     return {"forward": rows}
-
-
-def floats(frame: pd.DataFrame) -> list[list[float]]:
-    return frame.map(float).to_numpy().tolist()
-
-
-def test_components_hold_products_and_all_else(tmp_path: Path) -> None:
-    """Of 10 ms: scores 4 ms of products and 0.5 of other work, values 2 ms of products alone."""
-    found = facts("c", tmp_path, Sample())
-    names = ["norms", "scores and mask", "softmax", "elsewhere"]
-    assert floats(found["besides"][names]) == [pytest.approx([0.005, 0.05, 0.3, 0.045])]
-    assert floats(found["with_products"][[*names, "values"]]) == [
-        pytest.approx([0.005, 0.45, 0.3, 0.045, 0.2])
-    ]
-    case = found["by_case"].iloc[0]
-    assert [str(case[name]) for name in ("product_launches", "launches")] == ["24", "74"]
-
-
-def test_medians_are_over_the_cases_of_a_precision_and_small_parts_left_out(tmp_path: Path) -> None:
-    """Norms take 0.5 % of the pass; with products 4 times as long all else takes 4 of 28 ms."""
-    found = facts("c", tmp_path, Sample(), Sample(context=256, kernels=scaled(4, 1, 1)))
-    rows = found["components"].set_index("")
-    assert list(rows.index) == ["softmax", "scores and mask", "elsewhere"]
-    assert float(rows["fp32"]["softmax"]) == pytest.approx((3 / 10 + 3 / 28) / 2)
-    assert rows["remedy"]["softmax"] == "sdpa, compile"
-    assert list(found["kinds"][""]) == ["softmax", "elementwise operation", "copy"]
-    told = [str(found[name]) for name in ("verdict", "largest", "leads")]
-    assert told == ["less", "softmax", "2 of 2"]
 
 
 @pytest.mark.parametrize(
@@ -69,31 +39,6 @@ def test_precisions_are_compared_between_cases_alike_in_all_else(
     rows = found["summary"].set_index("")["bf16"]
     assert [str(cell) for cell in rows[rows.index.str.contains("as fast|but casts")]] == times
     assert found["verdict"] == verdict
-
-
-def test_what_works_on_context_squared_grows_on_its_own(tmp_path: Path) -> None:
-    longest = Sample(context=512, kernels=scaled(4, 16, 5))
-    between = Sample(context=256, kernels=scaled(2, 4, 2))
-    cells = facts("c", tmp_path, Sample(), between, longest)["growth"].iloc[0]
-    assert [*map(str, cells)] == ["fp32", "128 to 512", "16 ×", "4.0 ×", "5.0 ×", "1 of 1"]
-
-
-def test_casts_of_weights_are_those_of_matrices(tmp_path: Path) -> None:
-    """1 of 10 ms: an activation has a batch and a context, and a copy alone casts nothing."""
-    write_tables(tmp_path, Sample(precision="bf16"))
-    cast = "vectorized_elementwise(bfloat16_copy)"
-    copies = [
-        ("768 x 768; 768 x 768", cast, 1.0),
-        ("4 x 128 x 768; 4 x 128 x 768", cast, 2.0),
-        ("768 x 768; 768 x 768", "elementwise(direct_copy)", 4.0),
-    ]
-    about: dict[str, Any] = {"phase": "forward", "operator": "aten::copy_", "path": "forward"}
-    about |= {"family": "copy", "forward_operator": "", "dtypes": "", "calls_per_step": 1}
-    table = pd.DataFrame(copies, columns=["shapes", "short_name", "busy_ms_per_step"])
-    about |= Sample(precision="bf16").front
-    table.assign(**about, bytes_per_step=1).to_csv(tmp_path / "operators.csv", index=False)
-    case = facts_of("c", tmp_path)["by_case"].iloc[0]
-    assert [str(case[name]) for name in ("casts", "cast_share")] == ["1.00", "10 %"]
 
 
 @pytest.mark.parametrize(

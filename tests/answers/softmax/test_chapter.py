@@ -1,6 +1,6 @@
 """(e) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import chapter, facts, run_of
-from tests.studies.chapters import texts
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers.softmax.chapter import attention as by_case
-from workflow_src.common.words import DASH
 
 SOFTMAX = "forward/block/attention/softmax"
 
@@ -25,42 +23,6 @@ def sample(kernels: Sequence[Kernel], **about: Any) -> Sample:
 def taking(ms: float, **about: Any) -> Sample:
     """A case whose softmax takes so long; both products take 6 ms."""
     return sample([(SOFTMAX, "softmax_one", "softmax", 12, round(1e6 * ms))], **about)
-
-
-def row(found: Mapping[str, Any], name: str) -> list[str]:
-    """A row of the table of medians, as printed."""
-    return texts(found["summary"].set_index("").loc[name])
-
-
-def test_softmax_is_held_against_the_products_kernels_alone(tmp_path: Path) -> None:
-    """3 ms against 4 + 2; scaling and mask, 0.5 ms in the range of QK^T, are in neither."""
-    found = facts("e", tmp_path, Sample())
-    case = found["by_case"].iloc[0]
-    assert (float(case.time), float(case.around), float(case.flops)) == (0.5, 0.5, 8 / 80)
-    assert str(found["longer"]) == "0 of 1"
-    assert found["opening"].iloc[:, 1].map(str).tolist() == ["0.50 ×", "0.10 ×"]
-
-
-def test_the_steps_of_softmax_are_named_in_their_order(tmp_path: Path) -> None:
-    cast = "void unrolled_elementwise_kernel<direct_copy_kernel [lambda(float)]>"
-    steps = [
-        (SOFTMAX, "elementwise(div)", "elementwise", 12, 3_000_000),
-        (SOFTMAX, cast, "copy", 12, 1_000_000),
-        (SOFTMAX, "reduce(maxnan)", "reduction", 12, 1_000_000),
-        (SOFTMAX, "unheard_of", "elementwise", 12, 3_000_000),
-    ]
-    found = facts("e", tmp_path, sample(steps))["steps"]
-    assert found["step"].tolist() == ["maximum", "cast to float32", "division", "other"]
-    assert found["share"].map(float).tolist() == [1 / 8, 1 / 8, 3 / 8, 3 / 8]
-
-
-def test_times_are_compared_between_cases_that_differ_in_precision_alone(tmp_path: Path) -> None:
-    """Softmax takes 3 ms in fp32 and 6 in bf16 at context 128; 256 has no fp32 to compare with."""
-    others = taking(6, precision="bf16"), Sample(precision="bf16", context=256)
-    found = facts("e", tmp_path, Sample(), *others)
-    assert row(found, "softmax's time / that in fp32") == [DASH, "2.0 ×"]
-    assert row(found, "QKᵀ + AV's time / that in fp32") == [DASH, "1.0 ×"]
-    assert row(found, "softmax's time / (QKᵀ + AV)") == ["0.50 ×", "0.75 ×"]
 
 
 def test_medians_are_of_attention_written_out_where_it_was_measured(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """(b) against small tables done by hand: see tests/synthetic_tables.py for their times."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,21 +12,11 @@ from workflow_src.paper.number import Number
 
 SCORES = ("scores", "forward", (128, 128, 64, 48), "void gemm_long_name", 12, 4_000_000)
 VALUES = ("values", "forward", (128, 64, 128, 48), "void gemm_long_name", 12, 2_000_000)
-SAME = [(f"forward_backward/backward/{row[0]}", *row[1:]) for row in FORWARD]
 
 
 def top(folder: Path, sample: Sample, part: str = "forward") -> "pd.Series":
     found, _ = tops(run_of("b", write_tables(folder, sample)))
     return found.xs(part, level="part").iloc[0]
-
-
-def test_the_top_kernel_is_one_by_its_whole_name_wherever_it_runs(tmp_path: Path) -> None:
-    """6 of 10 ms, in two components; softmax's one kernel takes more than the two elementwise."""
-    found = top(tmp_path, Sample())
-    assert found["name"] == "void gemm_long_name<float>"
-    assert (found["ms"].value, found["share"].value) == (6.0, 0.6)
-    assert (found["calls"].value, found["where"]) == (24, "QK^T, AV")
-    assert (found["together"], found["together_share"].value) == ("matrix product", 0.6)
 
 
 def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
@@ -63,22 +52,6 @@ def test_on_a_cpu_fused_attention_is_held_against_products_with_sizes(
     ]
     sample = Sample(device="cpu", kernels={"forward": forward}, products={"forward": products})
     assert top(tmp_path, sample)["product"] == name
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "share"),
-    [
-        ("backward", "gemm_backward", 12 / 14),
-        ("forward_backward", "gemm_backward", 12 / 20),
-        ("train_step", "adamw", 9 / 20),
-    ],
-)
-def test_each_part_has_a_top_kernel_of_its_own(
-    tmp_path: Path, part: str, name: str, share: float
-) -> None:
-    found = top(tmp_path, Sample(), part)
-    assert found["name"] == name
-    assert found["share"].value == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -133,21 +106,6 @@ def test_calls_are_split_into_those_of_layers_where_ranges_or_division_tell(
     assert found["calls"].value == sum(made.values())
     for name, expected in (("per_layer", each), ("besides", besides)):
         assert found[name] == expected if expected else found[name] != found[name]
-
-
-def test_the_summary_counts_what_leads_in_each_precision(tmp_path: Path) -> None:
-    most = [("forward/block", "softmax_one", "softmax", 5, 20_000_000)]
-    alike = {"forward": FORWARD, "forward_backward": SAME}
-    other = {"forward": most, "forward_backward": BACKWARD}
-    samples = [Sample(), Sample(context=256, kernels=alike)]
-    narrow = [replace(each, precision="bf16", kernels=other) for each in samples]
-    found = facts("b", tmp_path, *samples, *narrow)
-    assert found["verdict"] == "by precision"
-    rows = found["summary"].set_index("").astype(str)
-    assert list(rows.loc["top kernel of the forward pass"]) == ["matrix product", "softmax"]
-    assert list(rows.loc["backward's is forward's, in"]) == ["1 of 2", "0 of 2"]
-    assert found["opening"].iloc[0, 1][0] == "matrix product"
-    assert facts("b", tmp_path, *samples)["verdict"] == "one kind"
 
 
 def test_without_a_range_of_backward_there_is_no_top_kernel_of_it(tmp_path: Path) -> None:
