@@ -14,13 +14,13 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
+from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.gpu_state import add_readings, timed, watched
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_phases
-from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.progress import said
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload

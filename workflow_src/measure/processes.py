@@ -1,16 +1,12 @@
-"""Processes that measure: fresh ones after another, what they found as one, and their end.
+"""Processes that measure: fresh ones after another, and what they found as one.
 
 A process keeps its luck: where its memory lies, how fast its core is, what the allocator did first.
 Samples of one process therefore say little about the next run.
 """
 
 import json
-import os
 import sys
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +16,6 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 
 Row = dict[str, Any]
-
-GRACE_S = 5.0
-"""How long threads may take to end by themselves once the main one has: they may be writing."""
 
 SAMPLES = ("samples_ns", "device_samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
@@ -114,27 +107,3 @@ def _merged_samples(rows: Sequence[Row]) -> Row:
     }
     process = [number for number, row in enumerate(rows) for _ in row["samples_ns"]]
     return rows[0] | samples | {"process": process}
-
-
-@contextmanager
-def ended_without_threads(about: str) -> Iterator[None]:
-    """End this process some seconds after its main thread, with its status, whatever still runs."""
-    status = 0
-    try:
-        yield
-    except BaseException as error:
-        status = 0 if isinstance(error, SystemExit) and error.code in (None, 0) else 1
-        raise
-    finally:
-        threading.Thread(target=_end, args=(about, status), daemon=True).start()
-
-
-def _end(about: str, status: int) -> None:
-    # Python waits for other threads with the main one ended, and for this one never.
-    threading.main_thread().join()
-    time.sleep(GRACE_S)
-    main = threading.main_thread()
-    left = [each.name for each in threading.enumerate() if not each.daemon and each is not main]
-    print(f"{about}: ended, though its code left running: {', '.join(left)}", file=sys.stderr)
-    sys.stdout.flush()
-    os._exit(status)

@@ -17,11 +17,11 @@ from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
+from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
-from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.progress import said, say
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
