@@ -116,7 +116,7 @@ OF_THEIR_OWN = {
     "common/nsys_cli.py": "a folder that is moved in place when it is complete",
     "studies/memory/measure.py": "a snapshot that write_whole moves in place",
     "studies/ranks/launch.py": "what its processes are told, in a folder that is deleted again",
-    "timeline/make.py": "a file that write_whole moves in place",
+    "timeline/formats.py": "a file that write_whole moves in place",
 }
 """Modules that write files other than by common/atomic_write.py, and what they write."""
 

@@ -26,10 +26,11 @@ def facts(run: Run) -> Facts:
     """What the template says of all cases."""
     rows, timed = run.cases.copy(), phases(run)
     rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
-    for name, mine in timed.groupby(level="phase", sort=False):
-        rows[str(name)] = marked(mine.droplevel("phase"))
+    of_phase = timed.index.get_level_values("phase")
+    for name in PHASES:
+        rows[name] = marked(timed[of_phase == name].droplevel("phase"))
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
-    works = timed.xs(STEP, level="phase")["busy"]
+    works = timed.loc[of_phase == STEP, "busy"].droplevel("phase")
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)
     share = product_share(kernels(run, STEP)).reindex(rows.index).astype(object)
     rows = rows.assign(

@@ -235,7 +235,7 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "of memory's measured rate": (mine["of_memory"], "spread"),
         "softmax is memory-bound in": (bound, "count"),
         "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
-        "around the products / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
+        "mask, scale and copies / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
         f"softmax's time / that in {first}": (mine["softmax"] / base["softmax"], "spread"),
         f"QKᵀ + AV's time / that in {first}": (mine["products"] / base["products"], "spread"),
     }
