@@ -38,7 +38,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     if np.isnan(finding.saves_ms):
         return f"{fact}."
     told = (LIMIT if mechanism.general else WITHOUT).format(
-        plain="plain " * plain, without_ms=_ms(step_ms - finding.saves_ms), step_ms=_ms(step_ms)
+        plain="plain " * plain, **_apart(step_ms - finding.saves_ms, step_ms)
     )
     return f"{fact}{RECORDED * plain}{told}."
 
@@ -46,6 +46,14 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
 def _ms(milliseconds: float) -> str:
     """Whole milliseconds from 10 on, else two digits."""
     return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"
+
+
+def _apart(without_ms: float, step_ms: float) -> dict[str, str]:
+    """A step's time with and without a finding, with as many digits as tell them apart."""
+    told = {"without_ms": _ms(without_ms), "step_ms": _ms(step_ms)}
+    if told["without_ms"] == told["step_ms"]:
+        told = {"without_ms": f"{without_ms:.1f}", "step_ms": f"{step_ms:.1f}"}
+    return told
 
 
 def _between(finding: Finding, where: str) -> str:
