@@ -112,7 +112,6 @@ def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
 
 WRITES = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wax]b?[\"']|\.to_csv\([^)]")
 OF_THEIR_OWN = {
-    "captures/files.py": "an unpacked capture, which is deleted again",
     "common/nsys_cli.py": "a folder that is moved in place when it is complete",
     "studies/memory/measure.py": "a snapshot that write_whole moves in place",
     "studies/ranks/launch.py": "what its processes are told, in a folder that is deleted again",

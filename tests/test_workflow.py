@@ -122,7 +122,7 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.run("--config", *SUITE, "allow_missing=true")
     report = (project.folder / "report.md").read_text()
     appendix = (project.folder / "results/smoke/appendix.md").read_text()
-    assert "Without a time or a capture: 1 of 3 cases" in report
+    assert re.search(r"Without (a )?time or (a )?capture: 1 of 3 cases", report)
     assert "tiny-ctx48-fp32" in report + appendix
 
 

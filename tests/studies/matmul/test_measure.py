@@ -32,16 +32,16 @@ def test_a_call_too_short_for_the_clock_is_repeated(monkeypatch):
 def test_measuring_on_a_cpu(tmp_path):
     on_cpu = {"device": "cpu", "budget_ms": 1.0}
     sizes, fine = (point | on_cpu for point in points("matmul", "cpu", "small", {}))
-    raw = measured(tasks, sizes | {"n": [16, 32]})
+    raw = measured(tasks, sizes | {"n": [16, 256]})
     about = {"sweep", "precision", "n", "device", "status", "reason"}
     assert set(raw[0]) == about | {"samples_ns", "calls_per_sample", "activities"}
     assert "short_name" not in raw[0]["activities"][0], "names are derived, not measured"
     rows = filled(joined(tmp_path, derive, raw))
     assert [(r["precision"], r["n"], r["status"]) for r in rows] == [
-        ("fp32", 16, "ok"), ("fp32", 32, "ok"), ("tf32", None, "skipped"),
-        ("bf16", 16, "ok"), ("bf16", 32, "ok"), ("fp8", None, "skipped"),
+        ("fp32", 16, "ok"), ("fp32", 256, "ok"), ("tf32", None, "skipped"),
+        ("bf16", 16, "ok"), ("bf16", 256, "ok"), ("fp8", None, "skipped"),
     ]  # fmt: skip
-    assert rows[1]["tflops"] == pytest.approx(2 * 32**3 / rows[1]["median_ms"] / 1e9)
+    assert rows[1]["tflops"] == pytest.approx(2 * 256**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
     edge, *divisors = filled(joined(tmp_path, derive, measured(tasks, fine | {"near": 128})))
     assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
