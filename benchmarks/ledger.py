@@ -16,7 +16,6 @@ from workflow_src.captures.reading import read
 from workflow_src.common.summary import summarize
 from workflow_src.measure.timing import time_steps
 from workflow_src.placing.case_capture import placed_case
-from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
 
 PERIOD_NS = 15_000
@@ -68,9 +67,6 @@ def main() -> None:
                 "read": partial(read, database),
                 "place": partial(placed_case, capture),
                 "ledger": partial(ledger, ranges, work, calls),
-                "launches": partial(launches, ranges, work),
-                "launch delays": partial(launch_delays, ranges, work),
-                "API calls": partial(api_calls, ranges, calls),
             }
             print(f"{kernels:,} kernels")
             for what, call in parts.items():

@@ -116,11 +116,6 @@ TAMPERED = {
     "ledger: active <= wall time": "ledger device_active_ns + 1e12",
     "ranges: inner <= outer, host time": "ranges host_ms + 1e3 where path != phase",
     "kernels = ledger, steps": "kernels steps = 4",
-    "launches <= kernels, launched kernels": "launches kernels + 1e6",
-    "launches <= kernels, all launches": "launches launches + 1e6",
-    "launch delays = launches": "launch_delays kernels + 1",
-    "launches: under 5 us <= under 10 us": "launches kernels_under_5us_ns + 1e9",
-    "launches: under 10 us <= kernels": "launches kernels_under_10us_ns + 1e12",
     "operators = kernels, by path and family":
         "operators captured_path = 'train_step' where captured_path == 'train_step/backward'",
     "operators = kernels, forward by path and family":

@@ -195,7 +195,6 @@ def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) 
     assert (ledger["device_active_ns"] + ledger["idle_ns"] == ledger["wall_ns"]).all()
     assert ledger.groupby("phase").size().to_dict() == dict.fromkeys(PHASES, 2)
     assert ledger["idle_launch_ns"].isna().all(), "a CPU launches nothing"
-    assert all(len(tables[name]) == 0 for name in ("launches", "launch_delays", "api_calls"))
 
 
 def test_a_case_that_does_not_fit_still_has_a_complete_capture(

@@ -24,7 +24,7 @@ OF_THE_MACHINE = {"ceilings"}
 
 H200 = ROOT / "examples" / "h200" / "tables"
 OPTIONAL = ("ledger", "environments", "operators", "products", "ceilings")
-OPTIONAL += ("alignment", "launch_delays")
+OPTIONAL += ("alignment",)
 TIMES = ("ms", "ns")
 BENCHMARK_ONLY = ("timings",)
 READ = (

@@ -17,7 +17,6 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import Work, forward_work
 from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
 from workflow_src.placing.families import RULES, coverage, load_rules, naming
-from workflow_src.placing.launches import api_calls, launch_delays, launches
 from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.machine import environment
@@ -151,9 +150,6 @@ def case_tables(
         "kernels": kernels,
         "captures": capture_table(case, kernels, stats_ns),
         "ledger": ledger(ranges, activities, capture.calls),
-        "launches": launches(ranges, activities),
-        "launch_delays": launch_delays(ranges, activities),
-        "api_calls": api_calls(ranges, capture.calls),
     }
 
 

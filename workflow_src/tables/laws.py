@@ -234,7 +234,7 @@ class Law:
 LAWS = tuple(Law(**row) for row in csv_rows(Path(__file__).with_name("laws.csv")))
 
 READ = (
-    *("captures", "kernels", "ranges", "ledger", "launches", "launch_delays"),
+    *("captures", "kernels", "ranges", "ledger"),
     *("operators", "products", "alignment"),
 )
 """The tables that the laws are about."""
