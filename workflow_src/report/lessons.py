@@ -1,6 +1,5 @@
 """The lessons of a run: who sets the pace, what a lower precision changes, what memory bounds."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -36,7 +35,6 @@ def pace(run: Run) -> Facts:
     waiting = known.index[known["waits"]]
     return {
         "verdict": "cpu" if len(known) and gpu.empty else waiting_where(gpu),
-        "waits_at": waits_at(gpu, (in_order(run)[0], in_order(run)[-1])),
         "waiting": of(waits, "count"),
         "longer_waiting": of(to(known["longer"][known["waits"]], "share"), "median"),
         "longer": of(to(known["longer"][~known["waits"]], "share"), "median"),
@@ -57,24 +55,6 @@ def waiting_where(cases: pd.DataFrame) -> str:
     if len(share) > 1 and share.iloc[0] >= MOSTLY and share.iloc[-1] <= 1 - MOSTLY:
         return "short"
     return "some"
-
-
-def waits_at(cases: pd.DataFrame, precisions: Sequence[str]) -> str:
-    """At these precisions the longest context at which at least half of the passes wait: "up to
-    context 128 in fp32, 512 in bf16"."""
-    context = pd.to_numeric(cases["context"], errors="coerce")
-    found: list[str] = []
-    for name in dict.fromkeys(precisions):
-        mine = cases["precision"] == name
-        share = cases["waits"][mine].astype(float).groupby(context[mine]).mean()
-        at = share.index[share >= 0.5]
-        longest = f"{at.max():.0f} in {name}" if len(at) else ""
-        if len(at) == len(share):
-            longest = f"at any context in {name}"
-        elif longest and not found:
-            longest = f"up to context {longest}"
-        found += [longest] * bool(longest)
-    return ", ".join(found)
 
 
 def leads(run: Run) -> str:
