@@ -61,7 +61,8 @@ def test_conditions_are_counted_and_hosts_compared(tmp_path):
         run_of(tmp_path, Sample(environment=speed), Sample(context=256, environment=slow))
     )
     assert found["device throttled; cases"] == ("1 of 2: small-ctx256-fp32", False)
-    assert found["host's speed after a case against before, at most"] == ("1.5 ×", False)
+    assert found["host's speed after a case against before, at most"] == ("1.5 ×", True)
+    assert found["host's speed changed; cases"] == ("1 of 2: small-ctx256-fp32", False)
     assert found["a launch on the host before a case, slowest over fastest"] == ("2.2 ×", False)
 
 
@@ -142,7 +143,7 @@ def test_studies_of_hosts_on_which_no_case_ran_are_named(tmp_path):
 
 
 def test_settings_are_shown_as_they_were_recorded(tmp_path):
-    assert values(pd.Series([10.0, 20.0, float("nan")])) == "10, 20"
+    assert values(pd.Series([10.0, 20.0, 10.0, float("nan")])) == "10 in 2, 20 in 1"
     assert values(pd.Series(["13.0", "13.0", ""])) == "13.0"
     assert values(pd.Series([9.0, 10, 8, 7, 11])) == "7 to 11"
     found = dict(settings(run_of(tmp_path, Sample())).to_numpy().tolist())

@@ -105,13 +105,17 @@ def precision(run: Run) -> Facts:
 
 def bound_by_memory(run: Run) -> Facts:
     """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
-    whether in `most`, and at which `rate` they move it there; and memory's best rate."""
+    whether in `most`, `where`, if only in one precision's, and at which `rate` they move it
+    there; and memory's best rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
         holds_of = memory_bound(run, cases["rate"], cases["computes"])
         bounds = of(holds_of, "count")
         there = bounds == bounds and bounds.value
         most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
-        rate = of(cases["rate"][(holds_of == 1).astype(bool)], "median") if there else NAN
-        made[name] = {"rate": rate, "bounds": bounds, "most": most}
+        mine = (holds_of == 1).astype(bool)
+        rate = of(cases["rate"][mine], "median") if there else NAN
+        where = run.cases["precision"].reindex(cases.index[mine]).unique()
+        only = f"all {where[0]}" if len(where) == 1 and len(run.precisions) > 1 else ""
+        made[name] = {"rate": rate, "bounds": bounds, "most": most, "where": only}
     return made

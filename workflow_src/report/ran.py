@@ -1,5 +1,7 @@
 """What was run: models, settings, versions and hosts; the ceilings; what is missing."""
 
+from collections import Counter
+
 import pandas as pd
 
 from workflow_src.answers.facts import captured, states, tables_of
@@ -127,11 +129,14 @@ def peaks(run: Run) -> str:
 
 
 def values(cells: pd.Series) -> str:
-    """The values of a column as they were recorded, or the least and the most of many."""
+    """The values of a column as they were recorded, with the cases of each; of many the least and
+    the most."""
     found = [f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells.dropna()]
-    told = [text for text in dict.fromkeys(found) if text]
+    told = Counter(text for text in found if text)
+    if len(told) == 1:
+        return "".join(told)
     if len(told) <= SHOWN:
-        return ", ".join(told)
+        return ", ".join(f"{text} in {cases}" for text, cases in told.most_common())
     ordered = sorted(told, key=float if cells.dtype == float else str)
     return f"{ordered[0]} to {ordered[-1]}"
 

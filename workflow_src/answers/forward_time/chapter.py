@@ -2,11 +2,19 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import example, main, marked, over_context, phases, shown
+from workflow_src.answers.facts import (
+    example,
+    kernels,
+    main,
+    marked,
+    over_context,
+    phases,
+    shown,
+)
 from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
 from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, of, to
+from workflow_src.paper.number import NAN, Numbers, holds, of, over, to
 from workflow_src.paper.run import Run, first, matrices, medians
 from workflow_src.paper.written import Facts
 
@@ -23,6 +31,8 @@ def facts(run: Run) -> Facts:
     launched = cases["works"].where(cases["device"] != "cpu", NAN)
     waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
     works = {name: of(counted[mine], "count") for name, mine in groups(cases).items()}
+    launches = over(kernels(run, FORWARD), "case", "calls_per_step", unit="calls")
+    more = (cases["profiled"] - cases["unprofiled"]) / launches.reindex(cases.index)
     chosen = example(run, cases.index[cases["unprofiled"].notna() & cases["busy"].notna()])
     rows = {
         "unprofiled, ms": (cases["unprofiled"], "spread"),
@@ -45,6 +55,7 @@ def facts(run: Run) -> Facts:
     return works | {
         "verdict": verdict(counted, cases),
         "agree": of(counted, "count"),
+        "per_launch": of(to(more[cases["waits"]], "us"), "median"),
         "summary": medians(cases, rows),
         "unprofiled": matrices(cases, marked(cases)),
         "profiled": matrices(cases, shown(cases["profiled"], cases["profiled_state"])),

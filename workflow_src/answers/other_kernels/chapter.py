@@ -164,9 +164,9 @@ def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
         "launches of products": (known["product_launches"], "spread"),
         "launches besides products": (known["launches"], "spread"),
         "casts of weights, of device time": (known["cast_share"], "spread"),
-        f"products, times as fast as in {name}": (base["products"] / known["products"], "spread"),
-        f"all else, times as fast as in {name}": (base["others"] / known["others"], "spread"),
-        "all else but casts": (base["uncast"] / known["uncast"], "spread"),
+        f"products' time / that in {name}": (known["products"] / base["products"], "spread"),
+        f"all else's time / that in {name}": (known["others"] / base["others"], "spread"),
+        "all else but casts, the same": (known["uncast"] / base["uncast"], "spread"),
     }
     told = {name: leader(mine) for name, mine in known.groupby("precision", sort=False)}
     labels = {"largest": "largest component besides products", "leads": "most often, in"}

@@ -20,13 +20,14 @@ def facts(run: Run) -> Facts:
     part = {name: found[parts == name].droplevel("part") for name in PARTS}
     forward, backward = part[FORWARD], part[BACKWARD]
     state = captured(run, FORWARD).replace("ok", "not_measured").map(STATES).astype(object)
+    does = forward["what"].map(lambda what: (what,))
     chosen = example(run, forward.index)
     by_precision = {name: leading(mine, cases) for name, mine in part.items()}
     told = by_precision[FORWARD]
     every = found.assign(case=found.index.get_level_values("case"), part=parts.map(PARTS))
     return headline(leader(forward), told) | {
         "summary": summary(run, by_precision, same(forward, backward)),
-        "matrices": matrices(cases, forward["share"].reindex(cases.index).fillna(state)),
+        "matrices": matrices(cases, does.reindex(cases.index).fillna(state)),
         "example": cases["label"].get(chosen, ""),
         "chosen": chosen,
         "top": first(forward[forward.index == chosen]),

@@ -125,6 +125,7 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
     off = (table["saves"] - expected).astype(object).where(table["counts"])
     agrees = holds(off, (least <= high) & (most >= low), "both intervals overlap")
     as_told = agrees.map(lambda cell: "" if cell != cell else "yes" if cell == 1 else "no")
+    table = table.assign(least=to(least, "share"), most=to(most, "share"))
     return table.assign(expected=expected, low=low, high=high, agrees=agrees, as_told=as_told)
 
 
