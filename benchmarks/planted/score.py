@@ -130,8 +130,8 @@ def print_findings(name: str, diagnosis: Diagnosis, cost_ms: float) -> None:
         off = 100 * (finding.saves_ms - cost_ms) / step_ms
         print(
             f"    {finding.key:28} {finding.saves_ms:8.2f} ms ({off:+.1f} % of a step), with "
-            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.place.calls:.1f} a step in "
-            f"{finding.place.where}",
+            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.calls:.1f} a step in "
+            f"{finding.where}",
             flush=True,
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.captures.building import Export
 from workflow_src.diagnosis.diagnose import places
-from workflow_src.diagnosis.finding import Found, Subject
+from workflow_src.diagnosis.finding import Finding, Subject
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import attributed
@@ -83,11 +83,11 @@ def savings_of(key: str, of: Subject) -> Savings:
     return {each.where: saved_us(of, each) for each in found(key, of)}
 
 
-def found(key: str, of: Subject) -> list[Found]:
+def found(key: str, of: Subject) -> list[Finding]:
     """The places of a mechanism, with the times of all steps."""
     return [each for each in places(of) if each.key == key]
 
 
-def saved_us(of: Subject, place: Found) -> float:
+def saved_us(of: Subject, place: Finding) -> float:
     """What a step saves (us) without one place."""
     return round((of.step_ns - replay(of.recording, place.edits).step_ns) / US, 3)

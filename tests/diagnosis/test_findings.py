@@ -22,7 +22,7 @@ from tests.diagnosis.programs import (
 from workflow_src.capture_report.chapter import found
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
 from workflow_src.diagnosis.words import headline
 from workflow_src.placing.attributed import attributed
@@ -225,7 +225,7 @@ def test_a_fault_is_named_first_with_what_it_costs(
     diagnosis = diagnosed(training_loop(tmp_path, **faults))
     assert diagnosis.understood
     first = diagnosis.findings[0]
-    assert (first.key, first.place.where) == (key, where)
+    assert (first.key, first.where) == (key, where)
     assert 1000 * first.saves_ms == pytest.approx(saves_us, rel=0.15)
     assert specific(diagnosis) == [key]
 
@@ -373,7 +373,7 @@ def test_a_loader_is_told_from_shorter_large_gaps_of_the_range_that_comes_next(
     gaps = launches(*"abc", takes=None, pause=1200)
     diagnosis = diagnosed(training_loop(tmp_path, data=sleeps(long), forward=gaps))
     named = [each for each in diagnosis.findings if each.key == "slow_loader"]
-    places = [(each.place.where, each.place.pattern.steps) for each in named]
+    places = [(each.where, each.in_steps) for each in named]
     assert places == [("step/data", count) for count in steps]
     assert all(each.saves_ms == pytest.approx(20, rel=0.01) for each in named)
 
@@ -409,8 +409,8 @@ def waits_for_batch(program: Program, step: int) -> None:
 def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None:
     # The mean is of the steps 1 to 4, two of which are late.
     first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
-    assert (first.key, first.place.calls, first.place.pattern.steps) == ("slow_loader", 1, 2)
-    assert first.place.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)
+    assert (first.key, first.calls, first.in_steps) == ("slow_loader", 1, 2)
+    assert first.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)
 
 
 def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_path: Path) -> None:
@@ -427,7 +427,7 @@ def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_pa
         program.launch(PRODUCT)
 
     first = diagnosed(training_loop(tmp_path, begin=loop, end=updates)).findings[0]
-    assert (first.key, first.place.calls) == ("parameter_by_parameter", 30)
+    assert (first.key, first.calls) == ("parameter_by_parameter", 30)
 
 
 def test_what_another_thread_takes_is_the_same_where_it_comes_nearly_always(tmp_path: Path) -> None:
@@ -472,7 +472,7 @@ def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
     monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
     diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
     (item,) = [each for each in diagnosis.findings if each.key == "item"]
-    assert (item.place.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
+    assert (item.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
     assert headline(item, diagnosis.step_ms).endswith("ms for it.")
 
 
@@ -481,7 +481,7 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
     code = "".join(path.read_text() for path in Path("workflow_src/diagnosis").rglob("*.py"))
     for key, each in MECHANISMS.items():
         assert f"`{key}`" in documented and f'"{key}"' in code
-        filled = headline(Finding(Found(key, "step/a", 1, 1, 1, ()), 1, 1), 3, True)
+        filled = headline(Finding(key, "step/a", 1, 1, 1, (), saves_ms=1), 3, True)
         assert len(filled.split()) <= 45, filled
         assert each.remedy.endswith(".")
 
@@ -498,8 +498,9 @@ def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
 def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
     calls: float, pattern: tuple[int, ...], plain: bool, said: str
 ) -> None:
-    place = Found("item", "step", calls, 9, 0, (), Pattern(*pattern))
-    assert said in headline(Finding(place, 1, 1), 6, plain)
+    steps = dict(zip(("in_steps", "of_steps", "first_only"), pattern, strict=False))
+    item = Finding("item", "step", calls, 9, 0, (), saves_ms=1, **steps)  # type: ignore[arg-type]
+    assert said in headline(item, 6, plain)
 
 
 def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothing(

@@ -49,7 +49,7 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     fault = capture.split("-")[0]
     # What is true of a whole program comes last, and isn't its fault.
     special = [each for each in diagnosis.findings if not MECHANISMS[each.key].general]
-    found = [(each.key, each.place.where, round(each.saves_ms, 2)) for each in special[:1]]
+    found = [(each.key, each.where, round(each.saves_ms, 2)) for each in special[:1]]
     assert found == ([(MECHANISM_OF.get(fault, fault), where, saves_ms)] if where else [])
     # Without a plain time, too; of two, because that takes as long again.
     without = [diagnose(subject)] if capture.endswith("-host.sqlite.gz") else []
@@ -75,9 +75,8 @@ def assert_adds_up(subject: Subject, diagnosis: Diagnosis) -> None:
     parts = [ms[f"{name}_ms"] for name in ("named", "device_left", "launching", "unnamed")]
     assert sum(parts) == pytest.approx(ms["step_ms"]) and min(parts) >= 0
     for each in (*diagnosis.findings, *diagnosis.smaller):
-        takes = each.place
-        assert 0 <= each.saves_ms <= takes.host_ms + takes.device_ms, each.key
-        assert takes.calls == round(takes.calls) > 0 and takes.pattern.steps > 0, each.key
+        assert 0 <= each.saves_ms <= each.host_ms + each.device_ms, each.key
+        assert each.calls == round(each.calls) > 0 and each.in_steps > 0, each.key
     limit_ms = FINDING_AT_LEAST * diagnosis.step_ms
     assert all(each.saves_ms < limit_ms for each in diagnosis.smaller)
     calls, work = step_calls(subject), step_work(subject)
@@ -97,7 +96,7 @@ def assert_bounded(diagnosis: Diagnosis) -> None:
     )
     slack_ms = REPLAYED_WITHIN * diagnosis.step_ms
     for each in diagnosis.findings:
-        takes, left_ms = each.place, diagnosis.step_ms - each.saves_ms
-        assert takes.host_ms > 0 or left_ms >= host_ms - slack_ms, each.key
-        assert takes.device_ms > 0 or left_ms >= device_ms - slack_ms, each.key
+        left_ms = diagnosis.step_ms - each.saves_ms
+        assert each.host_ms > 0 or left_ms >= host_ms - slack_ms, each.key
+        assert each.device_ms > 0 or left_ms >= device_ms - slack_ms, each.key
         assert each.saves_with_above_ms <= diagnosis.step_ms

@@ -18,8 +18,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
 from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
 from workflow_src.diagnosis.edit import Change
-from workflow_src.diagnosis.examples import between_of, example_of
-from workflow_src.diagnosis.finding import KINDS, MECHANISMS, Finding, Found, Subject, rows_of
+from workflow_src.diagnosis.finding import KINDS, MECHANISMS, Finding, Subject, rows_of
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.replay import Bounds, bounds, changed
 
@@ -63,7 +62,7 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
     return Pace.DEVICE if alone.device_ns >= least_ns else Pace.IN_TURN
 
 
-def places(subject: Subject) -> list[Found]:
+def places(subject: Subject) -> list[Finding]:
     """The places of every kind, with the times of all steps."""
     return [found for find in KINDS for found in find(subject)]
 
@@ -82,12 +81,13 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
         host = [plain(subject.recording, plain_ns, _running_ns(subject, found), share)]
     step_ns = subject.step_with(*host)
+    saved_ns = [_saved_ns(subject, [each], host, step_ns) for each in found]
     candidates = [
-        _finding(subject, each, _saved_ns(subject, [each], host, step_ns)) for each in found
+        replace(each, saves_ms=ns / NS_PER_MS) for each, ns in zip(found, saved_ns, strict=True)
     ]
     ranked = _ranked(subject, candidates, host, step_ns)
     alone = bounds(subject.recording, host) if host else subject.bounds
-    named = [edit for each in specific(ranked) for edit in each.place.edits]
+    named = [edit for each in specific(ranked) for edit in each.edits]
     left = bounds(subject.recording, [*named, *host]) if named else alone
     step_ms, smaller = step_ns / NS_PER_MS, _smaller(candidates, step_ns / NS_PER_MS)
     launching_ns = _launching_ns(subject, [*named, *host])
@@ -99,7 +99,7 @@ def specific(findings: Sequence[Finding]) -> list[Finding]:
     return [each for each in findings if not MECHANISMS[each.key].general]
 
 
-def _facts(subject: Subject, found: Sequence[Found]) -> tuple[Finding, ...]:
+def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
     """The places that take much of a step, those that take most first, without savings.
 
     Where a device sets the pace the host's time is spent in waiting for it, and counts least.
@@ -108,15 +108,15 @@ def _facts(subject: Subject, found: Sequence[Found]) -> tuple[Finding, ...]:
     times = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
     hidden = subject.ms_a_step(Union.of(*times).total()) >= SETS_THE_PACE * step_ms
 
-    def takes(each: Found) -> tuple[float, float]:
+    def takes(each: Finding) -> tuple[float, float]:
         host_ms, device_ms = each.host_ms, each.device_ms
         return (device_ms, host_ms) if hidden else (host_ms + device_ms, 0.0)
 
     much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
-    return tuple(_finding(subject, each) for each in sorted(much, key=takes, reverse=True))
+    return tuple(sorted(much, key=takes, reverse=True))
 
 
-def _running_ns(subject: Subject, found: Sequence[Found]) -> Indices:
+def _running_ns(subject: Subject, found: Sequence[Finding]) -> Indices:
     """Of each gap of the host the time in which it ran, as far as findings tell."""
     held = [edit for each in found for edit in each.edits if edit.held]
     return changed(subject.recording, held).gap_ns
@@ -140,7 +140,7 @@ def _smaller(candidates: Sequence[Finding], step_ms: float) -> tuple[Finding, ..
     """The candidates that save less than what is told, but for general ones, largest first."""
 
     def takes_ms(each: Finding) -> float:
-        return each.place.host_ms + each.place.device_ms
+        return each.host_ms + each.device_ms
 
     small = [
         replace(each, saves_ms=max(each.saves_ms, 0.0))
@@ -151,14 +151,8 @@ def _smaller(candidates: Sequence[Finding], step_ms: float) -> tuple[Finding, ..
     return tuple(sorted(small, key=lambda each: (-each.saves_ms, -takes_ms(each))))
 
 
-def _finding(subject: Subject, found: Found, saves_ns: float = nan) -> Finding:
-    """A place with what it saves and what shows it."""
-    shown = example_of(subject, found), between_of(subject, found)
-    return Finding(found, saves_ns / NS_PER_MS, nan, *shown)
-
-
 def _saved_ns(
-    subject: Subject, found: Sequence[Found], host: Sequence[Change], step_ns: float
+    subject: Subject, found: Sequence[Finding], host: Sequence[Change], step_ns: float
 ) -> float:
     """What a step saves without some places: at most what they take.
 
@@ -178,8 +172,7 @@ def _ranked(
     saved = 0.0
     worth = [each for each in candidates if each.saves_ms * NS_PER_MS >= FINDING_AT_LEAST * step_ns]
     for each in sorted(worth, key=lambda each: (MECHANISMS[each.key].general, -each.saves_ms)):
-        found = [*(above.place for above in findings), each.place]
-        together = _saved_ns(subject, found, host, step_ns)
+        together = _saved_ns(subject, [*findings, each], host, step_ns)
         if together - saved >= FINDING_OF_ITS_OWN * each.saves_ms * NS_PER_MS:
             saved = together
             findings.append(replace(each, saves_with_above_ms=together / NS_PER_MS))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, wraps
 from itertools import takewhile
+from math import nan
 from pathlib import Path
 from typing import TypeVar
 
@@ -168,7 +169,7 @@ class Subject:
         *edits: Edit,
         where: str | None = None,
         **times_ns: float,
-    ) -> "Found":
+    ) -> "Finding":
         """Some calls or activities as one place, which its edits do without.
 
         It takes, in all steps, host_ns and device_ns, or what these columns come to; where: the
@@ -178,7 +179,7 @@ class Subject:
             where = main_place(rows) if "lane" in rows else common_path(rows["path_text"])
         sums = rows.filter(["host_ns", "device_ns"]).sum().to_dict() | times_ns
         host_ms, device_ms = (self.ms_a_step(sums.get(f"{of}_ns", 0)) for of in ("host", "device"))
-        return Found(key, where, len(rows) / self.step_count, host_ms, device_ms, edits)
+        return Finding(key, where, len(rows) / self.step_count, host_ms, device_ms, edits)
 
 
 def once(derive: Callable[[Subject], Derived]) -> Callable[[Subject], Derived]:
@@ -212,46 +213,6 @@ def ended(recording: Recording) -> Recording:
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """In how many of the recorded steps a place occurs, and how many bytes it copies in such a one.
-
-    first: only in the first; copied_bytes: 0 where anything but copies is touched.
-    """
-
-    steps: int = 1
-    recorded: int = 1
-    first: bool = False
-    copied_bytes: float = 0.0
-
-    @property
-    def always(self) -> bool:
-        """Whether it occurs in each step."""
-        return self.steps == self.recorded
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """One place of a mechanism, or several that have one cause.
-
-    key: of the mechanism; where: a range's path; calls: how often a step, and with its pattern
-    known (cost.py), how often in a step in which it occurs; host_ms, device_ms: what it takes a
-    step (the host's time blocked or spent, and the device's); edits: the step without it; also: the
-    part of the step in which most of its device time runs, if that is elsewhere (cost.py);
-    evidence: what shows it besides that of its mechanism.
-    """
-
-    key: str
-    where: str
-    calls: float
-    host_ms: float
-    device_ms: float
-    edits: Edits
-    pattern: Pattern = Pattern()
-    also: str = ""
-    evidence: str = ""
-
-
-@dataclass(frozen=True)
 class Between:
     """The calls that gaps of the host lie between: what they launched, or their names, and paths.
 
@@ -269,24 +230,35 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A mechanism's place with what it costs (ms a step).
+    """One place of a mechanism, or several that have one cause.
 
-    saves_ms: what a step saves without it; saves_with_above_ms: without it and all findings above.
-    Both are missing (nan) where the model doesn't understand the step. example: the kernel, copy or
-    call that takes most of what is changed; "" where nothing but the host's own time is, which is
-    then `between` calls.
+    A kind gives its key, where it is (a range's path), how often a step it is there, what it takes
+    (ms a step, of the host and of the device), the edits by which a step does without it, and
+    evidence beside that of its mechanism. What it takes of the steps that count is told of all
+    (cost.py): calls are then those of a step in which it occurs; also: the part of the step in
+    which most of its device time runs, if that is elsewhere; in_steps of of_steps, or first_only;
+    copied_bytes: in such a step, 0 where anything but copies is touched; example: the kernel, copy
+    or call that takes most of what is changed, "" where nothing but the host's own time is, which
+    is then `between` calls. Last comes what a step saves without it, and without all above as well
+    (diagnose.py): nan where the model doesn't understand the step.
     """
 
-    place: Found
-    saves_ms: float
-    saves_with_above_ms: float
+    key: str
+    where: str
+    calls: float
+    host_ms: float
+    device_ms: float
+    edits: Edits
+    evidence: str = ""
+    also: str = ""
+    in_steps: int = 1
+    of_steps: int = 1
+    first_only: bool = False
+    copied_bytes: float = 0.0
     example: str = ""
     between: Between | None = None
-
-    @property
-    def key(self) -> str:
-        """The mechanism's."""
-        return self.place.key
+    saves_ms: float = nan
+    saves_with_above_ms: float = nan
 
 
 @dataclass(frozen=True)
@@ -311,8 +283,6 @@ def _mechanisms() -> dict[str, Mechanism]:
     table = pd.read_csv(
         Path(__file__).with_name("mechanisms.csv"), dtype=str, keep_default_na=False
     )
-    # Milliseconds are printed by words.py, whatever digits a format asks for.
-    table = table.replace({r"_ms:\.\df\}": "_ms}"}, regex=True)
     rows = table.assign(general=table["general"] == "yes").itertuples(index=False)
     return {str(key): Mechanism(*texts) for key, *texts in rows}
 
@@ -320,7 +290,7 @@ def _mechanisms() -> dict[str, Mechanism]:
 MECHANISMS = _mechanisms()
 """Every mechanism by its key."""
 
-Find = Callable[[Subject], Iterator[Found]]
+Find = Callable[[Subject], Iterator[Finding]]
 
 KINDS: list[Find] = []
 """Every kind of finding, a function that gives its places; filled by diagnosis.mechanisms."""

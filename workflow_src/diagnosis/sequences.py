@@ -7,7 +7,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask, merged
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Found, Subject, once, rows_of
+from workflow_src.diagnosis.finding import Finding, Subject, once, rows_of
 
 
 @once
@@ -29,7 +29,7 @@ def runs(members: Mask, breaks: Mask) -> Indices:
     return np.where(members, np.cumsum(begins) - 1, NOWHERE)
 
 
-def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[int]") -> Found:
+def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[int]") -> Finding:
     """Chains of work as one place, each fused into one kernel of left_ns (by `chain`).
 
     Launches are merged as well, but for calls that launch more than one activity, such as graphs.
@@ -44,7 +44,7 @@ def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[
     return subject.found(key, chains, shorter, *merged(subject.recording, calls, group[~mixed], ns))
 
 
-def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Found:
+def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Finding:
     """Some work as one place, without it and its launches.
 
     Of calls that launch other work, too, such as graphs, the work alone goes.

@@ -4,7 +4,7 @@ import numpy as np
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import NONE
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Mechanism, Pattern
+from workflow_src.diagnosis.finding import MECHANISMS, Finding
 
 WITHOUT = "; without it a {plain}step takes {without_ms} instead of {step_ms} ms"
 LIMIT = "; launched all at once, a limit, a step takes {without_ms} instead of {step_ms} ms"
@@ -15,26 +15,22 @@ RECORDED = " (as recorded)"
 """Comes before where the time of a step without a profiler is known: the fact takes less in it."""
 
 
-def words() -> dict[str, Mechanism]:
-    """The words of every mechanism by its key."""
-    return MECHANISMS
-
-
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     """One sentence: what is wrong, where, and the time of a step with and without it.
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     """
-    place, mechanism = finding.place, MECHANISMS[finding.key]
-    where = " and ".join(f"`{path}`" for path in (place.where, place.also) if path) or "no range"
-    often = "once" if place.calls == 1 else f"{place.calls:.0f} times"
+    mechanism = MECHANISMS[finding.key]
+    places = (finding.where, finding.also)
+    where = " and ".join(f"`{path}`" for path in places if path) or "no range"
+    often = "once" if finding.calls == 1 else f"{finding.calls:.0f} times"
     fact = mechanism.fact.format(
-        where=where, between=_between(finding, where), times=often, steps=in_steps(place.pattern),
-        calls=f"{place.calls:.0f}", kept_ms=_ms(_kept_ms(place)),
-        host_ms=_ms(place.host_ms), device_ms=_ms(place.device_ms),
+        where=where, between=_between(finding, where), times=often, steps=_steps(finding),
+        calls=f"{finding.calls:.0f}", kept_ms=_ms(_kept_ms(finding)),
+        host_ms=_ms(finding.host_ms), device_ms=_ms(finding.device_ms),
     )  # fmt: skip
-    if not place.pattern.always and "{steps}" not in mechanism.fact:
-        fact += f", in {in_steps(place.pattern)}"
+    if finding.in_steps < finding.of_steps and "{steps}" not in mechanism.fact:
+        fact += f", in {_steps(finding)}"
     if np.isnan(finding.saves_ms):
         return f"{fact}."
     told = (LIMIT if mechanism.general else WITHOUT).format(
@@ -70,20 +66,19 @@ def _between(finding: Finding, where: str) -> str:
 
 def assumed(finding: Finding) -> str:
     """What a step without a finding is replayed with."""
-    return MECHANISMS[finding.key].assumes.format(kept_ms=_ms(_kept_ms(finding.place)))
+    return MECHANISMS[finding.key].assumes.format(kept_ms=_ms(_kept_ms(finding)))
 
 
-def _kept_ms(place: Found) -> float:
-    """What is left of each gap of the host that a place's edits shorten, on average."""
-    gaps = [(each.calls, each.gap) for each in place.edits if each.gap is not None]
+def _kept_ms(finding: Finding) -> float:
+    """What is left of each gap of the host that a finding's edits shorten, on average."""
+    gaps = [(each.calls, each.gap) for each in finding.edits if each.gap is not None]
     kept_ns = np.concatenate([NONE, *(np.broadcast_to(gap, calls.shape) for calls, gap in gaps)])
     return float(kept_ns.sum()) / max(len(kept_ns), 1) / NS_PER_MS
 
 
-def in_steps(pattern: Pattern) -> str:
-    """In how many steps something occurs, as "each of 5 steps"."""
-    if pattern.always:
-        return f"each of {pattern.recorded} steps"
-    if pattern.first:
-        return f"the first of {pattern.recorded} steps"
-    return f"{pattern.steps} of {pattern.recorded} steps"
+def _steps(finding: Finding) -> str:
+    """In how many steps it occurs, as "each of 5 steps"."""
+    if finding.in_steps == finding.of_steps:
+        return f"each of {finding.of_steps} steps"
+    which = "the first" if finding.first_only else finding.in_steps
+    return f"{which} of {finding.of_steps} steps"

@@ -22,11 +22,11 @@ from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
-from workflow_src.diagnosis.finding import Between, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.micro_batches import micro_batches
 from workflow_src.diagnosis.step_contents import step_calls, step_work
-from workflow_src.diagnosis.words import assumed, headline, words
+from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
 
@@ -125,35 +125,32 @@ def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
 
 
 def _finding(finding: Finding, step_ms: float, plain: bool) -> Row:
-    place = finding.place
-    where, also = _quotable(place.where), _quotable(place.also)
-    quoted = replace(finding, place=replace(place, where=where, also=also))
+    quoted = replace(finding, where=_quotable(finding.where), also=_quotable(finding.also))
     return _found(finding) | {
         "step_ms": step_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain),
-        "evidence": words()[finding.key].evidence + place.evidence,
+        "evidence": MECHANISMS[finding.key].evidence + finding.evidence,
     }
 
 
 def _found(finding: Finding) -> Row:
     """What, where, when and how much of a finding."""
-    place = finding.place
     return {
         "mechanism": finding.key,
-        "name": words()[finding.key].name,
-        "path": place.where,
-        "also_in": place.also,
-        "in_steps": place.pattern.steps,
-        "of_steps": place.pattern.recorded,
-        "first_only": place.pattern.first,
-        "calls": place.calls,
-        "copied_bytes": place.pattern.copied_bytes or np.nan,
-        "host_ms": place.host_ms,
-        "device_ms": place.device_ms,
+        "name": MECHANISMS[finding.key].name,
+        "path": finding.where,
+        "also_in": finding.also,
+        "in_steps": finding.in_steps,
+        "of_steps": finding.of_steps,
+        "first_only": finding.first_only,
+        "calls": finding.calls,
+        "copied_bytes": finding.copied_bytes or np.nan,
+        "host_ms": finding.host_ms,
+        "device_ms": finding.device_ms,
         "saves_ms": finding.saves_ms,
         "assumes": assumed(finding),
-        "remedy": words()[finding.key].remedy,
+        "remedy": MECHANISMS[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
         **_gap(finding.between),
     }

@@ -7,7 +7,7 @@ import numpy as np
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, Found, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import MOST, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.recording import SHORT_NS
 from workflow_src.diagnosis.transfers import (
     SMALL_BYTES,
@@ -19,7 +19,7 @@ from workflow_src.diagnosis.transfers import (
 
 
 @kind
-def sent_data(subject: Subject) -> Iterator[Found]:
+def sent_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the device; without it, beside other work, and the host doesn't wait.
 
     pageable_batch: from pageable memory: the driver copies it twice, and the host waits;
@@ -38,7 +38,7 @@ def sent_data(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def fetched_data(subject: Subject) -> Iterator[Found]:
+def fetched_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the host: by data_to_host in most steps, or in few, as by blocking_save.
 
     What the host does with data of a few steps, before and after the copies, goes, too: it saves

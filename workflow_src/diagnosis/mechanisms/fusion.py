@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.attention_chains import attention_chains
-from workflow_src.diagnosis.finding import Found, Subject, kind
+from workflow_src.diagnosis.finding import Finding, Subject, kind
 from workflow_src.diagnosis.mechanisms.products import as_narrow
 from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, runs
@@ -26,7 +26,7 @@ SAME_TENSOR = 0.2
 
 
 @kind
-def elementwise_chains(subject: Subject) -> Iterator[Found]:
+def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
     Fused, each chain is taken to need as long as its two longest kernels: all reads and writes of
@@ -58,7 +58,7 @@ def _is_loop(names: "pd.Series[str]") -> bool:
 
 
 @kind
-def attention(subject: Subject) -> Iterator[Found]:
+def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
     attention_by_math: by torch's math backend, which guards its softmax; attention_written_out: not

@@ -16,7 +16,7 @@ from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import (
     MANY,
     MOST,
-    Found,
+    Finding,
     Subject,
     common_path,
     kind,
@@ -69,7 +69,7 @@ def _running(subject: Subject) -> Gaps:
     return Gaps(table[~others], gaps.median_ns)
 
 
-def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Found:
+def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Finding:
     """Some gaps as one place, which would take like_ns."""
     left_ns = gaps["like_ns"].fillna(0).to_numpy().astype(np.int64)
     edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
@@ -77,7 +77,7 @@ def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Found:
 
 
 @kind
-def held_up(subject: Subject) -> Iterator[Found]:
+def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while.
 
     other_thread: gaps of all kinds are stretched by alike times; stall: a few are long where the
@@ -105,7 +105,7 @@ def held_up(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def computes(subject: Subject) -> Iterator[Found]:
+def computes(subject: Subject) -> Iterator[Finding]:
     """A long gap of the host that comes in each step, or in torch's DataLoader in any.
 
     slow_loader: in a DataLoader, in or before a range that loads, or before a batch is sent;
@@ -187,7 +187,7 @@ def _loads(subject: Subject, path: str) -> bool:
 
 
 @kind
-def launch_bound(subject: Subject) -> Iterator[Found]:
+def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds
     device_ns = work["device_ns"].sum()

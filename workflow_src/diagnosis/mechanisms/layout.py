@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.parts import passes
 from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
 
@@ -44,7 +44,7 @@ LIKE = 3
 
 
 @kind
-def convolution_layout(subject: Subject) -> Iterator[Found]:
+def convolution_layout(subject: Subject) -> Iterator[Finding]:
     """Kernels that turn images from one layout into the other around convolutions.
 
     Copies that norms over groups would need instead take the place of as much of them.
@@ -64,7 +64,7 @@ def convolution_layout(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def norm_layout(subject: Subject) -> Iterator[Found]:
+def norm_layout(subject: Subject) -> Iterator[Finding]:
     """Copies between convolutions in channels_last and norms over groups, which are contiguous.
 
     None if most norms have no copy just before them: then their layout is that of all.
@@ -89,7 +89,7 @@ def norm_layout(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def layer_copies(subject: Subject) -> Iterator[Found]:
+def layer_copies(subject: Subject) -> Iterator[Finding]:
     """Copies on the device in one layer that the others, alike but for their number, lack."""
     copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
     paths = subject.work["path_text"].drop_duplicates()
@@ -105,7 +105,7 @@ def layer_copies(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def bias_before_batch_norm(subject: Subject) -> Iterator[Found]:
+def bias_before_batch_norm(subject: Subject) -> Iterator[Finding]:
     """A bias added between a product and batch norm, which takes it off again; and its gradient.
 
     The bias's gradient, a sum behind batch norm's backward kernels and the products between, tells
@@ -130,7 +130,7 @@ def bias_before_batch_norm(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def weights_cast_again(subject: Subject) -> Iterator[Found]:
+def weights_cast_again(subject: Subject) -> Iterator[Finding]:
     """Weights cast for products in each of a step's micro batches, though they change once a step.
 
     Of neighboring casts before a product the last is of its input, the others of its weights; where

@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit, merged
-from workflow_src.diagnosis.finding import MANY, Found, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import MANY, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.host_gaps import in_torch
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
 from workflow_src.diagnosis.recording import LAUNCH
@@ -36,7 +36,7 @@ four tensors and writes three, and by operators it reads and writes 18 (model/ad
 
 
 @kind
-def parameter_by_parameter(subject: Subject) -> Iterator[Found]:
+def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     """The optimizer updates each parameter by itself, with several small kernels."""
     updates = [each for each in _stretches(subject) if _in_turn(each)]
     if not updates:
@@ -79,7 +79,7 @@ def _in_turn(launches: pd.DataFrame) -> bool:
 
 
 @kind
-def zero_fills(subject: Subject) -> Iterator[Found]:
+def zero_fills(subject: Subject) -> Iterator[Finding]:
     """Gradients are filled with zeros, each by itself or all together, instead of forgotten.
 
     A gradient that is there is added to: without fills these additions go as well.

@@ -10,7 +10,7 @@ from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, kind, main_place, rows_of
+from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
@@ -70,7 +70,7 @@ def _usual_precision(products: pd.DataFrame, times: Times) -> str:
 
 
 @kind
-def float32_products(subject: Subject) -> Iterator[Found]:
+def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
@@ -135,7 +135,7 @@ def _one_size_ns(products: pd.DataFrame) -> "pd.Series[float]":
 
 
 @kind
-def unaligned_products(subject: Subject) -> Iterator[Found]:
+def unaligned_products(subject: Subject) -> Iterator[Finding]:
     """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
     products = _products(subject, "gemm")
     products = products[~matching(products["name"], CONVOLUTION)]
@@ -149,7 +149,7 @@ def unaligned_products(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def float64(subject: Subject) -> Iterator[Found]:
+def float64(subject: Subject) -> Iterator[Finding]:
     """Arithmetic in float64 in a step that mostly has none.
 
     Without it casts to and from it vanish with their launches, and kernels move as many bytes as in

@@ -14,7 +14,7 @@ from workflow_src.diagnosis.communication import communication, room_ns
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import MANY, MOST, Found, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import MANY, MOST, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.parts import passes
 from workflow_src.diagnosis.sequences import runs
@@ -27,7 +27,7 @@ SMALL_NS = 100_000
 
 
 @kind
-def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Found]:
+def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     """Gradients are reduced in each pass through one part of a step, instead of in its last one.
 
     All-reduces in several parts are a divided model's own. What another rank is waited for, it
@@ -67,7 +67,7 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> tuple[
 
 
 @kind
-def small_collectives(subject: Subject) -> Iterator[Found]:
+def small_collectives(subject: Subject) -> Iterator[Finding]:
     """Many short collectives in a row, without a product in between: one could do for all.
 
     What all but the first take beyond the shortest one's time is left: their bytes. A run is of the
@@ -94,7 +94,7 @@ def _latest(subject: Subject) -> int:
 
 
 @kind
-def exposed_communication(subject: Subject) -> Iterator[Found]:
+def exposed_communication(subject: Subject) -> Iterator[Finding]:
     """Communication while the device does nothing else; what is waited for others stays.
 
     Without it as much of that is hidden as there is other work to hide it behind.
@@ -115,7 +115,7 @@ def exposed_communication(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def late_rank(subject: Subject) -> Iterator[Found]:
+def late_rank(subject: Subject) -> Iterator[Finding]:
     """Another process is waited for in collectives, and one place of its tells why.
 
     That is long gaps of its host, or more work on its device. A rank that is late by a little in

@@ -10,7 +10,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
-from workflow_src.diagnosis.finding import MOST, Found, Subject, common_path, kind, rows_of
+from workflow_src.diagnosis.finding import MOST, Finding, Subject, common_path, kind, rows_of
 from workflow_src.diagnosis.passes import PRODUCTS, needless_passes, own_launches, runs
 from workflow_src.diagnosis.sequences import runs as neighboring
 from workflow_src.placing.ranks import COLLECTIVE
@@ -38,7 +38,7 @@ LAST = 8
 """At most so many launches after the last softmax or choice are of the same metrics."""
 
 
-def _dropped(subject: Subject, key: str, rows: Indices) -> Found:
+def _dropped(subject: Subject, key: str, rows: Indices) -> Finding:
     """Calls that aren't made, nor what they launch, nor the host's time before each."""
     calls = subject.calls.loc[rows]
     work = subject.work[subject.work["call"].isin(rows)]
@@ -49,7 +49,7 @@ def _dropped(subject: Subject, key: str, rows: Indices) -> Found:
 
 
 @kind
-def passes_in_vain(subject: Subject) -> Iterator[Found]:
+def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     """Forward passes without backward's.
 
     forward_twice: in the same range and step as those with; evaluation: in a range of its own, or
@@ -72,7 +72,7 @@ def passes_in_vain(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def recomputation(subject: Subject) -> Iterator[Found]:
+def recomputation(subject: Subject) -> Iterator[Finding]:
     """Backward launches forward's sequences of kernels again; what it communicates is its own."""
     forward, backward = own_launches(subject, True), own_launches(subject, False)
     names, launched = forward["launched"].tolist(), backward["launched"].tolist()
@@ -88,7 +88,7 @@ def recomputation(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def metrics(subject: Subject) -> Iterator[Found]:
+def metrics(subject: Subject) -> Iterator[Finding]:
     """Softmaxes beyond those that backward has gradients of, and choices, after the last product.
 
     With what comes directly before the first, in between, and shortly after the last of them.

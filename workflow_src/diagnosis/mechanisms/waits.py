@@ -10,7 +10,15 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import MOST, NUMBER, Found, Subject, common_path, kind, rows_of
+from workflow_src.diagnosis.finding import (
+    MOST,
+    NUMBER,
+    Finding,
+    Subject,
+    common_path,
+    kind,
+    rows_of,
+)
 from workflow_src.diagnosis.host_gaps import LOW
 from workflow_src.diagnosis.recording import ALLOCATE, FREE, LAUNCH, SYNCHRONIZE
 from workflow_src.diagnosis.selections import selection_calls
@@ -34,7 +42,7 @@ is loaded, as scans and selections do of their kernels in each step."""
 
 def _without(
     subject: Subject, key: str, copies: pd.DataFrame, lead: Indices | None, *more: Edit
-) -> Found:
+) -> Finding:
     """Some transfers as one place, without their calls, waits and what computes them.
 
     lead: the calls that do, if they go, too, with the host's time before all of them.
@@ -53,7 +61,7 @@ def _places(rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 @kind
-def fetched(subject: Subject) -> Iterator[Found]:
+def fetched(subject: Subject) -> Iterator[Finding]:
     """A number is copied to the host, which waits for it.
 
     item: .item(), print, float(); selection: for the size of what is selected, by a boolean index,
@@ -69,7 +77,7 @@ def fetched(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def sent_numbers(subject: Subject) -> Iterator[Found]:
+def sent_numbers(subject: Subject) -> Iterator[Finding]:
     """Numbers made on the host are sent to the device, one at a time, from pageable memory.
 
     A usual gap before such a copy goes, in which the host makes it; longer ones hold what it does
@@ -84,7 +92,7 @@ def sent_numbers(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def synchronizations(subject: Subject) -> Iterator[Found]:
+def synchronizations(subject: Subject) -> Iterator[Finding]:
     """The host waits for the device, and copies nothing."""
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
     for each in _places(waits[~waits.index.isin(transfers(subject)["wait"])]):
@@ -93,7 +101,7 @@ def synchronizations(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def memory(subject: Subject) -> Iterator[Found]:
+def memory(subject: Subject) -> Iterator[Finding]:
     """Device memory is freed and fetched again, in runs of calls that hold one of both or both.
 
     empty_cache: by torch.cuda.empty_cache(); allocator_retries: an allocation failed, all that is
@@ -113,7 +121,7 @@ def memory(subject: Subject) -> Iterator[Found]:
 
 
 @kind
-def loaded_code(subject: Subject) -> Iterator[Found]:
+def loaded_code(subject: Subject) -> Iterator[Finding]:
     """Modules are loaded in a later step, after the host has compiled them.
 
     Also by calls that ask for code, if they take long before a kernel's first launch.
