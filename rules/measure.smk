@@ -11,12 +11,11 @@ rule benchmark:
         runtime=dag.measured.minutes,
     params:
         row=dag.measured.benchmark_row,
-        module=dag.measured.benchmark_module,
-        code=dag.code(dag.measured.benchmark_module),
+        code=dag.code("measure.benchmark"),
     message:
         "Benchmark {wildcards.case}"
     shell:
-        "python -m {params.module} --case {params.row:q} --output {output:q}"
+        "python -m workflow_src.measure.benchmark --case {params.row:q} --output {output:q}"
         " 2>&1 | tee -i {log:q}"
 
 

@@ -11,7 +11,6 @@ from workflow_src.studies.study import STUDIES
 STAGES = {
     "plan": "plan.write_plan",
     "benchmark": "measure.benchmark",
-    "benchmark in processes": "measure.benchmark_processes",
     "capture": "measure.capture",
     "ceilings": "measure.ceilings",
     "export": "captures.export_case",
@@ -33,8 +32,7 @@ STAGES = {
 }
 """Every stage that a rule runs, with its module."""
 
-BENCHMARKS = {"benchmark", "benchmark in processes"}
-MEASURING = {*BENCHMARKS, "capture", "ceilings", *(f"{study} point" for study in STUDIES)}
+MEASURING = {"benchmark", "capture", "ceilings", *(f"{study} point" for study in STUDIES)}
 
 
 def copy_package(folder: Path) -> Path:

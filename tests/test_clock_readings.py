@@ -1,10 +1,13 @@
 """A GPU's clock and power during steps: which readings a row has, and what becomes of them."""
 
 import json
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pynvml
 import pytest
 
 from workflow_src.common.environment import POWER_CAP
@@ -15,20 +18,24 @@ from workflow_src.tables.timings import timings
 FAST, SLOW = [1980, 400.0, []], [1500, 700.0, [POWER_CAP]]
 
 
-def test_a_row_has_the_readings_made_while_it_ran() -> None:
+def test_a_row_has_the_readings_made_while_it_ran_and_all_tell_of_other_processes() -> None:
     rows: dict[str, dict[str, Any]] = {
         "forward": {"status": "ok", "window_ns": [10, 20]},
         "train_step": {"status": "oom"},
     }
-    gpu_state.add_readings(rows, [[9, *SLOW], [10, *FAST], [15, *FAST], [21, *SLOW]])
+    readings = [(9, SLOW, [4711, os.getpid()]), (10, FAST, []), (15, FAST, [4711]), (21, SLOW, [7])]
+    gpu_state.add_readings(rows, readings)
     assert rows == {
         "forward": {"status": "ok", "readings": [FAST, FAST]},
         "train_step": {"status": "oom"},
     }
+    assert gpu_state.neighbors(readings) == {"other_processes": 2}
+    assert gpu_state.neighbors([]) == {}
 
 
 def test_a_cpu_is_not_read() -> None:
-    with gpu_state.watched("cpu") as found:
+    found: list[gpu_state.Reading] = []
+    with gpu_state.watched("cpu", found):
         pass
     assert found == []
 
@@ -38,15 +45,49 @@ def test_another_process_reads_until_it_is_ended(
 ) -> None:
     """A line that it was writing when it was ended is left out."""
     program = tmp_path / "python"
-    lines = json.dumps([5, *FAST]) + "\n[6, 19"
+    lines = json.dumps([5, FAST, []]) + "\n[6, 19"
     started = tmp_path / "started"
     program.write_text(f"#!/bin/sh\nprintf '%s' '{lines}'\ntouch {started}\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with gpu_state.watched("cuda") as found:
+    found: list[gpu_state.Reading] = []
+    with gpu_state.watched("cuda", found):
         while not started.exists():
             pass
-    assert found == [[5, *FAST]]
+    assert found == [[5, FAST, []]]
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_reading_names_who_runs_and_where_nvml_tells_who_came_and_went(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tells: bool
+) -> None:
+    def used(handle: object, since_us: int) -> list[Any]:
+        if not tells:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        return [SimpleNamespace(pid=4711, timeStamp=since_us + 5),
+                SimpleNamespace(pid=1, timeStamp=since_us - 5)]  # fmt: skip
+
+    answers: dict[str, Any] = {
+        "nvmlInit": None, "nvmlShutdown": None, "nvmlDeviceGetHandleByUUID": "a handle",
+        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=4712)],
+        "nvmlDeviceGetClockInfo": 1980, "nvmlDeviceGetFieldValues": [
+            SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=400_000))
+        ],
+        "nvmlDeviceGetCurrentClocksThrottleReasons": 0,
+    }  # fmt: skip
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, lambda *unused, answer=answer: answer)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", used)
+    monkeypatch.setattr(gpu_state, "cuda_devices", lambda: ["GPU-a"])
+    pauses = iter([None] * gpu_state.LOOK_EVERY)
+    monkeypatch.setattr(gpu_state.time, "sleep", lambda seconds: next(pauses))
+    with pytest.raises(StopIteration):
+        gpu_state.read()
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {tuple(map(str, load)) for _, load, _ in lines} == {tuple(map(str, FAST))}
+    processes = [4712, 4711] if tells else [4712]
+    others = [[]] * (gpu_state.LOOK_EVERY - 1)
+    assert [seen for _, _, seen in lines] == [processes, *others, processes]
 
 
 def test_clock_and_power_are_medians_over_the_readings() -> None:

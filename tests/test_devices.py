@@ -11,19 +11,15 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pynvml
 import pytest
 
 from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
 from workflow_src.common.device_locks import DeviceError, one_locked
 from workflow_src.common.devices import hold, hold_several
-from workflow_src.measure import gpu_state
 from workflow_src.measure.alone import measured_alone
-from workflow_src.measure.progress import observed, said
 from workflow_src.tables.machine import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -214,58 +210,6 @@ def test_a_lock_that_cannot_be_opened_gives_one_sentence(tmp_path: Path) -> None
     (tmp_path / device_locks.FOLDER / "cpu.lock").mkdir(parents=True)
     with pytest.raises(DeviceError, match=r"cpu.lock: no device can be locked here"):
         hold("cpu").__enter__()
-
-
-class FakeNvml:
-    """Stands in for NVML's functions: who runs at each look, and who used the device when."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, asked: Any) -> None:
-        self.running: list[int] = []
-        for name in ("nvmlInit", "nvmlShutdown", "nvmlDeviceGetHandleByUUID"):
-            monkeypatch.setattr(pynvml, name, lambda *unused: None)
-        monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", self.processes)
-        monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", asked)
-
-    def processes(self, handle: object) -> list[Any]:
-        return [SimpleNamespace(pid=pid) for pid in self.running]
-
-
-def test_a_process_that_came_and_went_while_measuring_is_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[int] = []
-
-    def utilization(handle: object, since_us: int) -> list[Any]:
-        asked.append(since_us)
-        samples = [(4711, since_us + 5), (os.getpid(), since_us + 5), (1, since_us - 5)]
-        return [SimpleNamespace(pid=pid, timeStamp=at) for pid, at in samples]
-
-    nvml = FakeNvml(monkeypatch, utilization)
-    found = gpu_state.Neighbors("GPU-a")
-    with observed(found.look):
-        said("forward", {"status": "ok"})
-        nvml.running = [4712]
-        said("forward_backward", {"status": "ok"})
-        nvml.running = []
-    found.look()
-    assert found.state() == {"other_processes": 2}
-    assert len(asked) == 3 and asked == sorted(asked)
-
-
-def test_where_nvml_cannot_tell_who_used_a_device_those_that_run_are_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def unsupported(handle: object, since_us: int) -> list[Any]:
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
-
-    nvml = FakeNvml(monkeypatch, unsupported)
-    found = gpu_state.Neighbors("GPU-a")
-    found.look()
-    assert found.state() == {"other_processes": 0}
-    nvml.running = [4711, os.getpid()]
-    found.look()
-    assert found.state() == {"other_processes": 1}
-    assert gpu_state.Neighbors("cpu").state() == {}
 
 
 def test_no_cuda_device_gives_a_one_sentence_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,9 +219,9 @@ def test_a_program_that_ends_itself_without_a_result_gives_a_one_sentence_error(
 
 LEAVES_A_THREAD = """
 import sys, threading, time
-from workflow_src.measure import ending
-ending.GRACE_S = 0.1
-with ending.ended_without_threads("a case"):
+from workflow_src.measure import alone
+alone.GRACE_S = 0.1
+with alone.ended_without_threads("a case"):
     threading.Thread(target=time.sleep, args=(999,), name="loader").start()
     sys.exit(" ".join(sys.argv[1:]) or 0)
 """

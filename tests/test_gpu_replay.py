@@ -26,7 +26,7 @@ EAGER = {phase: {"status": "ok", "reason": "", "device_samples_ns": [1]} for pha
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
-    _, rows = measure_all(replace(LAUNCH_BOUND, precision=precision), 2, 5)
+    _, rows = measure_all(replace(LAUNCH_BOUND, precision=precision), 2, 5, [])
     for phase in PHASES:
         row, found = rows[phase], rows[phase]["replay"]
         assert row["status"] == "ok"
@@ -43,7 +43,7 @@ def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
 @pytest.mark.parametrize("optimizer", ["foreach", "fused"])
 def test_each_attention_and_optimizer_can_be_replayed(attention: str, optimizer: str) -> None:
     case = replace(LAUNCH_BOUND, attention=attention, optimizer=optimizer, precision="bf16")
-    _, rows = measure_all(case, 1, 2)
+    _, rows = measure_all(case, 1, 2, [])
     assert [rows[phase]["replay"]["status"] for phase in PHASES] == ["ok"] * 3
 
 

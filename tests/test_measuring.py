@@ -21,7 +21,7 @@ from workflow_src.common.units import GIB
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, machine, profiled_run
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.oom import Row, attempt, in_turn
+from workflow_src.measure.rows import Row, attempt, in_turn
 from workflow_src.measure.workload import Workload
 from workflow_src.plan.config import load
 from workflow_src.studies import run_point

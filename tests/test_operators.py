@@ -23,7 +23,7 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import OPTIMIZERS, PHASES, Case
 from workflow_src.common.operators import SEARCHED
 from workflow_src.measure import activities, alone, benchmark, operators, processes, profiled_run
-from workflow_src.measure.oom import Row
+from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.placing.alignment import REACH, align, normal_names
@@ -448,7 +448,7 @@ def test_what_was_timed_is_not_lost_to_a_profiler(
         raise error
 
     monkeypatch.setattr(operators, "launched", fail)
-    found = benchmark.completed(benchmark.measure_all(CASE, 0, 1))
+    found = benchmark.completed(benchmark.measure_all(CASE, 0, 1, []))
     for phase in PHASES:
         assert found[phase]["status"] == "ok" and len(found[phase]["samples_ns"]) == 1
         assert found[phase]["launched"]["status"] == status and found[phase]["launched"]["reason"]

@@ -1,10 +1,8 @@
 """A benchmark in several fresh processes, and the speed of the host around it."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +10,7 @@ import pytest
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import ConfigError, StageError
 from workflow_src.common.summary import by_process
-from workflow_src.dag.start import make_dag
-from workflow_src.measure import benchmark, benchmark_processes
+from workflow_src.measure import benchmark
 from workflow_src.measure.machine import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import load
@@ -93,32 +90,13 @@ def test_two_processes_measure_one_after_another(
     output = tmp_path / "out.json"
     case = json.dumps(ROW | {"processes": 2})
     monkeypatch.setattr(sys, "argv", ["benchmark", "--case", case, "--output", str(output)])
-    with pytest.raises(SystemExit, match="2"):
-        benchmark.main()
-    benchmark_processes.main()
+    benchmark.main()
     found = json.loads(output.read_text())
     assert list(found["phases"]) == list(PHASES)
     assert all(row["process"] == [0, 0, 1, 1] for row in found["phases"].values())
     first, second = found["processes"]
     assert first["ended_at"] < second["started_at"]
     assert first["before"]["host_operation_us"] > 0 and second["after"]["host_operation_us"] > 0
-
-
-def test_what_starts_the_processes_does_not_import_torch() -> None:
-    code = "import sys, workflow_src.measure.benchmark_processes; print('torch' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("processes", "stage"), [(1, "measure.benchmark"), (3, "measure.benchmark_processes")]
-)
-def test_the_number_of_processes_decides_what_runs_a_benchmark(processes: int, stage: str) -> None:
-    config = load(Path("config.yaml")) | {"device": "cpu", "profiler": "torch"}
-    dag = make_dag(config | {"processes": processes})
-    case = SimpleNamespace(tag="quickstart", case="tiny-ctx32-fp32")
-    assert dag.measured.benchmark_module(case) == f"workflow_src.{stage}"  # type: ignore[arg-type]
-    assert dag.code(dag.measured.benchmark_module)(case) == dag.code(stage)(case)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("served_python")

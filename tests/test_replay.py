@@ -15,8 +15,8 @@ from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, benchmark, cuda_graph
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
-from workflow_src.measure.oom import Row
 from workflow_src.measure.processes import merged, merged_phase
+from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.machine import environment
 from workflow_src.tables.timings import timings
@@ -221,14 +221,14 @@ def test_replays_come_after_all_phases_on_the_same_workload(
 
     monkeypatch.setattr(benchmark, "measure_phase", measure)
     monkeypatch.setattr(benchmark, "replays", replays)
-    assert "replay" not in benchmark.measure_all(CASE, 0, 1)[1]["forward"]
+    assert "replay" not in benchmark.measure_all(CASE, 0, 1, [])[1]["forward"]
     assert order == list(PHASES)
     built = benchmark.build(CASE)
     monkeypatch.setattr(benchmark, "build", lambda case: built)
     order.clear()
     made.clear()
     on_cuda = Case.from_dict(CASE.as_dict() | {"device": "cuda"})
-    _, found = benchmark.measure_all(on_cuda, 0, 1)
+    _, found = benchmark.measure_all(on_cuda, 0, 1, [])
     assert order == [*PHASES, "replays"] and all(workload is built[0] for workload in made)
     assert found["forward"]["replay"]["status"] == "oom" and "replay" not in found["train_step"]
 

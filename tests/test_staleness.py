@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.package import BENCHMARKS, MEASURING, STAGES, changed, copy_package, edit, hashes
+from tests.package import MEASURING, STAGES, changed, copy_package, edit, hashes
 from tests.studies.chapters import WRITTEN
 from tests.workflow import ROOT
 from workflow_src.plan import code
@@ -21,7 +21,7 @@ TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
 CHAPTERS = {f"{study} section" for study in WRITTEN}
 DRAWN = {f"answer {question}" for question in "acde"}
 ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
-RUN_A_MODEL = {*BENCHMARKS, "capture"} | {
+RUN_A_MODEL = {"benchmark", "capture"} | {
     f"{study} point"
     for study in (
         "profiler",
@@ -137,7 +137,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/processes.py", "for _ in row[", "for _ in 2 * row[",
-        {"benchmark in processes", *(f"{study} point" for study in STUDIES)},
+        {"benchmark", *(f"{study} point" for study in STUDIES)},
         id="how several processes are merged",
     ),
     pytest.param(
@@ -165,7 +165,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",
-        BENCHMARKS | {
+        {"benchmark"} | {
             f"{s} point"
             for s in (
                 "profiler", "precision", "attention", "fusion", "matmul", "mlp", "accounting",
@@ -246,7 +246,7 @@ NOTHING = [
         "model/attention.py", '        """Attend from each', '        # why\n\n        """Attend',
         id="a comment and a docstring",
     ),
-    pytest.param("measure/oom.py", "import gc\n", "import   gc\n\n", id="layout"),
+    pytest.param("measure/rows.py", "import gc\n", "import   gc\n\n", id="layout"),
     pytest.param("cli/publish.py", '"VACUUM"', '"vacuum"', id="publishing"),
     pytest.param("dag/studies.py", "MINUTES = 30", "MINUTES = 40", id="what a job requests"),
     pytest.param("plan/code.py", "[:12]", "[:13]", id="hashes"),
@@ -265,7 +265,7 @@ def test_what_decides_no_measurement_makes_none(
 
 
 def test_what_measures_reaches_all_modules_that_it_imports() -> None:
-    for name in ("benchmark in processes", "capture", "ceilings", "levers point"):
+    for name in ("benchmark", "capture", "ceilings", "levers point"):
         module = f"workflow_src.{STAGES[name]}"
         run = f"import sys, {module}; print(*sys.modules)"
         said = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)

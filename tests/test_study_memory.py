@@ -5,7 +5,7 @@ import torch
 
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import memory
-from workflow_src.measure.oom import free
+from workflow_src.measure.rows import free
 from workflow_src.studies.attention.implementations import Passes, Series
 
 

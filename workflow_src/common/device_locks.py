@@ -21,7 +21,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,17 +124,11 @@ def _unusable(path: Path, error: OSError) -> DeviceError:
 
 
 @contextmanager
-def one_locked(
-    names: Sequence[str],
-    about: str,
-    wait_s: float,
-    meanwhile: Callable[[], object] = lambda: None,
-) -> Iterator[str]:
+def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]:
     """Lock the first free device of `names`, and yield its name; `about` says what for.
 
-    While all are locked, prints who holds them, calls `meanwhile`, once, and waits, at most
-    `wait_s` seconds (negative: as long as holders change). Raises DeviceError if the wait times
-    out, and what `meanwhile` raises.
+    While all are locked, prints who holds them and waits, at most `wait_s` seconds (negative: as
+    long as holders change). Raises DeviceError if the wait times out.
     """
     began = changed = time.monotonic()
     said = ""
@@ -151,8 +145,6 @@ def one_locked(
         holders = "; ".join(f"{name} is held by {_holder(name)}" for name in names)
         if holders != said:
             print(f"Waiting: {holders}", file=sys.stderr, flush=True)
-            if not said:
-                meanwhile()
             said, changed = holders, now
         if now - changed >= LONGEST_HOLD_S:
             raise DeviceError(

@@ -6,7 +6,7 @@ initialized.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 
 import pynvml
@@ -74,26 +74,21 @@ SEVERAL = "several-devices"
 
 
 @contextmanager
-def hold(
-    device: str, about: str = "", wait_s: float = -1, meanwhile: Callable[[], object] = lambda: None
-) -> Iterator[str]:
+def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
     """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
 
     Takes the first free device. While all are locked, says who holds them and waits, at most
-    `wait_s` seconds (negative: without limit); those who wait for this one are told `about`. Where
-    there is a wait, `meanwhile` is called when it begins. A CUDA device becomes the only one
-    visible to this process and its children. Raises DeviceError if there is no such device or the
-    wait times out, and what `meanwhile` raises.
+    `wait_s` seconds (negative: without limit); those who wait for this one are told `about`. A
+    CUDA device becomes the only one visible to this process and its children. Raises DeviceError if
+    there is no such device or the wait times out.
     """
-    with one_locked(_names(device), about, wait_s, meanwhile) as name:
+    with one_locked(_names(device), about, wait_s) as name:
         _use_only([name])
         yield name
 
 
 @contextmanager
-def hold_several(
-    device: str, count: int, about: str = "", meanwhile: Callable[[], object] = lambda: None
-) -> Iterator[list[str]]:
+def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]]:
     """As `hold`, but lock `count` devices, or as many as there are; yields their names."""
     names = _names(device)
     with ExitStack() as locks:
@@ -101,7 +96,7 @@ def hold_several(
         with one_locked([SEVERAL], about, -1) if count > 1 else nullcontext():
             while len(held) < min(count, len(names)):
                 free = [name for name in names if name not in held]
-                held.append(locks.enter_context(one_locked(free, about, -1, meanwhile)))
+                held.append(locks.enter_context(one_locked(free, about, -1)))
         _use_only(held)
         yield held
 

@@ -24,11 +24,6 @@ class Measured:
         """The plan row that a benchmark depends on, as JSON."""
         return json.dumps(self.plan.benchmark_row(wildcards.case))
 
-    def benchmark_module(self, wildcards: Wildcards) -> str:
-        """The module that benchmarks a case in as many processes as its row says."""
-        several = self.plan.benchmark_row(wildcards.case)["processes"] > 1
-        return f"workflow_src.measure.benchmark{'_processes' if several else ''}"
-
     def capture_row(self, wildcards: Wildcards) -> str:
         """The plan row that a capture depends on, as JSON."""
         return json.dumps(self.plan.capture_row(wildcards.case))

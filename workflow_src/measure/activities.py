@@ -17,7 +17,7 @@ import torch._dynamo  # noqa: F401
 from torch._C._profiler import RecordScope, _EventType
 
 from workflow_src.common.operators import DISPATCHED, MULTIPLYING
-from workflow_src.measure.oom import Row
+from workflow_src.measure.rows import Row
 from workflow_src.measure.windows import profiled
 
 TORCHS_OWN = re.compile("#|^ProfilerStep")

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from workflow_src.common.units import MIB
 from workflow_src.measure.memory import reset_peak
-from workflow_src.measure.oom import Row
+from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 
 PACKAGE = "workflow_src"

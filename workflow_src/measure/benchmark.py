@@ -1,4 +1,4 @@
-"""Benchmark one case in one process: raw samples of every phase and its replay, the environment.
+"""Benchmark one case: raw samples of every phase and its replay, and the environment.
 
 None of it is profiled. Last, after everything timed, a profiler finds out what launched each
 phase's work.
@@ -11,17 +11,16 @@ from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
-from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
-from workflow_src.measure.ending import ended_without_threads
-from workflow_src.measure.gpu_state import add_readings, timed, watched
+from workflow_src.measure.gpu_state import Reading, add_readings, neighbors, timed, watched
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.oom import Row
 from workflow_src.measure.operators import add_counted, add_launched
 from workflow_src.measure.phases import Built, build, run_phases
-from workflow_src.measure.progress import said
+from workflow_src.measure.processes import in_fresh_processes, merged
+from workflow_src.measure.rows import Row, said
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload
 
@@ -57,20 +56,21 @@ def measure(
 
 
 def measure_all(
-    case: AnyCase, warmup_steps: int, steps: int
+    case: AnyCase, warmup_steps: int, steps: int, readings: list[Reading]
 ) -> tuple[Workload | None, dict[str, Row]]:
-    """As `measure`, with the workload; on a CUDA device rows also have `replay`.
+    """As `measure`, with the workload; on a CUDA device rows also have `replay`, and `readings`
+    is filled meanwhile.
 
     See measure/cuda_graph.py.
     """
     built = build(case)
     workload, _ = built
-    with watched(case.device) as readings:
+    with watched(case.device, readings):
         rows = measure(case, warmup_steps, steps, built)
-    add_readings(rows, readings)
-    if case.device == "cuda":
-        for phase, replay in replays(workload, rows, warmup_steps, steps):
+        replayed = replays(workload, rows, warmup_steps, steps) if case.device == "cuda" else ()
+        for phase, replay in replayed:
             rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
+    add_readings(rows, readings)
     return workload, rows
 
 
@@ -85,26 +85,30 @@ def benchmark(
 ) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
-    run = partial(measure_all, case, warmup_steps, steps)
+    readings: list[Reading] = []
+    run = partial(measure_all, case, warmup_steps, steps, readings)
     finish = completed if launched else lambda found: found[1]
-    return about | measured_alone(case.case, case.as_dict(), "phases", run, finish)
+    found = measured_alone(case.case, case.as_dict(), "phases", run, finish)
+    return about | found | {"during": neighbors(readings)}
 
 
 @one_sentence()
 def main() -> None:
-    """Benchmark one plan row in this process; see benchmark_processes for several."""
+    """Benchmark one plan row: in this process, or in as many as it says, one after another."""
     parser = Parser(description=__doc__)
     add_plan_row(parser)
     parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
-    arguments = parser.parse_args()
-    row = arguments.case
-    if row["processes"] > 1:
-        parser.error("argument --case: several processes are what benchmark_processes runs")
+    given = parser.parse_args()
+    row = given.case
+    if (count := row["processes"]) > 1:
+        results = in_fresh_processes("workflow_src.measure.benchmark", row, count)
+        write_json(given.output, merged(results))
+        return
     use_threads(row)
     settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
     case = case_of(row)
     with ended_without_threads(case.case):
-        write_json(arguments.output, benchmark(case, *settings))
+        write_json(given.output, benchmark(case, *settings))
 
 
 if __name__ == "__main__":

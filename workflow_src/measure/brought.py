@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from workflow_src.common.case import AnyCase, Brought
 from workflow_src.common.errors import StageError
-from workflow_src.measure.oom import out_of_memory
+from workflow_src.measure.rows import out_of_memory
 from workflow_src.workload import Workload
 
 AROUND = ("precision", "execution")

@@ -20,8 +20,8 @@ from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.oom import Row, attempt, free
 from workflow_src.measure.products import products, sustained_products
+from workflow_src.measure.rows import Row, attempt, free
 from workflow_src.measure.sampling import Sizes, measured
 from workflow_src.measure.timing import Call, wake
 

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from workflow_src.common.environment_variables import environment_variables
-from workflow_src.measure.oom import LONGEST_REASON, Row, out_of_memory
+from workflow_src.measure.rows import LONGEST_REASON, Row, out_of_memory
 from workflow_src.measure.timing import Call
 from workflow_src.model.ranges import listening, range_
 

@@ -11,8 +11,8 @@ from statistics import median
 import torch
 
 from workflow_src.common.case import PHASES
-from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import NOTHING_TO_TRAIN
+from workflow_src.measure.rows import Row, in_turn
 from workflow_src.measure.timing import FEWEST, Call, sample_steps
 from workflow_src.measure.workload import Workload
 

@@ -1,7 +1,7 @@
 """What a GPU's driver says: clocks, power, what limits them, and other processes on the device.
 
-Before and after a measurement, between its timed regions, and while it works, by another process
-(this module as a program), which delays no launch. Imports no torch, so that it starts at once.
+Before and after a measurement, and meanwhile by another process (this module as a program), which
+delays no launch. Imports no torch, so that it starts at once.
 """
 
 import json
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,6 +35,13 @@ THROTTLES = {
 
 PERIOD_S = 0.04
 """NVML's answers take a millisecond or so, and change about as often as this."""
+
+LOOK_EVERY = 25
+"""Every so many readings also say who used the device, which NVML keeps for a while."""
+
+Reading = tuple[int, list[Any], list[int]]
+"""When (CLOCK_MONOTONIC, ns); the SM clock (MHz), the power (W) and what limits the clock; ids of
+the processes that used the device since they were last asked for, of some readings."""
 
 WINDOW = "window_ns"
 """The key of a row with the times (CLOCK_MONOTONIC, ns) between which its steps ran."""
@@ -105,43 +113,6 @@ def state(device: str) -> Row:
     return {key: value for key, value in found.items() if value is not None}
 
 
-class Neighbors:
-    """The processes seen on a device since this was made, at each look; none on a CPU.
-
-    NVML is only asked between timed regions: it keeps for a while which processes kept the device
-    busy. Not every device does so; then only processes that exist during a look are seen.
-    """
-
-    def __init__(self, device: str) -> None:
-        """`device` is "cpu" or the UUID of a CUDA device."""
-        self._device = device
-        self._since_us = int(time.time() * 1e6)
-        self._seen: set[int] = set()
-
-    def look(self) -> None:
-        """Note the processes there are now, and those that used the device since the last look."""
-        if self._device != "cpu":
-            since_us, self._since_us = self._since_us, int(time.time() * 1e6)
-            self._seen |= {*processes_on(self._device), *_busy_since(self._device, since_us)}
-
-    def state(self) -> dict[str, int]:
-        """The number of other processes seen so far; empty for a CPU."""
-        others = self._seen - {os.getpid()}
-        return {} if self._device == "cpu" else {"other_processes": len(others)}
-
-
-def _busy_since(device: str, since_us: int) -> list[int]:
-    """Ids of the processes that used a CUDA device since a time; empty if NVML can't tell."""
-
-    def used(uuid: str) -> Any:
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        return pynvml.nvmlDeviceGetProcessUtilization(handle, since_us)
-
-    with nvml() as there:
-        samples = (_answer(used, device) if there else None) or []
-    return [sample.pid for sample in samples if sample.timeStamp >= since_us]
-
-
 def timed(measure: Callable[[], Row]) -> Row:
     """The row of `measure`, with when it ran."""
     start = time.monotonic_ns()
@@ -150,11 +121,10 @@ def timed(measure: Callable[[], Row]) -> Row:
 
 
 @contextmanager
-def watched(device: str) -> Iterator[list[list[Any]]]:
-    """Read a CUDA device meanwhile; the yielded list is filled at the end. None for a CPU."""
-    readings: list[list[Any]] = []
+def watched(device: str, readings: list[Reading]) -> Iterator[None]:
+    """Read a CUDA device meanwhile; at the end `readings` has what was read. Nothing of a CPU."""
     if device != "cuda":
-        yield readings
+        yield
         return
     parent = os.getpid()
     with TemporaryDirectory() as folder, Path(folder, "readings").open("w+") as file:
@@ -164,7 +134,7 @@ def watched(device: str) -> Iterator[list[list[Any]]]:
             preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),
         )
         try:
-            yield readings
+            yield
         finally:
             process.terminate()
             process.wait()
@@ -172,28 +142,46 @@ def watched(device: str) -> Iterator[list[list[Any]]]:
             readings += [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def add_readings(rows: dict[str, Row], readings: list[list[Any]]) -> None:
-    """Give each row the `readings` made while it ran, without their times."""
+def add_readings(rows: dict[str, Row], readings: list[Reading]) -> None:
+    """Give each row clock, power and limits of the `readings` made while it ran."""
     for row in rows.values():
         start, end = row.pop(WINDOW, (0, 0))
-        if found := [values for ns, *values in readings if start <= ns <= end]:
+        if found := [load for ns, load, _ in readings if start <= ns <= end]:
             row["readings"] = found
 
 
-def read() -> None:
-    """Print a reading of the first visible device every PERIOD_S, until this process is ended.
+def neighbors(readings: list[Reading]) -> Row:
+    """The number of other processes that were seen; empty without readings, as of a CPU."""
+    seen = {process for _, _, processes in readings for process in processes}
+    return {"other_processes": len(seen - {os.getpid()})} if readings else {}
 
-    A line is a JSON list: the time (CLOCK_MONOTONIC, ns), the SM clock (MHz), the power (W), and
-    what limits the clock.
-    """
+
+def read() -> None:
+    """Print a Reading of the first visible device every PERIOD_S, until this process is ended."""
     (device, *_) = cuda_devices()
+    since_us = int(time.time() * 1e6)
     with nvml():
-        while True:
+        for number in count():
             moment = time.monotonic_ns()
             found = asked(device, ("sm_clock_mhz", "power_w", "throttle"))
-            throttle = found.pop("throttle") or []
-            print(json.dumps([moment, *found.values(), throttle]), flush=True)
+            load = [found["sm_clock_mhz"], found["power_w"], found["throttle"] or []]
+            processes: list[int] = []
+            if number % LOOK_EVERY == 0:
+                processes = [*processes_on(device), *_busy_since(device, since_us)]
+                since_us = int(time.time() * 1e6)
+            print(json.dumps([moment, load, processes]), flush=True)
             time.sleep(PERIOD_S)
+
+
+def _busy_since(device: str, since_us: int) -> list[int]:
+    """Ids of the processes that used a CUDA device since a time; empty if NVML can't tell."""
+
+    def used(uuid: str) -> Any:
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        return pynvml.nvmlDeviceGetProcessUtilization(handle, since_us)
+
+    samples = _answer(used, device) or []
+    return [sample.pid for sample in samples if sample.timeStamp >= since_us]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 from workflow_src.common.case import Brought
 from workflow_src.measure.activities import Call, Host, host, launches
 from workflow_src.measure.flop_count import counted_flops
-from workflow_src.measure.oom import LONGEST_REASON, Row, attempt
+from workflow_src.measure.rows import LONGEST_REASON, Row, attempt
 from workflow_src.measure.windows import profiled
 from workflow_src.measure.workload import Workload
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from workflow_src.common.case import Case
 from workflow_src.common.errors import StageError
 from workflow_src.measure.brought import function_of, in_words, place_of, wrong
-from workflow_src.measure.oom import out_of_memory
 from workflow_src.measure.precision import AUTOCAST
+from workflow_src.measure.rows import out_of_memory
 from workflow_src.model.ranges import range_
 
 Core = Callable[[Tensor, Tensor, Tensor], Tensor]

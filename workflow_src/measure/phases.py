@@ -6,8 +6,7 @@ from itertools import chain
 
 from workflow_src.common.case import PHASES, AnyCase
 from workflow_src.measure.brought import blamed
-from workflow_src.measure.oom import Row, attempt, free, in_turn
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import Row, attempt, free, in_turn, said
 from workflow_src.measure.workload import Workload
 
 MODEL_TOO_LARGE = "the model itself did not fit"

@@ -74,7 +74,7 @@ def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict
 
 def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The first result, with what was recorded around each process, and the end of the last."""
-    around = [{key: result[key] for key in AROUND} for result in results]
+    around = [{key: result[key] for key in AROUND if key in result} for result in results]
     last = {key: results[-1][key] for key in ("after", "ended_at")}
     shared = all(result["locks_are_shared"] for result in results)
     return results[0] | last | {"processes": around, "locks_are_shared": shared}

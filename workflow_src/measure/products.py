@@ -8,8 +8,8 @@ from random import Random
 import torch
 
 from workflow_src.common.ceilings import PRODUCTS, SUSTAINED, SUSTAINED_ZEROS, ZEROS
-from workflow_src.measure.oom import Row
 from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
+from workflow_src.measure.rows import Row
 from workflow_src.measure.sampling import Sizes, attempted, measured, sustained
 from workflow_src.measure.timing import Call
 

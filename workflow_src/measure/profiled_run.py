@@ -15,14 +15,13 @@ from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
+from workflow_src.measure.alone import ended_without_threads
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
-from workflow_src.measure.ending import ended_without_threads
 from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.oom import Row, in_turn
 from workflow_src.measure.phases import build
-from workflow_src.measure.progress import said, say
+from workflow_src.measure.rows import Row, in_turn, said, say
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_

@@ -11,8 +11,7 @@ from workflow_src.common.ceilings import FEWEST
 from workflow_src.common.errors import UnavailableError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.measure.gpu_state import LOAD, asked
-from workflow_src.measure.oom import Row, attempt, free
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import (
     Call,
     between_events,

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.measure.oom import Row
+from workflow_src.measure.rows import Row
 
 Call = Callable[[], object]
 EventPair = tuple[torch.cuda.Event, torch.cuda.Event]

@@ -13,10 +13,9 @@ from workflow_src.common.case import COMPILED, PHASES, AnyCase, Brought, Case
 from workflow_src.measure import brought
 from workflow_src.measure.compiling import Options, compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
-from workflow_src.measure.oom import free
 from workflow_src.measure.own_attention import own_core
 from workflow_src.measure.precision import AUTOCAST, use_precision
-from workflow_src.measure.progress import say
+from workflow_src.measure.rows import free, say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.ranges import range_

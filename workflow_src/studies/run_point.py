@@ -8,8 +8,7 @@ from typing import Any
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
-from workflow_src.measure.alone import measured_alone
-from workflow_src.measure.ending import ended_without_threads
+from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.processes import in_fresh_processes, merged_point
 from workflow_src.studies.study import Point, Row

@@ -9,8 +9,7 @@ from functools import partial
 
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.oom import attempt, free, skipped
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies import run_point
 from workflow_src.studies.study import Point, Row

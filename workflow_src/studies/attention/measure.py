@@ -13,7 +13,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.brought import in_words
 from workflow_src.measure.memory import kept_mib, peak_mib
-from workflow_src.measure.oom import out_of_memory
+from workflow_src.measure.rows import out_of_memory
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.attention.implementations import PHASES, Passes, Series, memory_mib
 from workflow_src.studies.refusals import refusal

@@ -11,10 +11,9 @@ from torch import nn
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import available_mib, step_peak
 from workflow_src.measure.memory import allocated_before
-from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import build
 from workflow_src.measure.products import products
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import attempt, free, said
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import MultiHeadAttention

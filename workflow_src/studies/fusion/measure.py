@@ -11,7 +11,7 @@ from torch import Tensor
 from workflow_src.common.ceilings import SIZES
 from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.oom import free
+from workflow_src.measure.rows import free
 from workflow_src.measure.timing import Call, wake
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
 from workflow_src.studies.study import Point, Row

@@ -12,8 +12,7 @@ from workflow_src.measure.benchmark import timed_steps
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.memory import reset_peak
-from workflow_src.measure.oom import attempt, free, in_turn
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import attempt, free, in_turn, said
 from workflow_src.studies.levers.errors import errors, reference_of
 from workflow_src.studies.levers.points import Variant
 from workflow_src.studies.levers.trial import Trial, case_at, needs

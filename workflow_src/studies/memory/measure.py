@@ -22,10 +22,9 @@ from workflow_src.measure.allocations import (
     storage_bytes,
 )
 from workflow_src.measure.memory import allocated_before
-from workflow_src.measure.oom import attempt, free
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import attempt, free, said
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.memory.marks import Marks

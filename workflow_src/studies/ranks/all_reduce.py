@@ -6,7 +6,7 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from workflow_src.measure.oom import Row, attempt, free
+from workflow_src.measure.rows import Row, attempt, free
 from workflow_src.measure.timing import time_call
 from workflow_src.studies.study import Point
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from workflow_src.measure.oom import Row
+from workflow_src.measure.rows import Row
 from workflow_src.studies.programs import written_by
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.ranks.points import ALL_REDUCE

@@ -15,8 +15,7 @@ import torch.distributed as dist
 from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.oom import Row, attempt, free
-from workflow_src.measure.progress import said
+from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.studies.models import case_of
 from workflow_src.studies.ranks.all_reduce import measure_all_reduces
 from workflow_src.studies.ranks.points import ALL_REDUCE

@@ -11,8 +11,8 @@ from torch.distributed.tensor import DTensor
 from workflow_src.common.case import Case
 from workflow_src.common.units import MIB
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.oom import Row, free
 from workflow_src.measure.precision import AUTOCAST, use_precision
+from workflow_src.measure.rows import Row, free
 from workflow_src.measure.timing import synchronize, time_steps
 from workflow_src.measure.windows import exported_torch_window
 from workflow_src.model.ranges import range_

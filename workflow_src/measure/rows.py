@@ -1,4 +1,4 @@
-"""Out of memory as a result: work in increasing order of memory, each with a status.
+"""Rows of a measurement: each has a status, running out of memory is one, and its end is said.
 
 A row's status is "ok", "oom" or "skipped"; `reason` says why it is not ok.
 """
@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any
 
 import torch
+
+from workflow_src.common.units import NS_PER_MS
 
 Row = dict[str, Any]
 
@@ -61,6 +63,21 @@ def in_turn(
         row = attempt(partial(run, name), release)
         ran_out = name if row["status"] == "oom" else ""
         yield name, row
+
+
+def say(line: str) -> None:
+    """Print a line at once, as all that is done between timed regions."""
+    print(line, flush=True)
+
+
+def said(name: str, row: Row) -> Row:
+    """`row`, after a line that says how `name` ended: its best time, or why it has none."""
+    best = min(row.get("samples_ns") or [0]) / NS_PER_MS
+    ended = f"{best:.3f} ms at best" if best else "done"
+    if row["status"] != "ok":
+        ended = f"{row['status']} ({row['reason']})"
+    say(f"{name}: {ended}")
+    return row
 
 
 def free(device: str) -> None:
