@@ -16,6 +16,10 @@ from workflow_src.common.read_table import read_table
 from workflow_src.common.table_schema import FILE, columns, key, tables
 
 ROOT = Path(__file__).parent.parent
+EARLIER = {
+    "findings": "evidence gap_places gap_after gap_after_path gap_before gap_before_path",
+}
+"""Columns that published tables have from earlier versions, and readers pass over."""
 PACKED = {path.parent for path in EXAMPLES.rglob("tables.tar.gz")}
 
 
@@ -46,7 +50,7 @@ def test_every_column_of_a_published_table_is_described():
     found = {}
     for name, path in published():
         with path.open(encoding="utf-8", newline="") as file:
-            left = undescribed(name, next(csv.reader(file))) - {""}
+            left = undescribed(name, next(csv.reader(file))) - {"", *EARLIER.get(name, "").split()}
         assert name in tables()
         found |= {(name, column): path for column in left}
     assert not found
