@@ -17,6 +17,8 @@ from tests.published import H100, H200
 from tests.workflow import made_once
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
+from workflow_src.common.environment import PRIVATE
+from workflow_src.common.table_schema import columns
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
@@ -79,6 +81,12 @@ def test_tables_of_recorded_captures_obey_all_laws(made: Callable[[str], Path], 
     assert (tables["alignment"]["aligned_share"] == 1).all()
     assert (tables["alignment"]["gemm_share_with_shape"] == 1).all()
     assert {case for cases in obeyed(tables) for case in cases} == {name}
+
+
+def test_every_column_of_a_cases_tables_is_described(made: Callable[[str], Path]) -> None:
+    for path in made("tiny-ctx64-fp32").glob("*.csv"):
+        private = PRIVATE if path.stem == "environments" else ()
+        assert {*pd.read_csv(path, nrows=0)} <= {*columns(path.stem), *private}
 
 
 @pytest.mark.parametrize("run", [H100, H200], ids=["H100", "H200"])
