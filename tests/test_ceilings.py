@@ -31,9 +31,6 @@ POINT = {"device": "cpu", "precisions": ["fp32"], "cpu_threads": 1, "sizes": TIN
 HERE = {"gpu": "", "cpu": "a CPU", "cpu_threads": 2, "driver": "", "cuda": "", "torch": "2.0"}
 ABOUT = {"dtype": "float32", "precision": "fp32", "shape": "8", "layout": "", "reason": ""}
 TIMED = {"status": "ok", "calls_per_sample": 1, "samples_per_group": 5}
-SLOW_THEN_FAST = [2_000_000] * 5 + [1_000_000] * 10
-CLOCKS = {"sm_clock_mhz": [1200, 1980, 1980], "power_w": [690.0, 400.0, 420.0]}
-"""As older runs have them: NVML's power averages, and lags behind by more than a row lasts."""
 
 
 def row(kind: str, name: str, samples_ns: list[int], **other: Any) -> dict[str, Any]:
@@ -70,17 +67,6 @@ def test_the_ceiling_is_the_best_of_its_kind_and_precision() -> None:
 def test_what_did_not_run_is_no_ceiling_and_says_why() -> None:
     found = tabulated(GONE | {"reason": "no Triton"})
     assert found["reason"].tolist() == ["no Triton"] and not found["is_ceiling"].any()
-
-
-def test_power_counts_of_sustained_products_alone_and_of_their_second_half() -> None:
-    """As the clock does, which may still be falling in the first; older runs have it elsewhere."""
-    other = row("bandwidth", "copy", SLOW_THEN_FAST, bytes=8_000) | CLOCKS
-    read = {"power_w": [1.0, 400.0], "power_limit_w": [700.0] * 2, "power_capped": [False, True]}
-    sustained = row("sustained compute", "matmul", [9_000, 1_000], flops=10**6, **read)
-    found = tabulated(other, sustained | {"sm_clock_mhz": [1980, 1500]})
-    assert found["sm_clock_mhz"].tolist() == [1980, 1500] and pd.isna(found["power_w"][0])
-    assert (found["power_w"][1], found["power_capped"][1]) == (400, 1)
-    assert found["median_tflop_per_s"][1] == 1 and not found["is_ceiling"][1]
 
 
 def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:

@@ -98,7 +98,7 @@ def test_time_to_compile_is_the_first_call_less_a_steady_one() -> None:
     row = {"status": "ok", "reason": "", "samples_ns": [4_000_000] * 3, "peak_memory_mib": 1.0}
     row |= {"first_call_ns": [9_000_000, 11_000_000], "graphs": 2, "break_reasons": ["why"]}
     (cells,) = timings({"phases": {"forward": row}}).to_dict("records")
-    assert (cells["first_call_ms"], cells["compile_ms"]) == (10.0, 6.0)
+    assert cells["compile_ms"] == 6.0
     assert (cells["graphs"], cells["graph_breaks"]) == (2, 1)
     assert cells["graph_break_reasons"] == "why"
     (again,) = timings({"phases": {"forward": row | {"graphs": 0}}}).to_dict("records")

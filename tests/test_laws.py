@@ -17,11 +17,13 @@ from tests.published import H100, H200
 from tests.workflow import made_once
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
+from workflow_src.common.environment import PRIVATE
+from workflow_src.common.table_schema import columns
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import LAWS, READ, check, read_tables
+from workflow_src.tables.laws import LAWS, READ, Rows, check, read_tables
 from workflow_src.tables.records import in_steps
 
 ROOT = Path(__file__).parent.parent
@@ -67,7 +69,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 def obeyed(tables: dict[str, pd.DataFrame]) -> list[set[str]]:
     """The cases that each law compares; fails for a law that is violated, or compares nothing."""
-    compared = {law: law.compared(tables) for law in LAWS}
+    rows = Rows(tables)
+    compared = {law: law.compared(rows) for law in LAWS}
     assert [law.name for law, rows in compared.items() if rows.empty] == []
     assert [law.name for law, rows in compared.items() if len(law.broken(rows))] == []
     return [set(rows["case"]) for rows in compared.values()]
@@ -79,6 +82,12 @@ def test_tables_of_recorded_captures_obey_all_laws(made: Callable[[str], Path], 
     assert (tables["alignment"]["aligned_share"] == 1).all()
     assert (tables["alignment"]["gemm_share_with_shape"] == 1).all()
     assert {case for cases in obeyed(tables) for case in cases} == {name}
+
+
+def test_every_column_of_a_cases_tables_is_described(made: Callable[[str], Path]) -> None:
+    for path in made("tiny-ctx64-fp32").glob("*.csv"):
+        private = PRIVATE if path.stem == "environments" else ()
+        assert {*pd.read_csv(path, nrows=0)} <= {*columns(path.stem), *private}
 
 
 @pytest.mark.parametrize("run", [H100, H200], ids=["H100", "H200"])

@@ -265,7 +265,7 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     failed = with_replay(9 * MS, status="not_capturable", reason="why")
     table = timings({"phases": {"forward": ok, "forward_backward": failed, "train_step": phase(1)}})
     first, second, third = table.to_dict("records")
-    assert (first["replay_status"], first["replay_samples"]) == ("ok", 5)
+    assert first["replay_status"] == "ok"
     assert first["replayed_median_ms"] == 3.0 and first["median_ms"] == 9.0
     assert (first["replayed_p20_ms"], first["replayed_p80_ms"]) == pytest.approx((1.8, 5.2))
     assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")

@@ -1,7 +1,6 @@
 """Joining the tables of cases, conservation of time, warnings, and atomic writes."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -108,22 +107,6 @@ def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code, str(target)], cwd=os.getcwd())
     assert ended.returncode == -signal.SIGKILL
     assert target.read_text() == '{\n "a": 1\n}\n'
-
-
-WRITES = re.compile(r"\.write_(text|bytes)\(|open\([^)]*[\"'][wax]b?[\"']|\.to_csv\([^)]")
-OF_THEIR_OWN = {
-    "common/nsys_cli.py": "a folder that is moved in place when it is complete",
-    "studies/memory/measure.py": "a snapshot that write_whole moves in place",
-    "studies/ranks/launch.py": "what its processes are told, in a folder that is deleted again",
-    "timeline/formats.py": "a file that write_whole moves in place",
-}
-"""Modules that write files other than by common/atomic_write.py, and what they write."""
-
-
-def test_all_that_stages_write_is_moved_in_place_when_it_is_complete() -> None:
-    root = Path(__file__).parent.parent / "workflow_src"
-    found = {str(p.relative_to(root)) for p in root.rglob("*.py") if WRITES.search(p.read_text())}
-    assert found - {"common/atomic_write.py"} == OF_THEIR_OWN.keys()
 
 
 def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:

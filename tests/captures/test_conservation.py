@@ -1,6 +1,5 @@
 """Whatever the ranges and launches: device time is conserved, and lies where a search says."""
 
-import re
 from collections.abc import Iterator
 
 import pandas as pd
@@ -57,7 +56,7 @@ def test_device_time_is_conserved_and_lies_where_a_search_finds_it(
     found = attributed(capture_of(given, launched), None, step="a")
     tables = placed_tables(found)
     all_is_in_a_path_or_has_a_reason(tables, given, launched)
-    each_step_is_device_work_and_idle_time_by_cause(tables["steps"], tables["idle"], given)
+    each_step_is_device_work_and_idle_time_by_cause(tables["steps"], given)
     each_launch_lies_in_the_range_that_a_search_finds(found, given, launched)
 
 
@@ -67,23 +66,16 @@ def all_is_in_a_path_or_has_a_reason(
     placed = round(tables["paths"]["own_ms"].sum() * 1e6)
     assert placed + sum(unplaced(tables).values()) == sum(w.length for w in launched)
     assert tables["kernels"]["activities"].sum() == len(launched)
-    assert (tables["paths"]["busy_union_ms"] <= tables["paths"]["busy_ms"]).all()
     assert tables["paths"]["instances"].sum() >= len(given)
 
 
 def each_step_is_device_work_and_idle_time_by_cause(
-    steps: pd.DataFrame, idle: pd.DataFrame, given: list[Range]
+    steps: pd.DataFrame, given: list[Range]
 ) -> None:
     assert sorted(steps["wall_ns"]) == sorted(lengths_in_turn([r for r in given if r.name == "a"]))
     assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
     known = steps.dropna()
     assert (sum(known[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == known["idle_ns"]).all()
-    assert idle["own_idle_ns"].sum() == known["idle_ns"].sum()
-    assert (sum(idle[f"idle_{cause}_ns"] for cause in ALL_CAUSES) == idle["idle_ns"]).all()
-    for (process, path), row in idle.set_index(["process", "path"]).iterrows():
-        inner = idle["path"].str.fullmatch(re.escape(path) + r"/(?:[^\\/]|\\.)+")
-        inside = idle.loc[inner & (idle["process"] == process), "idle_ns"]
-        assert row["idle_ns"] == row["own_idle_ns"] + inside.sum()
 
 
 def lengths_in_turn(named: list[Range]) -> Iterator[int]:

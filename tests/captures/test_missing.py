@@ -56,7 +56,7 @@ def test_launches_without_kernels_are_lost_kernels_and_no_time_of_a_device(
     of = found(tmp_path, path)
     assert of["verdict"] == "lost" and lost in sentences(of)[0]
     tables = tables_in(path, diagnosed=True)
-    told = ("steps", "idle", "findings", "smaller", "step_work", "step_calls", "idle_causes")
+    told = ("steps", "findings", "smaller", "step_work", "step_calls", "idle_causes")
     assert not any(len(tables[name]) for name in told)
     assert "operator" not in tables["kernels"]["kind"].tolist()
     assert tables["paths"][["busy_ms", "own_ms", "span_ms"]].isna().all(axis=None)

@@ -143,7 +143,6 @@ def test_domains_have_names_within_their_process(export: Export, registered: boo
 def test_domains_can_be_asked_for(export: Export) -> None:
     export.domain(3, "trainer")
     written("step 0-100; forward 10-50 /3; *20 1; whole 0-200 /7", export)
-    assert export.tables()["domains"]["domain"].tolist() == ["default", "domain 7", "trainer"]
     assert busy(export.tables("default")) == {"step": 1}
     assert notes(export.tables("default")) == {"not asked for": 2}
     assert busy(export.tables("trainer", "default")) == {"step": 0, "step/forward": 1}
@@ -159,7 +158,7 @@ def test_a_librarys_domain_is_told_from_the_users(export: Export) -> None:
         written(f"in {library} {10 * number}-{10 * number + 9} @2 /{number}", export)
     tables = written("step 0-100; *20 1; *25 2 @2; *55 4 @2", export).tables()
     assert busy(tables) == {"step": 7} and notes(tables)["libraries"] == 4
-    assert tables["domains"].query("is_library")["domain"].tolist() == libraries
+    assert tables["notes"]["about"].tolist() == [*libraries, ""]
 
 
 def test_marks_are_no_ranges_and_imported_ranges_are(export: Export) -> None:
@@ -237,7 +236,6 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
     tables = export.tables()
     assert busy(tables) == {path: 3 * ns for path, ns in RIGHT.items()} | {"load": 0}
     assert unplaced(tables) == {} and notes(tables) == {"lent" if named else "turns": 9}
-    assert tables["summary"]["main_thread"][0] == trainer
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
 
 

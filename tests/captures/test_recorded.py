@@ -64,10 +64,8 @@ def test_named_domains_and_started_ranges_are_kept() -> None:
     step = "train step é\\/1"
     assert set(busy(tables)) == {step, f"{step}/fwd", f"{step}/bwd", f"{step}/opt"}
     assert busy(tables, "busy_ms")[step] == 61_646_199
-    domains = tables["domains"].set_index("domain")
-    assert domains["ranges"].to_dict() == {"CCCL": 9, "trainer": 12}
-    assert domains["is_library"].to_dict() == {"CCCL": True, "trainer": False}
-    assert tables_in(DATA / "llama.sqlite.gz")["paths"].equals(tables["paths"])
+    others = tables_in(DATA / "llama.sqlite.gz")
+    assert others["paths"].equals(tables["paths"]) and "CCCL" in others["notes"]["about"].tolist()
 
 
 def test_a_librarys_ranges_on_autograds_thread_lie_below_backward() -> None:

@@ -130,8 +130,8 @@ def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not
     ranges = [event("user_annotation", name, 0, 100 - n) for n, name in enumerate(names)]
     found = tables(tmp_path, *ranges, *launched(1, 5))
     assert busy(found) == {"batch #4": 1_000}
-    counts = found["domains"].set_index("domain")["ranges"].to_dict()
-    assert counts == {"default": 1, "torch": 2, "NCCL": 1}
+    counts = found["notes"].set_index("about")["count"].to_dict()
+    assert counts == {"torch": 2, "NCCL": 1}
 
 
 def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:

@@ -60,11 +60,9 @@ def test_casts_are_told_from_copies_and_kernels_of_one_short_name_apart(export: 
         ["copy", "elementwise(direct_copy): BFloat16"],
         ["copy", "[CUDA memcpy Host-to-Device]"],
     ]
-    families = tables["families"][["family", "busy_ns"]].to_numpy().tolist()
-    assert families == [["copy", 4 + 8 + 16], ["cast", 1 + 2]]
 
 
-def test_busy_is_a_sum_and_a_union_and_spans_are_per_instance(export: Export) -> None:
+def test_busy_is_a_sum_and_spans_are_per_instance(export: Export) -> None:
     export.range("step", 0, 100)
     export.range("step", 200, 300)
     export.range("forward", 10, 50)
@@ -74,31 +72,16 @@ def test_busy_is_a_sum_and_a_union_and_spans_are_per_instance(export: Export) ->
     export.work(210, 5, start=220)
     row = export.tables()["paths"].set_index("path").loc["step"]
     assert row[["instances", "activities"]].tolist() == [2, 4]
-    columns = ["host_ms", "busy_ms", "own_ms", "busy_union_ms", "span_ms"]
-    assert [round(ms * 1e6) for ms in row[columns]] == [200, 35, 15, 30, 50 + 5]
+    columns = ["host_ms", "busy_ms", "own_ms", "span_ms"]
+    assert [round(ms * 1e6) for ms in row[columns]] == [200, 35, 15, 50 + 5]
 
 
-def test_the_union_is_taken_on_each_device(export: Export) -> None:
+def test_devices_and_their_streams_are_counted(export: Export) -> None:
     export.range("step", 0, 100)
     export.work(20, 10, start=30, device=0)
     export.work(21, 10, start=30, device=1)
     tables = export.tables()
-    assert busy(tables, "busy_union_ms") == {"step": 20}
     assert tables["summary"][["devices", "streams"]].to_numpy().tolist() == [[2, 2], [2, 2]]
-
-
-def test_families_of_a_path_include_its_inner_ranges(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.range("forward", 10, 50)
-    export.work(20, 1)
-    export.work(60, 2)
-    export.work(70, 4, kind="MEMSET")
-    rows = export.tables()["families"][["path", "family", "activities", "busy_ns"]]
-    assert sorted(rows.to_numpy().tolist()) == [
-        ["step", "fill", 1, 4],
-        ["step", "gemm", 2, 3],
-        ["step/forward", "gemm", 1, 1],
-    ]
 
 
 WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
@@ -191,7 +174,7 @@ def test_ranges_without_device_work_are_noted(export: Export) -> None:
     export.range("step", 0, 100)
     tables = export.tables()
     assert busy(tables) == {"step": 0} and notes(tables) == {"no work": 1}
-    assert all(len(tables[name]) == 0 for name in ("kernels", "families"))
+    assert tables["kernels"].empty
 
 
 def test_work_outside_every_range_is_a_row(export: Export) -> None:

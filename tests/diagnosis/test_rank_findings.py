@@ -7,7 +7,7 @@ import pytest
 
 from tests.captures.building import Export
 from tests.diagnosis.device_steps import Kernel, Savings, savings, savings_of, subject
-from workflow_src.diagnosis.communication import buckets
+from workflow_src.diagnosis.communication import communication
 
 US = 1000
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
@@ -72,9 +72,9 @@ def test_only_the_rank_that_waits_least_could_hide_its_communication(tmp_path: P
     # It can hide no more than there is work to hide it behind: a product and an update.
     assert savings_of("exposed_communication", late) == pytest.approx({"step": 50 + 49}, abs=1)
     assert savings_of("exposed_communication", subject(export)) == {}
-    table = buckets(subject(export))
-    assert table[["bucket", "wait_ms"]].to_numpy().tolist() == [[0, LATE / US]]
-    assert table["exposed_ms"].tolist() == pytest.approx([exposed_us / US])
+    table = communication(subject(export))
+    assert table[["bucket", "wait_ns"]].to_numpy().tolist() == [[0, LATE * US]] * 3
+    assert table["exposed_ns"].tolist() == pytest.approx([exposed_us * US] * 3)
 
 
 MICRO_BATCHES: list[tuple[str, Savings]] = [

@@ -95,25 +95,15 @@ def cards(capture: Capture) -> pd.DataFrame:
 
 def found(capture: Capture, findings: pd.DataFrame) -> pd.DataFrame:
     """Findings with where and when they occur, what they take and save, and a step without all so
-    far; `gap`: between which calls the host's time lies, where a finding is a matter of that alone.
+    far.
 
     What is true of a whole program saves what is left of the host, which the account has.
     """
     rows = _placed(capture, findings)
-    between = _side(rows, "after") + " \N{RIGHTWARDS ARROW} " + _side(rows, "before")
-    places = zip(rows["gap_places"], between, strict=True)
-    gap = [(some, " places") if some > 1 else text if some > 0 else "" for some, text in places]
     return rows.assign(
-        gap=pd.Series(gap, rows.index, dtype=object),
         left=rows["step_ms"] - rows["saves_with_above_ms"],
         assumes=rows["assumes"].where(rows["saves_ms"].notna(), ""),
     )
-
-
-def _side(rows: pd.DataFrame, side: str) -> pd.Series:
-    """The call before or after a gap, and its path."""
-    call, path = rows[f"gap_{side}"], rows[f"gap_{side}_path"]
-    return call + (" in " + path).where(path != "", "")
 
 
 def smaller(capture: Capture) -> pd.DataFrame:

@@ -54,10 +54,9 @@ def domain_names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The ranges that count; `domains`: a row per domain, with ranges, is_library and counts."""
+    """The ranges that count, and a note of each domain whose don't."""
 
     ranges: pd.DataFrame
-    domains: pd.DataFrame
     notes: tuple[Note, ...]
 
 
@@ -79,4 +78,4 @@ def choose(ranges: pd.DataFrame, asked: tuple[str, ...] | None) -> Chosen:
     code = "libraries" if asked is None else "not asked for"
     notes = [Note(code, int(n), name) for name, n in left_out[["domain", "ranges"]].to_numpy()]
     kept = ranges["domain"].isin(table.loc[table["counts"], "domain"])
-    return Chosen(ranges[kept].reset_index(drop=True), table, tuple(notes))
+    return Chosen(ranges[kept].reset_index(drop=True), tuple(notes))

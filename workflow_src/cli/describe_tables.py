@@ -28,8 +28,8 @@ PLACES = {
 """The headings of tables that are no CSV in `tables`."""
 
 PER_STEP = """\
-`steps` follows in `paths.csv`, `kernels.csv`, `families.csv` and `idle.csv`, and \
-each sum again per step (`busy_ns_per_step`): what belongs to steps, divided by their number.
+`steps` follows in `paths.csv` and `kernels.csv`, and each sum again per step \
+(`busy_ns_per_step`): what belongs to steps, divided by their number.
 """
 
 

@@ -69,6 +69,11 @@ def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
         raise ValueError(f"line {again[0]} has the same {same} as line {first}")
 
 
+def described(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+    """The columns of a frame that the schema has for a table, which is what is written of it."""
+    return frame[[name for name in frame if name in columns(table)]]
+
+
 def with_texts(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     """A table whose empty cells of texts are empty texts."""
     described = columns(table).values()

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Union
-from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.finding import Subject, once
 from workflow_src.placing.ranks import COLLECTIVE
 
@@ -37,12 +36,3 @@ def room_ns(subject: Subject) -> int:
         for rows in (subject.work, communication(subject))
     )
     return both - moving
-
-
-def buckets(subject: Subject) -> pd.DataFrame:
-    """A row per bucket: name, path, bucket, device_ms, wait_ms and exposed_ms, each a step."""
-    rows = communication(subject)
-    rows = rows.assign(path=rows["path_text"])
-    times = {f"{each}_ns": f"{each}_ms" for each in ("device", "wait", "exposed")}
-    sums = rows.groupby(["name", "path", "bucket"], sort=False)[list(times)].sum()
-    return (sums / NS_PER_MS / subject.step_count).rename(columns=times).reset_index()

@@ -108,7 +108,6 @@ def model_row(case: Case) -> dict[str, Any]:
         "forward_flops": forward,
         "backward_flops": backward_flops(case),
         "forward_rule_flops": rule_flops(case, without, 2),
-        "forward_rule_all_flops": rule_flops(case, parameters, 2),
         "step_rule_flops": rule_flops(case, without, 6),
         "step_rule_all_flops": rule_flops(case, parameters, 6),
         "weights_mib": WIDE * parameters / MIB,

@@ -49,7 +49,6 @@ class Ranged:
     """A capture's work placed in the ranges that count, and which of these are steps."""
 
     placed: Placed
-    domains: pd.DataFrame
     steps: StepRanges
     notes: tuple[Note, ...]
 
@@ -146,7 +145,7 @@ def _ranged(
         chosen = choose(ranges, domains)
         placed = place(capture, chosen.ranges)
         steps = choose_steps(placed, step, numbered=fold != "")
-        return Ranged(placed, chosen.domains, steps, chosen.notes + placed.notes)
+        return Ranged(placed, steps, chosen.notes + placed.notes)
 
     ranges = capture.ranges
     if fold:

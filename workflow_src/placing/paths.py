@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import Note
-from workflow_src.common.intervals import BEFORE_ALL, Indices
+from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 
 OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
@@ -129,8 +129,7 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     ranges have the times of `place`, work the number of its `path`, or NOWHERE.
     instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
     what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
-    union_ns: time in which a device worked on any of that, added up over devices; span_ns: from the
-    start of the first to the end of the last activity of each instance, added up.
+    span_ns: from the start of the first to the end of the last activity of each instance, added up.
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:
@@ -147,7 +146,6 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "own_ns": own,
         "busy_ns": inclusive(own, paths),
         "wait_ns": inclusive(summed(at, work["wait_ns"].to_numpy()), paths),
-        "union_ns": _unions(paths, work),
         "activities": inclusive(summed(at, 1), paths),
     }
     return pd.DataFrame(table)
@@ -167,23 +165,3 @@ def inclusive(own: Indices, paths: Paths) -> Indices:
         rows = np.flatnonzero(paths.depth == level)
         np.add.at(total, paths.above[rows], total[rows])
     return total
-
-
-def _unions(paths: Paths, work: pd.DataFrame) -> Indices:
-    """For each path, the time that its work covers on each device, summed."""
-    covered = np.zeros(len(paths.text), dtype=np.int64)
-    if not work["start_ns"].is_monotonic_increasing:
-        work = work[["path", "device", "start_ns", "end_ns"]].sort_values("start_ns")
-    device, devices = pd.factorize(work["device"].to_numpy())
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    at = work["path"].to_numpy(dtype=np.int64, copy=True)
-    depth, above = np.append(paths.depth, 0), np.append(paths.above, NOWHERE)
-    for level in range(int(paths.depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(depth[at] == level)
-        group = at[rows] * len(devices) + device[rows]
-        latest = pd.Series(end[rows]).groupby(group, sort=False).cummax()
-        before = latest.groupby(group, sort=False).shift(fill_value=BEFORE_ALL).to_numpy()
-        new = np.maximum(end[rows] - np.maximum(start[rows], before), 0)
-        np.add.at(covered, at[rows], new)
-        at[rows] = above[at[rows]]
-    return covered

@@ -15,6 +15,7 @@ from workflow_src.common.arguments import Parser, existing_file, new_file
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
+from workflow_src.common.read_table import described
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.placing.families import load_rules, naming
@@ -111,4 +112,5 @@ def main(derive: Derive, complete: Complete | None = None) -> None:
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
     table = join(given.points, derive, load_rules(given.families))
-    write_csv(given.output, complete(table) if complete else table)
+    table = complete(table) if complete else table
+    write_csv(given.output, described(table, f"studies/{given.output.stem}"))

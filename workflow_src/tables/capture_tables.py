@@ -22,7 +22,6 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import Attributed, attributed, source_of
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.placing.given import add_capture, read
-from workflow_src.placing.idle import idle_by_path
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
@@ -58,14 +57,11 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, sums, totals)
     threads = [] if found.kernels_lost else thread_steps(source_of(found))
-    idle, ledgers = idle_by_path(threads, found.work, found.paths), steps(threads)
+    ledgers = steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": _per_step(_kernels(sums), in_steps),
-        "families": _per_step(_families(found, launched), in_steps),
         "steps": ledgers,
-        "idle": in_steps.added(idle, idle.drop(columns=["process", "path"])),
-        "domains": found.ranged.domains,
         "summary": summary(found, in_steps.steps),
         "notes": pd.DataFrame(
             [(note.code, note.count, note.about, NOTES[note.code]) for note in found.notes],
@@ -104,11 +100,10 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
 
 
 def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
-    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "union_ns", "span_ns"]
+    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "span_ns"]
     times = (totals[names] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in names], axis=1)
     unknown = [*times][1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
     times[unknown] = np.nan
-    times = times.rename(columns={"union_ms": "busy_union_ms"})
     return totals[["instances"]].join(times).assign(activities=totals["activities"])
 
 
@@ -151,22 +146,6 @@ def _kernels(sums: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, rows[~placed]], ignore_index=True)
 
 
-def _families(found: Attributed, launched: pd.DataFrame) -> pd.DataFrame:
-    """A row per path and family of all work launched in it, inner ranges included."""
-    sums = launched[["path", "family", *BUSY, *IN_STEPS]]
-    parts, above = [sums], np.append(found.paths.above, NOWHERE)
-    while len(parts[-1]):
-        outer = parts[-1].assign(path=above[parts[-1]["path"].to_numpy()])
-        parts.append(
-            outer[outer["path"] != NOWHERE].groupby(["path", "family"], as_index=False).sum()
-        )
-    table = pd.concat(parts).groupby(["path", "family"], as_index=False).sum()
-    number = table["path"].to_numpy()
-    table = table.assign(path=found.paths.text[number])
-    table.insert(0, "process", found.paths.process[number])
-    return table.sort_values(["process", "path", "busy_ns"], ascending=[True, True, False])
-
-
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
     work, ranges, processes = found.work, found.placed.ranges, found.capture.processes
@@ -191,9 +170,7 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     })  # fmt: skip
     every = table.sum().to_frame().T.assign(devices=streams["device"].nunique())
     table = pd.concat([table, every], ignore_index=True)
-    main_threads = [found.placed.main_threads.get(process) for process in processes]
     table.insert(0, "process", [*map(str, processes), "all"])
-    table.insert(1, "main_thread", pd.Series([*main_threads, None], dtype="Int64"))
     by, steps_of = found.capture.recording, table.pop("steps")
     return table.assign(
         unplaced_ns=table["total_ns"] - table["placed_ns"],

@@ -17,12 +17,11 @@ from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.communication import buckets
 from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
-from workflow_src.diagnosis.finding import MECHANISMS, Between, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.micro_batches import micro_batches
 from workflow_src.diagnosis.step_contents import step_calls, step_work
@@ -34,7 +33,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
     for name in (
         *("diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps"),
-        *("buckets", "step_times", "step_differences", "idle_causes"),
+        *("step_times", "step_differences", "idle_causes"),
     )
 }
 """The columns of each table after `process`."""
@@ -90,7 +89,6 @@ def _of_process(
         "waits": waits(subject),
         "copies": copies(subject),
         "gaps": large_gaps(subject),
-        "buckets": buckets(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "step_differences": differing_steps(subject),
         "idle_causes": idle_causes(subject),
@@ -130,7 +128,6 @@ def _finding(finding: Finding, step_ms: float, plain: bool) -> Row:
         "step_ms": step_ms,
         "saves_with_above_ms": finding.saves_with_above_ms,
         "headline": headline(quoted, step_ms, plain),
-        "evidence": MECHANISMS[finding.key].evidence + finding.evidence,
     }
 
 
@@ -152,20 +149,6 @@ def _found(finding: Finding) -> Row:
         "assumes": assumed(finding),
         "remedy": MECHANISMS[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
-        **_gap(finding.between),
-    }
-
-
-def _gap(between: Between | None) -> Row:
-    """Between which calls the gaps of a finding lie, if it is of gaps alone."""
-    if between is None:
-        return {}
-    return {
-        "gap_places": between.places,
-        "gap_after": _quotable(_short(between.after)),
-        "gap_after_path": _quotable(between.after_path),
-        "gap_before": _quotable(_short(between.before)),
-        "gap_before_path": _quotable(between.before_path),
     }
 
 
@@ -242,6 +225,4 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
         if subject.attributed.waits_known
         else np.nan,
         "micro_batches": micro_batches(subject),
-        "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
-        "device_alone_ms": diagnosis.bounds.device_ns / NS_PER_MS,
     }

@@ -5,14 +5,14 @@ operators, and that of products is that of the kernels that multiply. FLOPs are 
 and bytes those of the shapes. Parts are at most their whole.
 
 laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION", or
-"max" or "nunique EXPRESSION of ...": the rows are those of a table, with what VIEWS adds to it, or
-of VIEWS alone; expression and condition as for pandas' `eval` and `query`.
+"max" or "nunique EXPRESSION of ...": the rows are those of a table, with what `Rows` adds to it, or
+of `Rows` alone; expression and condition as for pandas' `eval` and `query`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,118 +29,16 @@ from workflow_src.tables.operators import REST
 from workflow_src.tables.records import SHORT_DTYPES
 from workflow_src.tables.traffic import SIZES
 
-Tables = Mapping[str, pd.DataFrame]
-"""Joined tables by name, as of `read_tables`."""
-
 PHASE = ["case", "phase"]
 CALL = [*PHASE, "captured_path", "operator", "forward_operator", "shapes", "dtypes"]
 
 ADDING = ("aten::addmm", "aten::baddbmm")
 """They also read what they add to a product, such as a layer's bias."""
 
-
-def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
-    """Whether `others` have a row with the keys of each row."""
-    known = pd.MultiIndex.from_frame(others[keys])
-    return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
-
-
-def _with_phases(tables: Tables, name: str) -> pd.DataFrame:
-    """A table with what is known of the phase of each row.
-
-    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each of
-    its products has a shape; told_share: the share of their time that has one; multiplies, adds:
-    whether an operator of it does, or adds something to a product.
-    """
-    known = tables["alignment"].set_index(PHASE)
-
-    def among(name: str, condition: str) -> Any:
-        rows = tables[name].query(condition, engine="python")[PHASE].drop_duplicates()
-        return known.index.isin(pd.MultiIndex.from_frame(rows))
-
-    recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
-    flags = {
-        "recorded": recorded,
-        "captured": recorded & among("kernels", "family == 'gemm' and kind == 'kernel'"),
-        "whole": recorded & (share == 1),
-        "multiplies": among("operators", "family == 'gemm'"),
-        "adds": among("operators", f"family == 'gemm' and operator in {ADDING}"),
-    }
-    phases = pd.DataFrame(flags, known.index).assign(told_share=share.where(recorded))
-    rows = tables[name].join(phases, on=PHASE)
-    return rows.assign(**{flag: rows[flag].eq(True) for flag in flags})
-
-
-def kernels(tables: Tables) -> pd.DataFrame:
-    """The kernels with whether nsys counted those of the case, and captured_path as operators."""
-    counted = tables["captures"].dropna(subset="stats_total_ns")
-    rows = _with_phases(tables, "kernels")
-    return rows.assign(captured_path=rows["path"], counted=_among(rows, counted, ["case"]))
-
-
-def kernels_with_outer_paths(tables: Tables) -> pd.DataFrame:
-    """The kernels in steps, a row for each range that they were launched in, outer ones too."""
-    found = tables["kernels"].query("phase != ''")
-    sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
-    parts = sums["path"].str.split("/")
-    outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
-    return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
-
-
-def ranges(tables: Tables) -> pd.DataFrame:
-    """The ranges with host_ns and busy_ns, which their milliseconds give exactly."""
-    rows = tables["ranges"]
-    ns = (rows[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
-    return rows.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
-
-
-def inner_ranges(tables: Tables) -> pd.DataFrame:
-    """Those in others, with the path of the one around each."""
-    inner = ranges(tables).query("path != phase")
-    return inner.assign(path=inner["path"].str.rpartition("/")[0])
-
-
-def ledger(tables: Tables) -> pd.DataFrame:
-    """The steps with causes_ns, the idle time that has a cause, missing if that isn't split."""
-    causes = tables["ledger"][[f"idle_{cause}_ns" for cause in CAUSES]]
-    return tables["ledger"].assign(causes_ns=causes.sum(axis=1, skipna=False))
-
-
-def operators(tables: Tables) -> pd.DataFrame:
-    """operators.csv with what must not be.
-
-    lost: no range of the capture has a row's path; clears: it sets memory for an operator of
-    another family; without: the first row of a product's call, of which no row has bytes.
-    """
-    rows = _with_phases(tables, "operators")
-    fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
-    products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
-    moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
-    without = (moved == 0) & ~products.duplicated(CALL)
-    return rows.assign(
-        lost=~_among(rows, tables["ranges"], [*PHASE, "path"]),
-        clears=fills & (families(rows["operator"]) != "fill"),
-        without=without.reindex(rows.index, fill_value=False),
-    )
-
-
-def products(tables: Tables) -> pd.DataFrame:
-    """products.csv with the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
-    rows = _with_phases(tables, "products")
-    names = ("m", "n", "k", "calls_per_step", "matrices")
-    m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
-    sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
-    calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
-    bytes_ = (m * k + k * n + m * n) * calls * size
-    return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
-
-
-VIEWS = (kernels, kernels_with_outer_paths, ranges, inner_ranges, ledger, operators, products)
-BY_NAME: Mapping[str, Callable[[Tables], pd.DataFrame]] = {view.__name__: view for view in VIEWS}
-"""By the name that laws.csv has for them."""
-
-
 COLUMNS = ("case", "phase", "law", "where", "left", "right", "difference", "allowed")
+
+READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
+"""The tables that the laws are about."""
 
 SIDE = re.compile(
     r"(?:(?P<how>max|nunique) )?(?P<what>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?"
@@ -154,6 +52,121 @@ LAST_DIGIT = 0.5e-6
 
 FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
+
+
+def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
+    """Whether `others` have a row with the keys of each row."""
+    known = pd.MultiIndex.from_frame(others[keys])
+    return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
+
+
+class Rows:
+    """The joined tables that laws are about, as of `read_tables`, and what is derived of them.
+
+    Each is made when a law first asks for it, and once.
+    """
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        self.tables = tables
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """The rows that laws.csv calls so. Raises KeyError if a table or a column is missing."""
+        rows: pd.DataFrame = getattr(self, name) if hasattr(Rows, name) else self.tables[name]
+        return rows
+
+    @cached_property
+    def phases(self) -> pd.DataFrame:
+        """What is known of each phase.
+
+        recorded: what launched its work; captured: it was, with kernels that multiply; whole: each
+        of its products has a shape; told_share: the share of their time that has one; multiplies,
+        adds: whether an operator of it does, or adds something to a product.
+        """
+        known, kernels, operators = (
+            self.tables[name] for name in ("alignment", "kernels", "operators")
+        )
+        recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
+        multiply = operators[operators["family"] == "gemm"]
+        kernels = kernels[(kernels["family"] == "gemm") & (kernels["kind"] == "kernel")]
+        found = known[PHASE].assign(
+            recorded=recorded,
+            captured=recorded & _among(known, kernels, PHASE),
+            whole=recorded & (share == 1),
+            multiplies=_among(known, multiply, PHASE),
+            adds=_among(known, multiply[multiply["operator"].isin(ADDING)], PHASE),
+            told_share=share.where(recorded),
+        )
+        return found.set_index(PHASE)
+
+    def _with_phases(self, name: str) -> pd.DataFrame:
+        rows = self.tables[name].join(self.phases, on=PHASE)
+        flags = [flag for flag in self.phases if flag != "told_share"]
+        return rows.assign(**{str(flag): rows[flag].eq(True) for flag in flags})
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """With whether nsys counted those of the case, and captured_path as operators have it."""
+        counted = self.tables["captures"].dropna(subset="stats_total_ns")
+        rows = self._with_phases("kernels")
+        return rows.assign(captured_path=rows["path"], counted=_among(rows, counted, ["case"]))
+
+    @cached_property
+    def kernels_with_outer_paths(self) -> pd.DataFrame:
+        """Kernels in steps, a row for each range that they were launched in, outer ones too."""
+        found = self.tables["kernels"].query("phase != ''")
+        sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
+        parts = sums["path"].str.split("/")
+        outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
+        return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
+
+    @cached_property
+    def ranges(self) -> pd.DataFrame:
+        """With host_ns and busy_ns, which their milliseconds give exactly."""
+        rows = self.tables["ranges"]
+        ns = (rows[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
+        return rows.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
+
+    @cached_property
+    def inner_ranges(self) -> pd.DataFrame:
+        """Those in others, with the path of the one around each."""
+        inner = self.ranges.query("path != phase")
+        return inner.assign(path=inner["path"].str.rpartition("/")[0])
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """With causes_ns, the idle time that has a cause, missing if that isn't split."""
+        rows = self.tables["ledger"]
+        causes = rows[[f"idle_{cause}_ns" for cause in CAUSES]]
+        return rows.assign(causes_ns=causes.sum(axis=1, skipna=False))
+
+    @cached_property
+    def operators(self) -> pd.DataFrame:
+        """With what must not be.
+
+        lost: no range of the capture has a row's path; clears: it sets memory for an operator of
+        another family; without: the first row of a product's call, of which no row has bytes.
+        """
+        rows = self._with_phases("operators")
+        fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
+        products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
+        moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
+        without = (moved == 0) & ~products.duplicated(CALL)
+        return rows.assign(
+            lost=~_among(rows, self.tables["ranges"], [*PHASE, "path"]),
+            clears=fills & (families(rows["operator"]) != "fill"),
+            without=without.reindex(rows.index, fill_value=False),
+        )
+
+    @cached_property
+    def products(self) -> pd.DataFrame:
+        """With the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
+        rows = self._with_phases("products")
+        names = ("m", "n", "k", "calls_per_step", "matrices")
+        m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
+        sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
+        calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
+        bytes_ = (m * k + k * n + m * n) * calls * size
+        return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
 
 
 @dataclass(frozen=True)
@@ -180,64 +193,53 @@ class Law:
         """Whether the left side may be less."""
         return self.relation == "<="
 
-    def compared(self, tables: Tables) -> pd.DataFrame:
-        """A row with COLUMNS per key; difference: left - right, in `unit` as both sides are.
-
-        where: the parts of the key besides case and phase. Raises KeyError if `tables` lack a
-        table or a column of the law.
-        """
+    def compared(self, rows: Rows) -> pd.DataFrame:
+        """A row per key with its parts, left, right, difference (left - right, all in `unit`) and
+        what is allowed of it. Raises KeyError if the tables lack one, or a column, of the law."""
         try:
-            left, right = (self._summed(tables, side) for side in (self.left, self.right))
+            left, right = self._summed(rows, self.left), self._summed(rows, self.right)
         except UndefinedVariableError as error:
             raise KeyError(*error.args) from error
-        keys = left.index.union(right.index)
-        found = pd.DataFrame({
-            "left": left.reindex(keys, fill_value=0),
-            "right": right.reindex(keys, fill_value=0),
-        })  # fmt: skip
-        found["difference"] = found["left"] - found["right"]
-        found = found.assign(law=self.name, allowed=self._allowed(tables, right)).reset_index()
-        names = [name for name in self.keys.split() if name not in ("case", "phase")]
-        parts = [f"{name} " + found[name].astype(str) for name in names]
-        where: Any = reduce(lambda one, other: one + ", " + other, parts) if parts else ""
-        return found.assign(phase=found.get("phase", ""), where=where)[list(COLUMNS)]
+        left, right = left.align(right, fill_value=0)
+        found = pd.DataFrame({"left": left, "right": right, "difference": left - right})
+        return found.assign(allowed=self._allowed(rows, right)).reset_index()
 
-    def _summed(self, tables: Tables, side: str) -> "pd.Series[float]":
+    def _summed(self, rows: Rows, side: str) -> "pd.Series[float]":
         parts = SIDE.fullmatch(side)
         assert parts, side
-        name = parts["rows"]
-        rows = BY_NAME[name](tables) if name in BY_NAME else tables[name]
-        rows = rows.query(parts["where"], engine="python") if parts["where"] else rows
-        amounts: Any = rows.eval(f"summed = {parts['what']}", engine="python")
+        mine = rows[parts["rows"]]
+        mine = mine.query(parts["where"], engine="python") if parts["where"] else mine
+        amounts: Any = mine.eval(f"summed = {parts['what']}", engine="python")
         sums: pd.Series[float] = amounts.groupby(self.keys.split())["summed"].agg(
             parts["how"] or "sum"
         )
         return sums
 
-    def _allowed(self, tables: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
-        """For each key of the right side, or for all of them."""
+    def _allowed(self, rows: Rows, right: "pd.Series[float]") -> "pd.Series[float] | float":
+        """For each key, or for all of them."""
         if self.allowed == "rounding":
             return right.abs() * ROUNDING
         if not self.allowed.startswith("digits"):
             return float(self.allowed or 0)
-        counts = [self._summed(tables, f"1 {of}") for of in re.findall(" (of [^;]*)", self.allowed)]
+        counts = [self._summed(rows, f"1 {of}") for of in re.findall(" (of [^;]*)", self.allowed)]
         lost = pd.concat(counts).groupby(self.keys.split()).sum() * LAST_DIGIT + FLOAT
         return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `compared` that violate the law."""
+        """The rows of `compared` that violate the law, with COLUMNS.
+
+        where: the parts of the key besides case and phase.
+        """
         difference = compared["difference"]
         beyond = difference if self.at_most else difference.abs()
-        return compared[~(beyond <= compared["allowed"])]
+        found = compared[~(beyond <= compared["allowed"])]
+        parts = found[[name for name in self.keys.split() if name not in PHASE]].to_dict("records")
+        where = [", ".join(f"{name} {part}" for name, part in each.items()) for each in parts]
+        made = found.assign(law=self.name, where=where)
+        return made.assign(phase=made.get("phase", ""))[[*COLUMNS]]
 
 
 LAWS = tuple(Law(**row) for row in csv_rows(Path(__file__).with_name("laws.csv")))
-
-READ = (
-    *("captures", "kernels", "ranges", "ledger"),
-    *("operators", "products", "alignment"),
-)
-"""The tables that the laws are about."""
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -248,6 +250,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
 
 
-def check(tables: Tables, laws: Sequence[Law] = LAWS) -> pd.DataFrame:
+def check(tables: Mapping[str, pd.DataFrame], laws: Sequence[Law] = LAWS) -> pd.DataFrame:
     """A row with COLUMNS per violation of laws. Raises KeyError: see `Law.compared`."""
-    return pd.concat([law.broken(law.compared(tables)) for law in laws], ignore_index=True)
+    rows = Rows(tables)
+    return pd.concat([law.broken(law.compared(rows)) for law in laws], ignore_index=True)

@@ -10,6 +10,9 @@ from workflow_src.common.thresholds import HOST_CHANGED
 
 Row = dict[str, Any]
 
+AROUND = (*HOST_SPEEDS, "load_average", "other_processes")
+"""What is told of the state before and after measuring."""
+
 
 def doubts(result: Row) -> Row:
     """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
@@ -59,7 +62,7 @@ def _readings(result: Row, when: str) -> Row:
     for name in (*HOST_SPEEDS, "load_average"):
         if known := [part[name] for part in around if name in part]:
             found[name] = median(known) if name in HOST_SPEEDS else max(known)
-    return {f"{name}_{when}": each for name, each in found.items() if not isinstance(each, list)}
+    return {f"{name}_{when}": found[name] for name in AROUND if name in found}
 
 
 def environment(result: Row, profiler_version: str) -> pd.DataFrame:

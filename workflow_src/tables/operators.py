@@ -17,7 +17,6 @@ from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.products import (
-    KNOWN,
     Product,
     calls_per_step,
     counted_flops,
@@ -131,37 +130,17 @@ def alignment_row(
     kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
     kernels = kernels.assign(by_operator=kernels["operator"].map(families_of(launched)))
     differing = kernels[kernels["by_operator"] != kernels["family"]]
-    keys = ["family", "by_operator", "operator_name", "short_name"]
-    times = differing.groupby(keys)["duration_ns"].sum()
-    most: Any = times.idxmax() if len(times) else ()
-    example = "{3} is {0}, its operator {2} is {1}"
     return {
         "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
-        "parting": _parting(found),
         "gemm_share_with_shape": _share(products, multiplying),
-        "gemm_share_with_product": _share(products[products["product"].isin(KNOWN)], multiplying),
         "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
         "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
-        "family_disagreement": example.format(*most) if most else "",
     }
 
 
 def _share(part: pd.DataFrame, whole: pd.DataFrame) -> float:
     total = int(whole["duration_ns"].sum())
     return int(part["duration_ns"].sum()) / total if total else 1.0
-
-
-def _parting(found: pd.DataFrame) -> str:
-    """Where the capture and the record part first, or empty."""
-    lost = found[found["place"] == NOT_ALIGNED]
-    if lost.empty:
-        return ""
-    first = lost.iloc[0]
-    number = 1 + int((found["step"] == first["step"]).iloc[: lost.index[0]].sum())
-    return (
-        f"{len(lost)} of {len(found)} activities have no partner, the first is number {number} of "
-        f"step {first['step']}: {first['short_name']}"
-    )
 
 
 def operator_tables(
@@ -182,7 +161,7 @@ def operator_tables(
         recorded = result["phases"].get(phase, {})
         launched = recorded.get("launched") or {"status": NOT_RECORDED}
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
-        row |= {"reason": launched.get("reason", ""), "flops_counted": counted_flops(recorded)}
+        row["flops_counted"] = counted_flops(recorded)
         row["flops_expected"] = expected_flops(case, str(phase))
         if launched["status"] == "ok":
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()

@@ -29,9 +29,6 @@ GATE_OR_UP = "gate or up"
 NAMES = ("qkv", *IN_ATTENTION, "output", *IN_FEED_FORWARD, "head")
 """The products in the order in which the model runs them: each once per layer, and the head."""
 
-KNOWN = frozenset((*NAMES, GATE_OR_UP))
-"""What says which product one is; other names are those of ranges with several."""
-
 Operator = Mapping[str, Any]
 Sizes = tuple[int, int, int, int]
 """m, n, k and the number of matrices."""

@@ -51,8 +51,8 @@ def with_records(
 ) -> pd.DataFrame:
     """A phase's activities with what launched each, as far as the record aligns with the capture.
 
-    place: in the record's sequence, or NOT_ALIGNED; operator: its number there; call: the place of
-    the call's first activity; product: its name, as far as sizes and order tell, "" of what is no
+    operator: its number there, or NOT_ALIGNED; call: the place in the record's sequence of the
+    call's first activity; product: its name, as far as sizes and order tell, "" of what is no
     product. With the operator in words, and path and captured_path, for which see with_paths;
     captured: the paths of the phase's ranges.
     """
@@ -72,7 +72,6 @@ def with_records(
     return with_paths(
         steps.assign(
             **words.iloc[operator].set_index(steps.index),
-            place=place,
             operator=operator,
             call=call,
             product=[products.get(each, "") for each in call],

@@ -8,6 +8,7 @@ import pandas as pd
 
 from workflow_src.common.case import Case, case_of
 from workflow_src.common.environment import POWER_CAP
+from workflow_src.common.read_table import described
 from workflow_src.common.summary import by_process, summarize
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import parameter_count
@@ -26,7 +27,8 @@ def timings(result: Row) -> pd.DataFrame:
     case, own = case_of(result["case"]) if "case" in result else None, {}
     if isinstance(case, Case):
         own = {"parameters": parameter_count(case), "tokens": case.batch * case.context}
-    return pd.DataFrame([_row(phase, own | found) for phase, found in result["phases"].items()])
+    rows = [_row(phase, own | found) for phase, found in result["phases"].items()]
+    return described(pd.DataFrame(rows), "timings")
 
 
 def _row(phase: str, found: Row) -> Row:
@@ -43,7 +45,7 @@ def _row(phase: str, found: Row) -> Row:
 
 
 def _compiled(found: Row) -> Row:
-    """Cells of a phase that runs under torch.compile: its first call (ms) and what that made.
+    """Cells of a phase that runs under torch.compile: what its first call made.
 
     compile_ms: what the first call took beyond a steady step, by the host's clock, if it compiled;
     graph_breaks: one less than graphs, as torch._dynamo.explain counts them.
@@ -52,7 +54,6 @@ def _compiled(found: Row) -> Row:
         return {}
     first, steady = np.median(found["first_call_ns"]), np.median(found["samples_ns"])
     return {
-        "first_call_ms": float(first) / NS_PER_MS,
         "compile_ms": float(first - steady) / NS_PER_MS if found["graphs"] else None,
         "graphs": found["graphs"],
         "graph_breaks": max(found["graphs"] - 1, 0),
@@ -82,6 +83,5 @@ def _replayed(found: Row | None) -> Row:
     row = {"replay_status": found["status"], "replay_reason": found["reason"]}
     if found["status"] == "ok":
         summary = summarize(found["samples_ns"])
-        row["replay_samples"] = summary["samples"]
         row |= {f"replayed_{name}": summary[name] for name in ("median_ms", "p20_ms", "p80_ms")}
     return row

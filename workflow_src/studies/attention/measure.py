@@ -20,9 +20,6 @@ from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
-DO_BENCH, OURS = "triton.testing.do_bench", "this project's timing"
-"""What took the time. do_bench empties the L2 cache before each call, and times it by events."""
-
 LEAST_CALLS = 10
 """Calls of a phase at least: before it, for its peak, and by do_bench once, five times to estimate,
 to warm up and as a sample."""
@@ -101,7 +98,7 @@ def guarded(run: Callable[[], Row]) -> Row:
 
 
 def measured(passes: Passes, phase: str, is_profiled: bool) -> Row:
-    """`samples_ns` of a phase and `timed_by`, its peak memory on a GPU, and what autograd keeps.
+    """`samples_ns` of a phase, its peak memory on a GPU, and what autograd keeps.
 
     The last of an eager forward pass; where many are timed in turn, also what is in use after one.
     """
@@ -119,11 +116,14 @@ def measured(passes: Passes, phase: str, is_profiled: bool) -> Row:
 
 
 def samples(call: Call, point: Point) -> Row:
-    """`samples_ns` of a call, as many as the point says, and `timed_by`."""
+    """`samples_ns` of a call, as many as the point says.
+
+    On a GPU by triton's do_bench, which empties the L2 cache before each call, if it is installed.
+    """
     device = point["device"]
     if "steps" in point:
         times = time_call(call, device, point["warmup_steps"], point["steps"])
-        return {"samples_ns": times, "timed_by": OURS}
+        return {"samples_ns": times}
     if device == "cuda":
         try:
             from triton.testing import do_bench
@@ -132,8 +132,8 @@ def samples(call: Call, point: Point) -> Row:
         else:
             budget_ms = point["budget_ms"]
             every = do_bench(call, warmup=budget_ms / 4, rep=budget_ms, return_mode="all")
-            return {"samples_ns": [round(ms * NS_PER_MS) for ms in every], "timed_by": DO_BENCH}
-    return time_within(call, device, point["budget_ms"]) | {"timed_by": OURS}
+            return {"samples_ns": [round(ms * NS_PER_MS) for ms in every]}
+    return time_within(call, device, point["budget_ms"])
 
 
 if __name__ == "__main__":

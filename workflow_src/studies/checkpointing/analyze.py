@@ -22,7 +22,7 @@ from workflow_src.model.step_memory import (
 )
 from workflow_src.studies import join_points
 from workflow_src.studies.models import case_of, dimensions
-from workflow_src.studies.rows import fits, without_bytes
+from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
 
 
@@ -78,7 +78,6 @@ def _arranged(case: Case, row: Row) -> Row:
         "predicted_passes": case.layers + passes,
     }
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
-    known |= fits(predicted, row["available_mib"])
     return without_bytes(row) | dimensions(case) | known | ran
 
 

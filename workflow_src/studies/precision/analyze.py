@@ -56,17 +56,12 @@ def copies(activities: list[Row]) -> list[Row]:
 
 
 def device_work(activities: list[Row], median_ms: float) -> Row:
-    """Busy time of one call, its share of the unprofiled median, and the copies in it.
-
-    `activities` becomes their number of calls.
-    """
+    """Busy time of one call, its share of the unprofiled median, and the copies in it."""
     moved, busy_ms = copies(activities), busy_ns(activities) / NS_PER_MS
     return {
         "busy_ms": busy_ms,
         "busy_share": busy_ms / median_ms,
-        "activities": calls(activities),
         "copies": calls(moved),
-        "copy_ms": busy_ns(moved) / NS_PER_MS,
         "copy_share": busy_ns(moved) / busy_ns(activities),
     }
 

@@ -14,7 +14,7 @@ SETTLED_WITHIN = 0.10
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with the first step and the settled median of all steps (ms).
 
-    Of runs also totals; `settled_ms` and `settled_after_steps` are of all steps, including those of
+    `settled_ms` and `settled_after_steps` are of all steps, including those of
     the warm-up. Captures of first steps, which points of earlier versions have, are left out.
     """
     kept = [row for row in rows if row.get("sweep") != "traced"]
@@ -25,12 +25,9 @@ def _derived(row: Row) -> Row:
     if "steps_ns" in row:
         steps = [ns / NS_PER_MS for ns in row["steps_ns"]]
         about = {key: row[key] for key in row if key not in ("steps_ns", "build_ns")}
-        extra = {"extra_ms": steps[0] - settled_median(steps)}
-        return about | _times(steps) | extra | {"build_ms": row["build_ns"] / NS_PER_MS}
-    every = [*row["warmup_ns"], *row["samples_ns"]]
-    steps = [ns / NS_PER_MS for ns in every]
-    totals = {"total_ms": sum(every) / NS_PER_MS, "warmup_ms": sum(row["warmup_ns"]) / NS_PER_MS}
-    return row | totals | _times(steps) | {"settled_after_steps": settled_after(steps)}
+        return about | _times(steps) | {"build_ms": row["build_ns"] / NS_PER_MS}
+    steps = [ns / NS_PER_MS for ns in (*row["warmup_ns"], *row["samples_ns"])]
+    return row | _times(steps) | {"settled_after_steps": settled_after(steps)}
 
 
 def _times(steps: Sequence[float]) -> Row:
