@@ -69,17 +69,14 @@ def read(store: Store) -> Capture:
     made, copies = Numbered.of(calls), work.copies_of(rows)
     found = launched(rows, made)
     calls = all_calls(made, rows, copies, overheads)
-    lengths = rows["end_ns"] - rows["start_ns"]
-    lost_ns = (work.rows["end_ns"] - work.rows["start_ns"]).sum() - lengths.sum()
     shown = _shown(ranges, rows)
     lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
     lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
     threads = Threads(_thread_names(store, shown), waits=_as_shown(nsys_waits(store, made), shown))
-    columns = dict(_as_shown(rows, shown).items()) | {"duration_ns": lengths} | found.columns
+    lengths = {"duration_ns": rows["end_ns"] - rows["start_ns"]}
     return Capture(
         frame(RANGES, _as_shown(ranges, shown)),
-        frame(WORK, columns),
-        work.total_ns - int(lost_ns),
+        frame(WORK, dict(_as_shown(rows, shown).items()) | lengths | found.columns),
         _as_shown(calls, shown),
         copies,
         threads,

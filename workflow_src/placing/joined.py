@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joined_copies
-from workflow_src.captures.merged import numbered
+from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.recording import together
 from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
@@ -20,9 +20,6 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 from workflow_src.placing.ranks import collectives, ends_together
-
-DEVICES = 2**16
-"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
 
 
 def read_all(paths: Sequence[Path]) -> Capture:
@@ -70,7 +67,6 @@ def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
     return Capture(
         every(lambda each: each.ranges),
         every(lambda each: each.work),
-        sum(capture.total_ns for capture in captures),
         every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
         joined_copies([(capture.copies, len(capture.work)) for capture in captures]),
         Threads(
