@@ -49,7 +49,6 @@ def export(tmp_path: Path) -> Export:
         ("c.json", b'[{"ph": "X", "cat": "x", "ts": 1, "dur": 1}]', "no event .*; record CPU"),
         ("c.json", b'[{"ph": "X", "cat": "runtime", "ts": 1, "dur": 1}]', "; record some"),
         ("c.txt", b"hello", "neither an export .*; give an SQLite"),
-        ("c.json", b'{"data": []}\n{"Type": 1}\n', "holds JSON lines, .*nsys export --type sqlite"),
         ("c.nsys-rep", b"binary", "export it first"),
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
         ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "is cut off.; export or"),

@@ -63,6 +63,14 @@ MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", 
 BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
 """In the label of an operation: Host-to-Device, Unified Device-to-Host."""
 
+LOWER = 2**24 - 1
+"""Of nsys's number of a thread, the bits of its own; above them are those of its process."""
+
+
+def process_of(number: Indices) -> Indices:
+    """The process of nsys's number of a thread or process; UNKNOWN of such a one."""
+    return np.where(number == UNKNOWN, UNKNOWN, (number >> 24) & LOWER)
+
 
 @dataclass(frozen=True)
 class Worked:
@@ -91,7 +99,7 @@ def read_work(store: Store, lost: Counter[str]) -> Worked:
         again += twice
         names.append(_names(store, key, rows, lost))
         copies.append((_copies(store, KINDS[key], rows), len(rows["start"])))
-        rows["globalPid"] = rows["globalPid"] >> 24
+        rows["globalPid"] = process_of(rows["globalPid"])
         parts.append({name: rows.pop(own) for own, name in AT.items()})
         # Each column is let go once it is small, as there may be ten million rows.
         parts[-1] |= {name: as_small(parts[-1][name]) for name in SMALL}
@@ -200,7 +208,7 @@ CONTEXT = ("processId", "contextId")
 
 
 def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record, with STREAM_WAITS and nsys's own numbers of processes.
+    """Which stream waited for which record, with STREAM_WAITS.
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """
@@ -215,11 +223,11 @@ def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
     contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
     device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
     both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
-    process = both["globalPid"].to_numpy() >> 24
+    process = process_of(both["globalPid"].to_numpy(np.int64))
     columns: Columns = {"process": process, "seen_ns": both["start"].to_numpy()}
     for prefix, suffix in (("", ""), ("record_", "_of")):
         context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
-        places = device.reindex([process & 0xFFFFFF, context]).fillna(UNKNOWN)
+        places = device.reindex([process, context]).fillna(UNKNOWN)
         columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
         columns |= {f"{prefix}number": number}
     return stream_waits(pd.DataFrame(columns), made)

@@ -2,14 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workflow_src.captures.files import connected
 from workflow_src.captures.store import Among, Store
 from workflow_src.common.intervals import Indices
 
@@ -88,7 +87,9 @@ def _numbers(text: bytes) -> Indices:
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
     """The tables of an SQLite file, which is only read. A view, as nsys makes none, is no table."""
-    with connected(path) as connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
         # nsys has no such name, and others need not be asked for.
         names = [name for (name,) in connection.execute(query) if '"' not in name]
