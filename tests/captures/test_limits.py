@@ -97,9 +97,7 @@ def test_a_full_folder_for_temporary_files_ends_in_a_sentence(
     path = bomb(tmp_path / "c.sqlite.gz", SQLITE, b"\0", 4)
     with mounted(tmp_path / "small", "2m") as small:
         monkeypatch.setattr("tempfile.tempdir", str(small))
-        assert f"it can't be unpacked in {small} (No space left on device)" in said_of(
-            path
-        )
+        assert f"it can't be unpacked in {small} (No space left on device)" in said_of(path)
         assert list(small.iterdir()) == []
 
 

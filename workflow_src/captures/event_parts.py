@@ -60,10 +60,10 @@ UNREAD = (None, "B", "E")
 """Phases of what is no event, and of those that begin and end apart, as torch's never do."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "ranges": ("external",),
-    "calls": ("correlation", "external"),
+    "ranges": (),
+    "calls": ("correlation",),
     "overheads": ("correlation", "external"),
-    "work": ("correlation", "device", "stream", "external", "bytes"),
+    "work": ("correlation", "device", "stream", "bytes"),
     "operators": ("external",),
     "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
     "threads": (),
@@ -141,7 +141,6 @@ class Trace:
     ) -> None:
         """Keep events of a part, of one category, at these times (ns)."""
         codes = self._names
-        kind = [*WORK].index(str(category).lower()) if part == "work" else 0
         names = (_called(part, event) for event in events)
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
@@ -149,8 +148,10 @@ class Trace:
             "end_ns": end,
             "process": self._identities([event.pid for event in events]),
             "thread": self._identities([event.tid for event in events]),
-            "kind": np.full(len(events), kind, dtype=np.int8),
         }
+        if part == "work":
+            kind = [*WORK].index(str(category).lower())
+            columns["kind"] = np.full(len(events), kind, dtype=np.int8)
         for name in NUMBERS[part]:
             of = [event if name == "id" else event.args for event in events]
             columns[name] = integers([getattr(each, name) for each in of])
@@ -179,9 +180,8 @@ class Trace:
         for name in [*lists[0]]:
             found[name] = np.concatenate([each.pop(name) for each in lists])
         found["name"] = coded(found["name"], texts)
-        kind = found.pop("kind")
         if part == "work":
-            found["kind"] = coded(kind, [*WORK.values()])
+            found["kind"] = coded(found["kind"], [*WORK.values()])
         return pd.DataFrame(found, copy=False)
 
 

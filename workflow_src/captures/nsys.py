@@ -23,7 +23,6 @@ from workflow_src.captures.capture import (
     calls_frame,
     coded,
     counted,
-    empty,
     frame,
 )
 from workflow_src.captures.domains import DEFAULT
@@ -90,8 +89,6 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
 
     What has no end ends where it begins; of nsys's own time, that is left out.
     """
-    if not store.has(table):
-        return calls_frame([], [], {})
     with store.apart() as own_store:
         rows = own_store.integers(table, OF_CALLS)
         # With ten million calls, each column that isn't let go at once takes 80 MB.
@@ -124,10 +121,9 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
 
 def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     """All ranges in order of time, of one start the longest first."""
-    if not store.has(EVENTS):
-        if near := [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]:
-            raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-        return empty(RANGES)
+    near = [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]
+    if near and not store.has(EVENTS):
+        raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
     rows = store.integers(EVENTS, OF_RANGES, TIMED)
     start, end, thread = rows["start"], rows["end"], rows["globalTid"]
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
@@ -157,7 +153,7 @@ def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> t
     An event has a text of its own, or the number of a registered string.
     """
     count = len(rows["textId"])
-    own = store.values(EVENTS, "text", among) if store.has(EVENTS, "text") else [None] * count
+    own = store.values(EVENTS, "text", among) or [None] * count
     strings = store.texts(rows["textId"])
     names, lost = np.empty(count, dtype=object), np.zeros(count, dtype=bool)
     for row, (text, number) in enumerate(zip(own, rows["textId"].tolist(), strict=True)):
@@ -185,8 +181,6 @@ def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
 
 def _thread_names(store: Store, processes: set[int]) -> pd.DataFrame:
     """The names of the threads of some processes, with THREADS; nsys lists all of the host."""
-    if not store.has("ThreadNames", "nameId", "globalTid"):
-        return empty(THREADS)
     rows = store.integers("ThreadNames", ("nameId", "globalTid"))
     number, thread = rows["nameId"], rows["globalTid"]
     process = process_of(thread)

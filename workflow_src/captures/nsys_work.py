@@ -16,13 +16,11 @@ from workflow_src.captures.capture import (
     KERNEL,
     LATEST_NS,
     SET,
-    STREAM_WAITS,
     UNKNOWN,
     UNKNOWN_TEXT,
     as_small,
     coded,
     copies_frame,
-    empty,
     joined_copies,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
@@ -152,7 +150,7 @@ def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Cat
     elif key == "KERNEL":
         texts = store.texts(own)
     else:
-        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.labels(COPY_KINDS).items()}
+        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.named(COPY_KINDS).items()}
     named = np.isin(own, list(texts))
     lost["lost names"] += int((~named)[code].sum())
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
@@ -164,10 +162,10 @@ def _copies(store: Store, kind: str, columns: Columns) -> pd.DataFrame:
         return copies_frame({})
     count = len(columns["bytes"])
     nothing = np.full(count, UNKNOWN)
-    memory = MEMORIES | {n: _memory(label) for n, label in store.labels(MEMORY_KINDS).items()}
+    memory = MEMORIES | {n: _memory(label) for n, label in store.named(MEMORY_KINDS).items()}
     operations = OPERATIONS | {
         number: "to".join(ends.groups())
-        for number, label in store.labels(COPY_KINDS).items()
+        for number, label in store.named(COPY_KINDS).items()
         if (ends := BETWEEN.search(label))
     }
     done = columns.get("copyKind", nothing)
@@ -212,14 +210,9 @@ def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """
-    needed = {SYNCHRONIZATIONS: (*CALLED, "syncType"), CONTEXTS: (*CONTEXT, "deviceId")}
-    if not all(store.has(table, *names) for table, names in needed.items()):
-        return empty(STREAM_WAITS)
     waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "start", "syncType")))
     waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
-    records = pd.DataFrame(columns=[*EVENT, *CALLED], dtype="int64")
-    if store.has(RECORDS, *EVENT, *CALLED):
-        records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
+    records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
     contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
     device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
     both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)

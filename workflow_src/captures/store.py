@@ -69,38 +69,37 @@ class Store(ABC):
         return table in self.tables and all(self._own(table, name) for name in columns)
 
     def integers(self, table: str, names: Sequence[str], among: Among | None = None) -> Columns:
-        """Columns of integers of a table that is there, or of some of its rows, by name.
+        """Columns of integers of a table, or of some of its rows, by name; none without it.
 
         Values that are missing or no integer are those of MISSING, or UNKNOWN. Raises TraceError
-        where one that is needed isn't there; of other tables that is the first.
+        where a column is missing that NEEDED names.
         """
-        needed = NEEDED.get(table, names[:1])
+        needed = NEEDED.get(table, ()) if table in self.tables else ()
         here = [name for name in names if name in needed or self.has(table, name)]
+        if not here:
+            return {name: np.array([], dtype=np.int64) for name in names}
         instead = {self._column(table, name): MISSING.get(name, UNKNOWN) for name in here}
         found = dict(zip(here, self._integers(table, instead, among), strict=True))
         rows = len(found[here[0]])
         return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
 
     def values(self, table: str, name: str, among: Among | None = None) -> list[Any]:
-        """A column of text of the rows that `integers` has; None where it is missing."""
-        return self._values(table, self._column(table, name), among)
+        """A column of text of the rows that `integers` has, None where it is missing; [] without
+        such a column."""
+        here = self.has(table, name)
+        return self._values(table, self._column(table, name), among) if here else []
 
     def texts(self, numbers: Any) -> dict[int, str]:
         """The strings of these numbers, as far as the export has them."""
         own = pd.unique(np.asarray(numbers))
         own = own[own != UNKNOWN]
-        if not self.has(STRINGS) or not len(own):
-            return {}
         among = ("id", own.tolist()) if len(own) <= ONE_BY_ONE else None
-        return self._named(STRINGS, "value", among)
+        return self.named(STRINGS, "value", among) if len(own) else {}
 
-    def labels(self, table: str) -> dict[int, str]:
-        """What the numbers of an enumeration mean; empty without its table."""
-        return self._named(table, "label") if self.has(table, "id", "label") else {}
-
-    def _named(self, table: str, text: str, among: Among | None = None) -> dict[int, str]:
+    def named(self, table: str, text: str = "label", among: Among | None = None) -> dict[int, str]:
+        """What the numbers of a table mean, such as those of an enumeration."""
         numbers = self.integers(table, ("id",), among)["id"].tolist()
-        pairs = zip(numbers, self.values(table, text, among), strict=True)
+        pairs = zip(numbers, self.values(table, text, among), strict=False)
         return {number: printable(value) for number, value in pairs if number != UNKNOWN}
 
     def _own(self, table: str, name: str) -> str | None:
