@@ -371,7 +371,7 @@ def any_capture(
     numbers = {"start_ns": times[:, 0], "end_ns": times[:, 1]}
     numbers |= dict.fromkeys(("process", "thread", "correlation"), np.ones(len(calls), np.int64))
     called = calls_frame(kinds, names, numbers)
-    return placed_case(Capture(spans, works, int(works["duration_ns"].sum()), called))
+    return placed_case(Capture(spans, works, called))
 
 
 def covered(spans: list[tuple[int, int]], start: int, end: int) -> set[int]:

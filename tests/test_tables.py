@@ -53,9 +53,10 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 
 
 def captured(total_ns: int) -> CaseCapture:
-    ranges, work = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-    capture = Capture(ranges, work, total_ns, recording=Recording("nsys", "2025.3"))
-    return CaseCapture(capture, ranges, work, attributed(Capture.unreadable("made here"), None))
+    ranges, none = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
+    work = frame(WORK, {name: [0] for name in WORK} | {"duration_ns": [total_ns]})
+    capture = Capture(ranges, work, recording=Recording("nsys", "2025.3"))
+    return CaseCapture(capture, ranges, none, attributed(Capture.unreadable("made here"), None))
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:

@@ -223,7 +223,6 @@ def capture_of(
     return Capture(
         frame(RANGES, range_rows),
         frame(WORK, work_rows),
-        sum(w.length for w in work),
         calls_frame(
             ["api"] * len(calls),
             [""] * len(calls),

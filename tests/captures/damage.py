@@ -21,7 +21,7 @@ from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.paper.run import Run
-from workflow_src.placing.attributed import attributed, source_of
+from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.formats import chrome_trace
@@ -154,7 +154,7 @@ def check(path: Path, folder: Path) -> None:
     assert texts.verdict != "failed"
     text = texts.markdown["tables"] + texts.markdown["appendix"]
     if len(steps):
-        step = timeline(source_of(placed))
+        step = timeline(placed)
         draw(step)
         json.dumps(chrome_trace(step, "c"))
     for word in ("nan", "None", "inf"):

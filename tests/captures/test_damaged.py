@@ -1,22 +1,17 @@
 """Files that can't be read end in one sentence that names them, whatever their content."""
 
-import bz2
 import lzma
 import sqlite3
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.captures.building import Export, busy, notes, packed, tables_in
 from tests.captures.damage import failure
 from tests.examples import seeds
-from tests.test_fuzz import CELLS, ends_well, few, folder
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
@@ -37,34 +32,21 @@ def export(tmp_path: Path) -> Export:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("c.sqlite", b"", "is empty; export or copy it again"),
-        ("c.json", b"", "is empty; export or copy it again"),
         ("c.json.gz", packed(b""), "is empty; export or copy it again"),
-        ("c.json", b"{}", "of traceEvents; give an SQLite"),
-        ("c.json", b'{"traceEvents": {}}', "of traceEvents; give an SQLite"),
-        ("c.json", b"3", "of traceEvents; give an SQLite"),
-        ("c.json", b"[]", "no event .*; record CPU"),
+        ("c.json", b"{}", "of traceEvents, and begins .*; give an SQLite"),
+        ("c.json", b'{"traceEvents": {}}', "of traceEvents, and begins .*; give an SQLite"),
         ("c.json", b'{"traceEvents": [', "no event .*; record CPU"),
         ("c.json", b"[" * 9999, "no event .*; record CPU"),
         ("c.json", b'[{"ph": "X", "cat": "x", "ts": 1, "dur": 1}]', "no event .*; record CPU"),
         ("c.json", b'[{"ph": "X", "cat": "runtime", "ts": 1, "dur": 1}]', "; record some"),
-        ("c.txt", b"hello", "neither an export .*; give an SQLite"),
-        ("c.json", b'{"data": []}\n{"Type": 1}\n', "holds JSON lines, .*nsys export --type sqlite"),
+        ("c.json", b"<html>\n404", r"begins with '<html>\\n404'; give"),
         ("c.nsys-rep", b"binary", "export it first"),
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
         ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "is cut off.; export or"),
         ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; copy it again, or"),
         ("c.json.gz", packed(b"[]")[:-8] + bytes(8), "incorrect data check.; copy it again"),
-        ("c.json", b"<html>\n404", r"begins with '<html>\\n404'; give"),
         ("c.json.gz", packed(packed(b"[]")), "compressed by gzip twice, .*unpack it"),
-        (
-            "c.json",
-            b"PK\3\4" + b"zip",
-            "compressed by zip, which isn't read: unpack it, or use gzip",
-        ),
-        ("c.json.xz", lzma.compress(b"[]"), "compressed by xz"),
-        ("c.json.bz2", bz2.compress(b"[]"), "compressed by bzip2"),
-        ("c.json.zst", b"\x28\xb5\x2f\xfd" + b"[]", "compressed by Zstandard"),
+        ("c.json.xz", lzma.compress(b"[]"), "compressed by xz, which isn't read: unpack it, or"),
     ],
 )
 def test_a_file_of_another_kind_is_named_with_what_is_wrong(
@@ -81,7 +63,6 @@ def test_a_file_of_another_kind_is_named_with_what_is_wrong(
     ("data", "cut_off"),
     [
         (b"".join(packed(b"[]"[n : n + 1]) for n in range(2)), 0),
-        (packed(b"") * 3000 + packed(b"[]"), 0),
         (packed(b"[]") + bytes(2**17), 0),
         (packed(b"[]") + b"garbage", 1),
     ],
@@ -93,27 +74,10 @@ def test_a_gzip_file_may_have_many_members_and_zeros_after_them(
     assert content(tmp_path / "c.json.gz") == ("[]", not cut_off)
 
 
-def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    (tmp_path / "c.json").symlink_to("c.json")
-    with pytest.raises(TraceError, match=r"c\.json: it can't be read \(Too many levels of symbol"):
-        read(tmp_path / "c.json")
-    with pytest.raises(TraceError, match=r"c\.sqlite is not a capture"):
-        read(tmp_path / "c.sqlite")
-
-
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
         ("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO tid", "NVTX_EVENTS has no column glo"),
-        ("ALTER TABLE NVTX_EVENTS DROP COLUMN eventType", "NVTX_EVENTS has no column eventType"),
-        (
-            "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN end",
-            "CUPTI_ACTIVITY_KIND_KERNEL has no column end",
-        ),
-        (
-            "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME RENAME COLUMN correlationId TO id",
-            "CUPTI_ACTIVITY_KIND_RUNTIME has no column correlationId",
-        ),
         (
             "ALTER TABLE NVTX_EVENTS RENAME TO NVTX_EVENTS_V2;"
             "ALTER TABLE NVTX_EVENTS_V2 DROP COLUMN globalTid",
@@ -162,9 +126,8 @@ def test_a_kernel_has_the_first_of_its_names_that_is_there(export: Export) -> No
 
 
 def test_a_database_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection, connection:
         connection.execute("CREATE TABLE photos (id)")
-        connection.commit()
     with pytest.raises(TraceError, match="isn't an export of nsys: its tables are photos"):
         read(tmp_path / "c.sqlite")
 
@@ -180,50 +143,22 @@ def test_names_of_files_may_hold_anything_and_what_is_unpacked_leaves_nothing_be
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@few
-@given(
-    st.sampled_from([(table, column) for table, names in CELLS.items() for column in names]),
-    st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary(),
-    st.integers(1, 5),
-)
-def test_a_changed_value_of_an_export_ends_in_tables_or_a_sentence(
-    cell: tuple[str, str], value: Any, row: int
-) -> None:
-    """Two ranges are no steps: diagnoses of changed captures are tried below."""
-    with folder() as here:
-        export = Export(here)
-        for start in (0, 100):
-            export.range("step", start, start + 100)
-            export.work(start + 10, 20)
-            export.wait(start + 20, start + 40)
-        with suppress(sqlite3.Error, UnicodeEncodeError):
-            update = f"UPDATE OR IGNORE {cell[0]} SET {cell[1]} = ? WHERE rowid % ? = 0"
-            export.sql(update, value, row)
-        said = ends_well(tables.main, "--capture", export.write(), "--output", here / "t")
-        assert not said or "c.sqlite" in said, said
-        assert (here / "t").exists() != bool(said)
-
-
 @pytest.mark.parametrize("seed", seeds(range(8)))
 def test_a_recorded_capture_that_was_changed_ends_in_right_tables_or_a_sentence(seed: int) -> None:
     assert failure(seed) == ""
 
 
 def test_the_command_writes_all_tables_or_none(
-    export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    given = ["--capture", str(export.write()), "--output", str(tmp_path / "out")]
-    monkeypatch.setattr(sys, "argv", ["tables", *given])
-    tables.main()
+    export: Export, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--capture", str(export.write()), "--output"]
+    tables.main([*given, str(tmp_path / "out")])
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert found == sorted(f"{name}.csv" for name in tables.TABLES)
-    assert capsys.readouterr().out == (
-        "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
-    )
-    monkeypatch.setattr(sys, "argv", ["tables", *given[:3], str(tmp_path / "b"), "--domains", "x"])
+    said = "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
+    assert capsys.readouterr().out == said
     with pytest.raises(SystemExit, match="--domains: the capture has no domain 'x'"):
-        tables.main()
+        tables.main([*given, str(tmp_path / "b"), "--domains", "x"])
     assert not (tmp_path / "b").exists()
 
 

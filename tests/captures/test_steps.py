@@ -23,7 +23,7 @@ from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import OWN_THREAD
-from workflow_src.placing.steps import Rule
+from workflow_src.placing.step_rules import Rule
 from workflow_src.tables.capture_tables import placed_tables
 
 DATA = Path(__file__).parents[1] / "data" / "captures"

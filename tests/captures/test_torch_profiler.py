@@ -37,7 +37,7 @@ def test_microseconds_become_exact_nanoseconds(whole: int, part: int) -> None:
 
 TIMES = [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)]
 NO_TIMES = (
-    None, True, "", "x", "e", "1e999999999", "1e-99999", "9" * 30, 2**63, [1], "1.x", "nan",
+    None, True, "", "x", "e", "1e999999999", "9" * 30, 2**63, [1], "1.x", "nan",
     float("nan"),
 )  # fmt: skip
 

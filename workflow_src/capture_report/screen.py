@@ -23,7 +23,7 @@ from workflow_src.diagnosis.idle_causes import Before
 from workflow_src.paper.number import NAN, Number, is_number, of, over
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
-from workflow_src.placing.updates import BETWEEN_UPDATES
+from workflow_src.placing.step_rules import BETWEEN_UPDATES
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is worth a sentence."""

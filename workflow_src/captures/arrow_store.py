@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.files import AGAIN
-from workflow_src.captures.store import Among, Instead, Store
+from workflow_src.captures.store import Among, Store
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nsys_folder import ARROW
@@ -45,30 +44,21 @@ class Folder(Store):
 
     files: Mapping[str, Path]
 
-    def rows(self, table: str) -> int:
-        """How many rows a table has."""
-        return int(_read(self.files[table], self.tables[table][:1]).num_rows)
-
     def apart(self) -> AbstractContextManager["Folder"]:
         """The same: any thread may read it."""
         return nullcontext(self)
 
-    def _integers(self, table: str, columns: Instead, among: Among | None) -> list[Indices]:
+    def _integers(
+        self, table: str, columns: Mapping[str, int], among: Among | None
+    ) -> list[Indices]:
         found = self._some(table, dict.fromkeys(columns, NUMBER), among)
-        return [found[name].fill_null(value).to_numpy() for name, (value, _) in columns.items()]
+        return [found[name].fill_null(value).to_numpy() for name, value in columns.items()]
 
     def _values(self, table: str, column: str, among: Among | None) -> list[Any]:
         found = self._some(table, {column: TEXT}, among)[column].to_pylist()
         return [
             None if text is None else text.decode("utf-8", "backslashreplace") for text in found
         ]
-
-    def _total_ns(self, table: str, start: str, end: str) -> int:
-        found = self._some(table, {start: NUMBER, end: NUMBER}, None)
-        begin, finish = found[start], found[end]
-        plausible = pc.and_(pc.greater(begin, -LATEST_NS), pc.less(finish, LATEST_NS))
-        good = pc.and_(plausible, pc.greater_equal(finish, begin))
-        return int(pc.sum(pc.subtract(finish, begin).filter(good)).as_py() or 0)
 
     def _some(self, table: str, kinds: Mapping[str, pa.DataType], among: Among | None) -> pa.Table:
         """Columns of these kinds, of some rows. Raises TraceError for one of another kind."""

@@ -112,7 +112,6 @@ class Capture:
     work: a row per device activity, with WORK; launch_ns and launch_end_ns are of the call that
     launched it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then
     says why.
-    total_ns: the work's total time as the file has it.
     calls: a row per API call, and per overhead that the profiler recorded of itself, with CALLS:
     kind is one of CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
     copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
@@ -122,7 +121,6 @@ class Capture:
 
     ranges: pd.DataFrame
     work: pd.DataFrame
-    total_ns: int
     calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
     copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
     threads: Threads = field(default_factory=Threads)
@@ -132,7 +130,12 @@ class Capture:
     @classmethod
     def unreadable(cls, why: str) -> "Capture":
         """One without anything but the note that it can't be read."""
-        return cls(empty(RANGES), empty(WORK), 0, notes=(Note(UNREADABLE, 1, why),))
+        return cls(empty(RANGES), empty(WORK), notes=(Note(UNREADABLE, 1, why),))
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all work."""
+        return int(self.work["duration_ns"].sum())
 
     @property
     def processes(self) -> list[int]:

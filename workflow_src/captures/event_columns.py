@@ -1,13 +1,13 @@
 """Values of many events at once: exact nanoseconds, and whole numbers."""
 
 import json
+import re
 from collections.abc import Sequence
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from workflow_src.captures.capture import LATEST_NS, UNKNOWN
 from workflow_src.common.intervals import Indices
@@ -18,22 +18,22 @@ MOST_DIGITS = 20
 TRUNCATED = Context(prec=MOST_DIGITS + 8, rounding=ROUND_DOWN)
 """What comes after a nanosecond is left out."""
 
-PLAIN_DIGITS = 15
-"""Of microseconds before the point, from which nanoseconds fit into 64 bits."""
-
 NOT_A_TIME = np.iinfo(np.int64).min
-_LINE, _POINT, _ZERO = ord("\n"), ord("."), ord("0")
-_WEIGHTS = np.array([0, *(10 ** (3 + n) for n in range(PLAIN_DIGITS)), 1, 10, 100], dtype=np.int64)
-"""Nanoseconds of a digit by its place: 1, 2, ... before the point, -1, -2, -3 after it."""
+_FRACTION = re.compile(rb"\.(\d{3})\d*")
 
 
 def times(values: Sequence[Any]) -> Indices:
-    """Microseconds, as JSON or decoded, as nanoseconds; NOT_A_TIME for what is none."""
+    """Microseconds, as JSON or decoded, as nanoseconds; NOT_A_TIME for what is none.
+
+    All numbers of digits and a point are read at once: each gets three zeros at its end, of which
+    as many are left as there are no digits after the point.
+    """
     if values and all(type(value) is msgspec.Raw for value in values):
-        data = np.frombuffer(b"\n".join(values) + b"\n", dtype=np.uint8)
-        ends = np.flatnonzero(data == _LINE)
-        if len(ends) == len(values):
-            return _of_json(values, data, ends)
+        text = b"000\n".join([*values, b""])
+        text = _FRACTION.sub(rb"\1", text) if b"." in text else text
+        if not text.translate(None, b"0123456789\n"):
+            found = np.fromstring(text, dtype=np.int64, sep="\n")
+            return np.where(found < LATEST_NS, found, NOT_A_TIME)
     return np.array([_time(value) for value in values], dtype=np.int64)
 
 
@@ -44,30 +44,6 @@ def _time(value: Any) -> int:
     return NOT_A_TIME if ns is None else ns
 
 
-def _of_json(values: Sequence[msgspec.Raw], data: npt.NDArray[np.uint8], ends: Indices) -> Indices:
-    """Values in JSON as nanoseconds: all numbers of digits and a point at once, others singly.
-
-    data: the text of all, each with an end of line, which is at `ends`.
-    """
-    starts = np.append(0, ends[:-1] + 1)
-    points = np.flatnonzero(data == _POINT)
-    of_point = np.searchsorted(ends, points)
-    point = ends.copy()
-    point[of_point] = points
-    digit = data - np.uint8(_ZERO)
-    strange = np.flatnonzero((digit > 9) & (data != _LINE) & (data != _POINT))
-    odd = (point == starts) | (point - starts > PLAIN_DIGITS)
-    odd[np.searchsorted(ends, strange)] = True
-    odd[of_point[1:][of_point[1:] == of_point[:-1]]] = True
-    before = np.repeat(point, ends - starts + 1) - np.arange(len(data))
-    weight = _WEIGHTS[np.where((before > PLAIN_DIGITS) | (before < -3), 0, before)]
-    weight[data == _LINE] = 0
-    found = np.add.reduceat(weight * digit, starts)
-    for row in np.flatnonzero(odd).tolist():
-        found[row] = _time(values[row])
-    return found
-
-
 def nanoseconds(microseconds: Any) -> int | None:
     """Exact nanoseconds of a JSON number or of one as text ("1.505e2" is 150500), or None."""
     text = str(microseconds) if type(microseconds) is int else microseconds
@@ -75,7 +51,7 @@ def nanoseconds(microseconds: Any) -> int | None:
         return None
     try:
         number = Decimal(text)
-        if number and abs(number.adjusted()) > MOST_DIGITS:
+        if number and number.adjusted() > MOST_DIGITS:
             return None
         found = int(TRUNCATED.multiply(number, 1000))
     except (ArithmeticError, ValueError):

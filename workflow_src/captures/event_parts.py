@@ -1,7 +1,7 @@
 """The events of a trace by what they are: a table of each part."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
-from workflow_src.captures.rows import NEVER, Parts
+from workflow_src.captures.rows import Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -30,12 +30,19 @@ WORK = {
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
 ANNOTATION, OLD_OPERATOR, SYNCHRONIZATION = "user_annotation", "Operator", "cuda_sync"
+THREAD_NAME, FLOW, WAIT = "thread_name", "fwdbwd", "Stream Wait Event"
+"""The name of events that name a thread; the category of flows from an operator of forward to the
+operator of backward that differentiates it; the name of a stream's waits among synchronizations,
+which Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
+
 PARTS = {
     ANNOTATION: "ranges",
     **dict.fromkeys(WORK, "work"),
     **dict.fromkeys(("runtime", "driver"), "calls"),
     "overhead": "overheads",
     **dict.fromkeys(("cpu_op", "operator"), "operators"),
+    THREAD_NAME: "threads",
+    FLOW: "flows",
 }
 """The part that an event belongs to, by its category in lower case."""
 
@@ -45,20 +52,18 @@ API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING, BEGIN, END, METADATA, FLOW_BEGIN, FLOW_END = "X", "B", "E", "M", "s", "f"
-"""Phases: of events that have a length, that begin and end apart, that say something of a thread,
-and where a flow begins and ends."""
+LASTING, METADATA, FLOW_BEGIN, FLOW_END = "X", "M", "s", "f"
+"""Phases: of events that have a length, that say something of a thread, and where a flow begins and
+ends."""
 
-THREAD_NAME, FLOW, WAIT = "thread_name", "fwdbwd", "Stream Wait Event"
-"""The name of events that name a thread; the category of flows from an operator of forward to the
-operator of backward that differentiates it; the name of a stream's waits among synchronizations,
-which Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
+UNREAD = (None, "B", "E")
+"""Phases of what is no event, and of those that begin and end apart, as torch's never do."""
 
-NUMBERS = {
-    "ranges": ("external",),
-    "calls": ("correlation", "external"),
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "ranges": (),
+    "calls": ("correlation",),
     "overheads": ("correlation", "external"),
-    "work": ("correlation", "device", "stream", "external", "bytes"),
+    "work": ("correlation", "device", "stream", "bytes"),
     "operators": ("external",),
     "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
     "threads": (),
@@ -88,38 +93,36 @@ class Trace:
     texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
-    _marks: list[Event] = field(default_factory=list)
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what is of use of some events, but nothing that holds on to the text of the file."""
-        lasting, named, flows = defaultdict[str | None, list[Event]](list), [], []
+        groups = defaultdict[str | None, list[Event]](list)
         for event in events:
             if event.ph == LASTING:
-                lasting[_category(event)].append(event)
-            elif event.ph is None:
+                groups[_category(event)].append(event)
+            elif event.ph in UNREAD:
                 self.lost["bad events"] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
-                named.append(event)
+                groups[THREAD_NAME].append(event)
             elif event.ph in (FLOW_BEGIN, FLOW_END) and event.cat == FLOW:
-                flows.append(event)
-            elif event.ph in (BEGIN, END):
-                self._marks.append(event)
-        at = times([each.ts for each in flows])
-        self._put("flows", "", flows, at, at)
-        at = np.zeros(len(named), dtype=np.int64)
-        self._put("threads", "", named, at, at)
-        for category, some in lasting.items():
-            self._add_lasting(category, some)
+                groups[FLOW].append(event)
+        for category, some in groups.items():
+            self._add(category, some)
 
-    def _add_lasting(self, category: str | None, events: list[Event]) -> None:
+    def _add(self, category: str | None, events: list[Event]) -> None:
+        """Keep events of one category that have a time and, unless they need none, a length."""
         part = part_of(category)
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and (count := _maybe_work(category, events)):
             self.unread[category or ""] += count
-        if part not in (*self.wanted, "waits"):
+        if part not in (*self.wanted, *ALWAYS):
             return
-        start, length = times([e.ts for e in events]), times([e.dur for e in events])
+        start = length = np.zeros(len(events), dtype=np.int64)
+        if part != "threads":
+            start = times([event.ts for event in events])
+        if part not in ("threads", "flows"):
+            length = times([event.dur for event in events])
         timed, lasts = start != NOT_A_TIME, length >= 0
         good = timed & (lasts | (part in ("calls", "waits")))
         self.lost[f"bad {part}"] += int((~good).sum())
@@ -138,7 +141,6 @@ class Trace:
     ) -> None:
         """Keep events of a part, of one category, at these times (ns)."""
         codes = self._names
-        kind = [*WORK].index(str(category).lower()) if part == "work" else 0
         names = (_called(part, event) for event in events)
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
@@ -146,8 +148,10 @@ class Trace:
             "end_ns": end,
             "process": self._identities([event.pid for event in events]),
             "thread": self._identities([event.tid for event in events]),
-            "kind": np.full(len(events), kind, dtype=np.int8),
         }
+        if part == "work":
+            kind = [*WORK].index(str(category).lower())
+            columns["kind"] = np.full(len(events), kind, dtype=np.int8)
         for name in NUMBERS[part]:
             of = [event if name == "id" else event.args for event in events]
             columns[name] = integers([getattr(each, name) for each in of])
@@ -176,43 +180,13 @@ class Trace:
         for name in [*lists[0]]:
             found[name] = np.concatenate([each.pop(name) for each in lists])
         found["name"] = coded(found["name"], texts)
-        kind = found.pop("kind")
         if part == "work":
-            found["kind"] = coded(kind, [*WORK.values()])
+            found["kind"] = coded(found["kind"], [*WORK.values()])
         return pd.DataFrame(found, copy=False)
-
-    def pair(self) -> None:
-        """Give each event that begins apart its end: the next one on its thread of the same name,
-        or without any. Without one it ends NEVER.
-
-        By time, and where times are the same by the order of the file, as the trace format says.
-        """
-        marks, self._marks = self._marks, []
-        at, ends = times([mark.ts for mark in marks]), np.full(len(marks), NEVER)
-        begun: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for row in np.argsort(at, kind="stable").tolist():
-            mark = marks[row]
-            of_thread = begun[str(mark.pid), str(mark.tid)]
-            if at[row] == NOT_A_TIME:
-                self.lost["bad events"] += 1
-            elif mark.ph == BEGIN:
-                of_thread.append(row)
-            elif alike := [n for n in of_thread if mark.name in (None, "", marks[n].name)]:
-                of_thread.remove(alike[-1])
-                ends[alike[-1]] = at[row]
-            else:
-                self.lost["bad events"] += 1
-        by_category = defaultdict[str | None, list[int]](list)
-        for row, mark in enumerate(marks):
-            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
-                by_category[mark.cat].append(row)
-        for category, rows in by_category.items():
-            if (part := part_of(category)) in self.wanted:
-                self._put(part, category, [marks[row] for row in rows], at[rows], ends[rows])
 
 
 def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
-    """Some parts of a trace: read in parts, or as a whole if the file isn't valid JSON.
+    """Some parts of a trace: read in parts, or event by event if the file isn't valid JSON.
 
     Raises TraceError if it isn't a trace.
     """
@@ -231,7 +205,6 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
     found = Trace(wanted)
     for events in lists:
         found.add(events)
-    found.pair()
     return found
 
 

@@ -1,8 +1,7 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-A trace that is valid JSON is read in parts, so that it
-needs little memory; any other one as a whole, event by event. Numbers stay text until they become
-exact nanoseconds.
+A trace that is valid JSON is read in parts, so that it needs little memory; any other one event by
+event. Numbers stay text until they become exact nanoseconds.
 """
 
 import json
@@ -127,16 +126,27 @@ def _last_cut(data: bytes) -> tuple[int, int] | None:
 
 
 def one_by_one(text: str) -> Events:
-    """The events of any text. Raises TraceError if it isn't a trace."""
+    """The events of any text, each one that is JSON. Raises TraceError if it isn't a trace."""
+    begin = re.search(START.pattern.decode(), text)
+    if not begin:
+        raise TraceError(
+            "it is neither an export of nsys nor a trace of torch.profiler, with a list of "
+            f"traceEvents, and begins with {text[:SHOWN]!r}; {GIVE}"
+        )
     decoder = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
-    try:
-        found = decoder.decode(text)
-    except (ValueError, RecursionError):
-        return _each(text, decoder)
-    listed = found.get("traceEvents") if isinstance(found, dict) else found
-    if not isinstance(listed, list):
-        raise TraceError(f"it isn't a trace of torch.profiler, with a list of traceEvents; {GIVE}")
-    return _sorted_out(listed, 0, False)
+    between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
+    at, bad, rows = event_at.search(text, begin.end()), 0, list[Event]()
+    while at and at[0] != "]":
+        try:
+            event, end = decoder.raw_decode(text, at.start())
+            is_event = isinstance(event, Event)
+            bad += not is_event
+            rows += [event] if is_event else []
+        except (ValueError, RecursionError):
+            after = between.search(text, at.start())
+            bad, end = bad + (after is not None), after.end() if after else len(text)
+        at = event_at.search(text, end)
+    return Events(rows, bad, cut_off=at is None)
 
 
 def _kept(found: dict[str, Any]) -> Any:
@@ -149,29 +159,3 @@ def _kept(found: dict[str, Any]) -> Any:
     own[1] = str(found.get("cat", ""))
     own.append(Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
     return Event(*own)
-
-
-def _each(text: str, decoder: json.JSONDecoder) -> Events:
-    """The events of a text that isn't JSON as a whole: each one that is."""
-    begin = re.search(START.pattern.decode(), text)
-    if not begin:
-        raise TraceError(
-            "it is neither an export of nsys nor a trace of torch.profiler, and begins with "
-            f"{text[:SHOWN]!r}; {GIVE}"
-        )
-    between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
-    at, bad, found = event_at.search(text, begin.end()), 0, []
-    while at and at[0] != "]":
-        try:
-            event, end = decoder.raw_decode(text, at.start())
-            found.append(event)
-        except (ValueError, RecursionError):
-            after = between.search(text, at.start())
-            bad, end = bad + (after is not None), after.end() if after else len(text)
-        at = event_at.search(text, end)
-    return _sorted_out(found, bad, cut_off=at is None)
-
-
-def _sorted_out(listed: list[Any], bad: int, cut_off: bool) -> Events:
-    rows = [event for event in listed if isinstance(event, Event)]
-    return Events(rows, bad + len(listed) - len(rows), cut_off)

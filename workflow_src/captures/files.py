@@ -4,12 +4,10 @@ import codecs
 import errno
 import json
 import re
-import shutil
-import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -46,7 +44,7 @@ AGAIN = "export or copy it again"
 def is_sqlite(path: Path) -> bool:
     """Whether a file, compressed or not, is an SQLite database. Raises TraceError if it is empty.
 
-    A report that nsys has not exported yet, or as JSON lines, raises TraceError, too.
+    A report that nsys has not exported yet raises TraceError, too.
     """
     if path.suffix in (".nsys-rep", ".qdrep"):
         raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
@@ -55,17 +53,7 @@ def is_sqlite(path: Path) -> bool:
         raise TraceError(f"the file is empty; {AGAIN}")
     if how := next((how for start, how in OTHERWISE.items() if begin.startswith(start)), ""):
         raise TraceError(f"it is compressed by {how}, which isn't read: unpack it, or use gzip")
-    if begin.startswith(b"{") and _has_json_lines(head(path)):
-        raise TraceError(f"it holds JSON lines, which aren't read; {GIVE}")
     return begin.startswith(SQLITE)
-
-
-def _has_json_lines(text: bytes) -> bool:
-    """Whether the first line is an object that is no trace, and others follow."""
-    line, _, rest = text.partition(b"\n")
-    found = value_after(re.compile(rb"\A"), line)
-    is_other = isinstance(found, dict) and "traceEvents" not in found
-    return is_other and rest.lstrip().startswith(b"{")
 
 
 def head(path: Path) -> bytes:
@@ -85,14 +73,19 @@ def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
         return None
 
 
-def _decompressed(path: Path, most: int) -> Iterator[bytes]:
-    """What a gzip file holds, in parts of at least `most` bytes but for the last one.
+def blocks(path: Path, most: int | None = None) -> Iterator[bytes]:
+    """A file's bytes, decompressed, in parts of `most` bytes or, where compressed, at least that.
 
-    After what can be read of one that was cut off, EOFError, and of a damaged one zlib.error;
-    TraceError beyond the limit.
+    Raises EOFError, after what can be read, if compressed data is cut off, and zlib.error if it is
+    damaged; TraceError beyond the limit.
     """
-    allowed = UNPACKED_BYTES.get()
-    total, part = 0, bytearray()
+    most = most or BLOCK
+    if not _is_packed(path):
+        with path.open("rb") as file:
+            while block := file.read(most):
+                yield block
+        return
+    allowed, total, part = UNPACKED_BYTES.get(), 0, bytearray()
     try:
         for piece in _pieces(path, most):
             total += len(piece)
@@ -109,6 +102,11 @@ def _decompressed(path: Path, most: int) -> Iterator[bytes]:
         yield bytes(part)
         raise
     yield bytes(part)
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) == GZIP
 
 
 def _pieces(path: Path, most: int) -> Iterator[bytes]:
@@ -130,22 +128,6 @@ def _pieces(path: Path, most: int) -> Iterator[bytes]:
                     raise EOFError("its compressed data is cut off")
 
 
-def blocks(path: Path, most: int | None = None) -> Iterator[bytes]:
-    """A file's bytes, decompressed, in parts. Raises EOFError or zlib.error if it is damaged."""
-    most = most or BLOCK
-    if _is_packed(path):
-        yield from _decompressed(path, most)
-        return
-    with path.open("rb") as file:
-        while block := file.read(most):
-            yield block
-
-
-def _is_packed(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(GZIP)) == GZIP
-
-
 def content(path: Path) -> tuple[str, bool]:
     """A file's text, decompressed; of damaged compressed data all up to the damage, and False."""
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
@@ -164,34 +146,21 @@ def content(path: Path) -> tuple[str, bool]:
 def database(path: Path) -> Iterator[Path]:
     """An SQLite file, decompressed elsewhere for as long as needed if it is compressed.
 
-    Half of what is free there is left to others. Raises TraceError if that is too little.
+    Raises TraceError if there is too little room.
     """
     if not _is_packed(path):
         yield path
         return
     with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
-        folder = Path(file.name).parent
-        left = shutil.disk_usage(folder).free // 2
         try:
-            for part in _decompressed(path, BLOCK):
-                left -= len(part)
-                if left < 0:
-                    raise OSError(errno.ENOSPC, "half of what is free is too little")
+            for part in blocks(path):
                 file.write(part)
             file.flush()
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
             raise TraceError(
-                f"it can't be unpacked in {folder} ({error.strerror}); free some space there, or "
-                "set TMPDIR to a folder with more, or give it unpacked"
+                f"it can't be unpacked in {Path(file.name).parent} ({error.strerror}); free some "
+                "space there, or set TMPDIR to a folder with more, or give it unpacked"
             ) from error
         yield Path(file.name)
-
-
-@contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads an SQLite file."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
-        yield connection

@@ -68,10 +68,6 @@ class Numbered:
         outer[some] = ~_inside(keys[some], end[some], thread)
         return cls(calls, known, keys, row, outer)
 
-    def having(self, process: Integers, number: Integers) -> Indices:
-        """The rows of the calls that have the number of one of these activities."""
-        return self.row[np.isin(self.keys, _keys(self.known, process, number))]
-
     def launch(self, process: Integers, number: Integers, begun: Indices) -> Indices:
         """The row of the call that launched each activity, which began at `begun` (ns).
 
@@ -185,8 +181,8 @@ def all_calls(
     copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
     if copying.any():
         copy = work.iloc[copies.loc[copying, "work"]]
-        has = made.having(copy["process"].to_numpy(), copy["correlation"].to_numpy())
-        kinds[has] = CALL_KINDS.index(PAGEABLE_COPY)
+        keys = _keys(made.known, copy["process"].to_numpy(), copy["correlation"].to_numpy())
+        kinds[made.row[np.isin(made.keys, keys)]] = CALL_KINDS.index(PAGEABLE_COPY)
     numbers = {name: calls[name].to_numpy() for name in CALLS[2:]}
     if len(overheads):
         numbers = {name: np.append(each, overheads[name]) for name, each in numbers.items()}
@@ -224,11 +220,10 @@ def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     `seen_ns`; the record's device, stream and number as record_device and so on, or UNKNOWN. Those
     whose call or device isn't known are left out.
     """
-    process, seen = (waits[name].to_numpy() for name in ("process", "seen_ns"))
-    calls = (
-        made.launch(process, waits[name].to_numpy(), seen) for name in ("number", "record_number")
-    )
     start = made.calls["start_ns"].to_numpy()
+    numbers = (waits[name].to_numpy() for name in ("number", "record_number"))
+    process, seen = waits["process"].to_numpy(), waits["seen_ns"].to_numpy()
+    calls = (made.launch(process, number, seen) for number in numbers)
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
     of_record = [name for name in STREAM_WAITS if name.startswith("record")]

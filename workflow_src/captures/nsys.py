@@ -23,13 +23,12 @@ from workflow_src.captures.capture import (
     calls_frame,
     coded,
     counted,
-    empty,
     frame,
 )
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
-from workflow_src.captures.nsys_work import nsys_waits, read_work
+from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
 from workflow_src.captures.rows import Mask, checked, in_order
 from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
 from workflow_src.common.errors import TraceError
@@ -69,18 +68,15 @@ def read(store: Store) -> Capture:
     made, copies = Numbered.of(calls), work.copies_of(rows)
     found = launched(rows, made)
     calls = all_calls(made, rows, copies, overheads)
-    lengths = rows["end_ns"] - rows["start_ns"]
-    lost_ns = (work.rows["end_ns"] - work.rows["start_ns"]).sum() - lengths.sum()
-    shown = _shown(ranges, rows)
     lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
     lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
-    threads = Threads(_thread_names(store, shown), waits=_as_shown(nsys_waits(store, made), shown))
-    columns = dict(_as_shown(rows, shown).items()) | {"duration_ns": lengths} | found.columns
+    processes = {*ranges["process"].unique(), *rows["process"].unique()}
+    threads = Threads(_thread_names(store, processes), waits=nsys_waits(store, made))
+    lengths = {"duration_ns": rows["end_ns"] - rows["start_ns"]}
     return Capture(
-        frame(RANGES, _as_shown(ranges, shown)),
-        frame(WORK, columns),
-        work.total_ns - int(lost_ns),
-        _as_shown(calls, shown),
+        frame(RANGES, ranges),
+        frame(WORK, dict(rows.items()) | lengths | found.columns),
+        calls,
         copies,
         threads,
         (*counted(lost), *notes, *store.unread()),
@@ -91,11 +87,8 @@ def read(store: Store) -> Capture:
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """The calls, or the time that nsys recorded as its own, that have a start, as Capture.calls.
 
-    Processes have nsys's own numbers. What has no end ends where it begins; of nsys's own time,
-    that is left out.
+    What has no end ends where it begins; of nsys's own time, that is left out.
     """
-    if not store.has(table):
-        return calls_frame([], [], {})
     with store.apart() as own_store:
         rows = own_store.integers(table, OF_CALLS)
         # With ten million calls, each column that isn't let go at once takes 80 MB.
@@ -118,8 +111,8 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
         "start_ns": rows.pop("start"),
         "end_ns": rows.pop("end"),
         "correlation": rows.pop("correlationId"),
-        "process": thread >> 24,
-        "thread": as_small(np.where(thread == UNKNOWN, UNKNOWN, thread & 0xFFFFFF)),
+        "process": process_of(thread),
+        "thread": as_small(np.where(thread == UNKNOWN, UNKNOWN, thread & LOWER)),
     }
     return calls_frame(
         coded(np.zeros(len(thread), dtype=np.int8), ["api"]), coded(code, names), numbers
@@ -127,11 +120,10 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
 
 
 def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
-    """All ranges in order of time, of one start the longest first, by nsys's own processes."""
-    if not store.has(EVENTS):
-        if near := [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]:
-            raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-        return empty(RANGES)
+    """All ranges in order of time, of one start the longest first."""
+    near = [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]
+    if near and not store.has(EVENTS):
+        raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
     rows = store.integers(EVENTS, OF_RANGES, TIMED)
     start, end, thread = rows["start"], rows["end"], rows["globalTid"]
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
@@ -149,8 +141,8 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
         "domain": pd.Series(domains, dtype=object),
         "start_ns": start,
         "end_ns": -end,
-        "process": thread >> 24,
-        "thread": thread & 0xFFFFFF,
+        "process": process_of(thread),
+        "thread": thread & LOWER,
     }
     return pd.DataFrame(columns, copy=False)
 
@@ -161,7 +153,7 @@ def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> t
     An event has a text of its own, or the number of a registered string.
     """
     count = len(rows["textId"])
-    own = store.values(EVENTS, "text", among) if store.has(EVENTS, "text") else [None] * count
+    own = store.values(EVENTS, "text", among) or [None] * count
     strings = store.texts(rows["textId"])
     names, lost = np.empty(count, dtype=object), np.zeros(count, dtype=bool)
     for row, (text, number) in enumerate(zip(own, rows["textId"].tolist(), strict=True)):
@@ -176,7 +168,7 @@ def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
     created = store.integers(EVENTS, OF_RANGES, CREATED)
     texts, lost = _texts(store, created, CREATED)
     keys, of_ranges = (
-        zip((rows["globalTid"] >> 24).tolist(), rows["domainId"].tolist(), strict=True)
+        zip(process_of(rows["globalTid"]).tolist(), rows["domainId"].tolist(), strict=True)
         for rows in (created, ranges)
     )
     names = {key: text for key, text, is_lost in zip(keys, texts, lost, strict=True) if not is_lost}
@@ -187,35 +179,13 @@ def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
     return np.array(each, dtype=object)
 
 
-def _shown(*parts: pd.DataFrame) -> dict[int, int]:
-    """The number to show for each process: its id or, where two have the same, nsys's own."""
-    own = np.sort(pd.unique(np.concatenate([part["process"].to_numpy() for part in parts])))
-    ids, counts = np.unique(own & 0xFFFFFF, return_counts=True)
-    alone = set(ids[counts == 1].tolist())
-    return {n: n & 0xFFFFFF if n & 0xFFFFFF in alone and n >= 0 else n for n in own.tolist()}
-
-
-def _as_shown(rows: pd.DataFrame, shown: dict[int, int]) -> pd.DataFrame:
-    """Rows with processes as shown; one with neither ranges nor work keeps nsys's own number."""
-    inverse, own = pd.factorize(rows["process"].to_numpy())
-    numbers = np.array([shown.get(number, number) for number in own.tolist()], dtype=np.int64)
-    return rows.assign(process=as_small(numbers)[inverse])
-
-
-def _thread_names(store: Store, shown: dict[int, int]) -> pd.DataFrame:
-    """The names of the threads of some processes, with THREADS; nsys lists all of the host.
-
-    shown: the number to show for each process, by nsys's own.
-    """
-    if not store.has("ThreadNames", "nameId", "globalTid"):
-        return empty(THREADS)
+def _thread_names(store: Store, processes: set[int]) -> pd.DataFrame:
+    """The names of the threads of some processes, with THREADS; nsys lists all of the host."""
     rows = store.integers("ThreadNames", ("nameId", "globalTid"))
     number, thread = rows["nameId"], rows["globalTid"]
-    own = np.isin(thread >> 24, list(shown)) & (thread != UNKNOWN)
+    process = process_of(thread)
+    own = np.isin(process, list(processes)) & (thread != UNKNOWN)
     texts = store.texts(number[own])
-    columns = {
-        "process": [shown[process] for process in (thread[own] >> 24).tolist()],
-        "thread": thread[own] & 0xFFFFFF,
-        "name": [texts.get(name, "") for name in number[own].tolist()],
-    }
+    names = [texts.get(name, "") for name in number[own].tolist()]
+    columns = {"process": process[own], "thread": thread[own] & LOWER, "name": names}
     return frame(THREADS, columns)

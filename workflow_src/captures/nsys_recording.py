@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from workflow_src.captures.launches import Launched
-from workflow_src.captures.recording import HARDWARE, PROPERTY, SOFTWARE, Card, Recording, one_card
+from workflow_src.captures.recording import HARDWARE, PROPERTY, SOFTWARE, Recording, one_card
 from workflow_src.captures.store import ABOUT, Store
 from workflow_src.common.printable import printable
 
@@ -28,12 +28,11 @@ HARDWARE_SINCE = (2025, 6)
 
 def recording(store: Store, found: Launched) -> Recording:
     """How the export's capture was recorded, with its launches and those without an activity."""
-    said = store.values(MESSAGES, "text") if store.has(MESSAGES, "text") else []
+    said = store.values(MESSAGES, "text")
     messages = [printable(text) for text in said if text is not None]
-    about = {}
-    if store.has(ABOUT, "name", "value"):
-        pairs = zip(store.values(ABOUT, "name"), store.values(ABOUT, "value"), strict=True)
-        about = {printable(name): printable(value) for name, value in pairs if value is not None}
+    pairs = zip(store.values(ABOUT, "name"), store.values(ABOUT, "value"), strict=False)
+    about = {printable(name): printable(value) for name, value in pairs if value is not None}
+    numbers = (column.tolist() for column in store.integers(GPUS, PROPERTY[1:]).values())
     return Recording(
         "nsys",
         about.get(PRODUCT, "unknown"),
@@ -42,17 +41,8 @@ def recording(store: Store, found: Launched) -> Recording:
         dropped(messages) if messages else None,
         found.launches,
         found.unanswered,
-        _card(store),
+        one_card(zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False)),
     )
-
-
-def _card(store: Store) -> Card | None:
-    """The card that the export names."""
-    if not store.has(GPUS, *PROPERTY):
-        return None
-    name, *numbers = PROPERTY
-    columns = (column.tolist() for column in store.integers(GPUS, (*numbers,)).values())
-    return one_card(zip(store.values(GPUS, name), *columns, strict=True))
 
 
 def dropped(texts: Sequence[str]) -> int:

@@ -3,7 +3,7 @@ waited for each other."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,11 @@ from workflow_src.captures.capture import (
     KERNEL,
     LATEST_NS,
     SET,
-    STREAM_WAITS,
     UNKNOWN,
     UNKNOWN_TEXT,
-    WORK,
     as_small,
     coded,
     copies_frame,
-    empty,
     joined_copies,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
@@ -32,7 +29,18 @@ from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
-AT = ("start", "end", "globalPid", "correlationId", "deviceId", "streamId")
+AT = {
+    "start": "start_ns",
+    "end": "end_ns",
+    "globalPid": "process",
+    "correlationId": "correlation",
+    "deviceId": "device",
+    "streamId": "stream",
+}
+"""What is read of each table, and what it is called then."""
+
+SMALL = ("correlation", "device", "stream")
+
 KERNEL_NAME = "demangledName"
 MORE: dict[str, tuple[str, ...]] = {
     "KERNEL": (KERNEL_NAME,),
@@ -53,24 +61,26 @@ MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", 
 BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
 """In the label of an operation: Host-to-Device, Unified Device-to-Host."""
 
-
-COLUMNS = ("start_ns", "end_ns", "process", "correlation", "device", "stream")
-SMALL = COLUMNS[3:]
-NONE = np.array([], dtype=np.int64)
+LOWER = 2**24 - 1
+"""Of nsys's number of a thread, the bits of its own; above them are those of its process."""
 
 
-@dataclass
+def process_of(number: Indices) -> Indices:
+    """The process of nsys's number of a thread or process; UNKNOWN of such a one."""
+    return np.where(number == UNKNOWN, UNKNOWN, (number >> 24) & LOWER)
+
+
+@dataclass(frozen=True)
 class Worked:
     """The work of devices: a table after the other, each by time and each activity once.
 
     rows: as in Capture.work, but of launches the number alone, as `correlation`; copies: as in
-    Capture.copies; total_ns: what the file has of it, but for what stands there again: `twice`.
+    Capture.copies; twice: how many stand in the file again.
     """
 
     rows: pd.DataFrame
     copies: pd.DataFrame
-    total_ns: int = 0
-    twice: int = 0
+    twice: int
 
     def copies_of(self, some: pd.DataFrame) -> pd.DataFrame:
         """The copies among some of the rows."""
@@ -80,35 +90,32 @@ class Worked:
 
 def read_work(store: Store, lost: Counter[str]) -> Worked:
     """The device work of an export; `lost`: how many rows are left out or lack their names."""
-    found = Worked(empty(WORK), copies_frame({}))
-    kinds, names, parts, copies = [], [coded(NONE, [])], [], []
-    for key in (key for key, table in WORK_TABLES.items() if store.has(table)):
-        rows = _once(store, WORK_TABLES[key], (*AT, *MORE[key]), found, lost)
+    keys = [key for key, table in WORK_TABLES.items() if store.has(table)]
+    names, parts, copies, again = [coded(np.array([], np.int8), [])], [], [], 0
+    for key in keys:
+        rows, twice = _once(store, WORK_TABLES[key], (*AT, *MORE[key]), lost)
+        again += twice
         names.append(_names(store, key, rows, lost))
         copies.append((_copies(store, KINDS[key], rows), len(rows["start"])))
-        rows["globalPid"] = rows["globalPid"] >> 24
-        parts.append({name: rows.pop(own) for name, own in zip(COLUMNS, AT, strict=True)})
+        rows["globalPid"] = process_of(rows["globalPid"])
+        parts.append({name: rows.pop(own) for own, name in AT.items()})
+        # Each column is let go once it is small, as there may be ten million rows.
         parts[-1] |= {name: as_small(parts[-1][name]) for name in SMALL}
-        kinds.append(np.full(copies[-1][1], [*KINDS].index(key)))
+    kinds = np.repeat(np.arange(len(keys)), [count for _, count in copies])
     columns: dict[str, object] = {
-        "kind": coded(_joined(kinds), [*KINDS.values()]).remove_unused_categories(),
+        "kind": coded(kinds, [KINDS[key] for key in keys]).remove_unused_categories(),
         "name": union_categoricals(names),
     }
-    columns |= {name: _joined([part.pop(name) for part in parts]) for name in COLUMNS}
-    found.rows, found.copies = pd.DataFrame(columns, copy=False), joined_copies(copies)
-    return found
-
-
-def _joined(columns: Sequence[Indices]) -> Indices:
-    """That of a single table takes no memory of its own."""
-    some = [column for column in columns if len(column)]
-    return some[0] if len(some) == 1 else np.concatenate([NONE, *some])
+    for name in AT.values():
+        some = [part.pop(name) for part in parts]
+        columns[name] = some[0] if len(some) == 1 else np.concatenate([np.array([], int), *some])
+    return Worked(pd.DataFrame(columns, copy=False), joined_copies(copies), again)
 
 
 def _once(
-    store: Store, table: str, names: Sequence[str], found: Worked, lost: Counter[str]
-) -> Columns:
-    """The valid rows of one table by time, each once; adds up what the others were."""
+    store: Store, table: str, names: tuple[str, ...], lost: Counter[str]
+) -> tuple[Columns, int]:
+    """The valid rows of one table by time, each once, and how many stand there again."""
     rows = store.integers(table, names)
     good = (rows["end"] >= rows["start"]) & (rows["start"] > -LATEST_NS)
     good &= rows["end"] < LATEST_NS
@@ -122,16 +129,14 @@ def _once(
         keys.append(store.integers(table, (NODE,))[NODE][good])
         order = in_order(keys)
         again = repeated(order, keys)
-    found.twice += len(again)
-    found.total_ns += store.total_ns(table) - int((rows["end"][again] - rows["start"][again]).sum())
+    del keys
     if len(again):
         order = order[~np.isin(order, again)]
-    del keys
     if len(again) or (order[1:] < order[:-1]).any():
         # A column of ten million is let go before the next one is made.
         for name in rows:
             rows[name] = rows[name][order]
-    return rows
+    return rows, len(again)
 
 
 def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Categorical[str]":
@@ -145,7 +150,7 @@ def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Cat
     elif key == "KERNEL":
         texts = store.texts(own)
     else:
-        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.labels(COPY_KINDS).items()}
+        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.named(COPY_KINDS).items()}
     named = np.isin(own, list(texts))
     lost["lost names"] += int((~named)[code].sum())
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
@@ -155,23 +160,23 @@ def _copies(store: Store, kind: str, columns: Columns) -> pd.DataFrame:
     """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
     if kind not in (COPY, SET):
         return copies_frame({})
-    memory = MEMORIES | {n: _memory(label) for n, label in store.labels(MEMORY_KINDS).items()}
     count = len(columns["bytes"])
-    rows: dict[str, object] = {"work": np.arange(count), "bytes": columns["bytes"]}
-    if kind == SET:
-        both = {"source": [UNKNOWN_TEXT] * count, "target": _meant(columns["memKind"], memory)}
-        return copies_frame(rows | both | {"direction": [SET] * count})
-    operations = {
+    nothing = np.full(count, UNKNOWN)
+    memory = MEMORIES | {n: _memory(label) for n, label in store.named(MEMORY_KINDS).items()}
+    operations = OPERATIONS | {
         number: "to".join(ends.groups())
-        for number, label in store.labels(COPY_KINDS).items()
+        for number, label in store.named(COPY_KINDS).items()
         if (ends := BETWEEN.search(label))
     }
-    both = {
-        "source": _meant(columns["srcKind"], memory),
-        "target": _meant(columns["dstKind"], memory),
+    done = columns.get("copyKind", nothing)
+    rows: dict[str, object] = {
+        "work": np.arange(count),
+        "direction": _meant(done, operations if kind == COPY else {UNKNOWN: SET}),
+        "source": _meant(columns.get("srcKind", nothing), memory),
+        "target": _meant(columns["dstKind" if kind == COPY else "memKind"], memory),
+        "bytes": columns["bytes"],
     }
-    direction = _meant(columns["copyKind"], OPERATIONS | operations)
-    return copies_frame(rows | both | {"direction": direction})
+    return copies_frame(rows)
 
 
 def _memory(label: str) -> str:
@@ -201,26 +206,21 @@ CONTEXT = ("processId", "contextId")
 
 
 def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record, with STREAM_WAITS and nsys's own numbers of processes.
+    """Which stream waited for which record, with STREAM_WAITS.
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """
-    needed = {SYNCHRONIZATIONS: (*CALLED, "syncType"), CONTEXTS: (*CONTEXT, "deviceId")}
-    if not all(store.has(table, *names) for table, names in needed.items()):
-        return empty(STREAM_WAITS)
     waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "start", "syncType")))
     waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
-    records = pd.DataFrame(columns=[*EVENT, *CALLED], dtype="int64")
-    if store.has(RECORDS, *EVENT, *CALLED):
-        records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
+    records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
     contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
     device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
     both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
-    process = both["globalPid"].to_numpy() >> 24
+    process = process_of(both["globalPid"].to_numpy(np.int64))
     columns: Columns = {"process": process, "seen_ns": both["start"].to_numpy()}
     for prefix, suffix in (("", ""), ("record_", "_of")):
         context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
-        places = device.reindex([process & 0xFFFFFF, context]).fillna(UNKNOWN)
+        places = device.reindex([process, context]).fillna(UNKNOWN)
         columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
         columns |= {f"{prefix}number": number}
     return stream_waits(pd.DataFrame(columns), made)

@@ -1,7 +1,7 @@
 """What is known of how a capture was recorded, whoever made it, and of which card it is."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,26 +51,6 @@ class Recording:
     launches: int = 0
     unanswered: int = 0
     card: Card | None = None
-
-
-def together(parts: Sequence[Recording]) -> Recording:
-    """That of several captures as one: what all say, and the sums of what all count."""
-
-    def said(name: str, otherwise: Any) -> Any:
-        values = {getattr(each, name) for each in parts}
-        return values.pop() if len(values) == 1 else otherwise
-
-    counts = [each.dropped for each in parts if each.dropped is not None]
-    return Recording(
-        parts[0].profiler,
-        parts[0].version,
-        said("schema", ""),
-        said("tracing", ""),
-        sum(counts) if len(counts) == len(parts) else None,
-        sum(each.launches for each in parts),
-        sum(each.unanswered for each in parts),
-        said("card", None),
-    )
 
 
 def card_of_trace(path: Path) -> Card | None:

@@ -99,23 +99,22 @@ def _sortable(values: Values) -> Values:
 def checked(parts: Parts, twice: Mapping[str, int]) -> tuple[Parts, int, list[Note]]:
     """The parts with each event once and closed, and without those of impossible times.
 
-    How many were never closed, which end with the capture, and notes of what was left out.
+    How many ranges were never closed, which end with the capture, and notes of what was left out.
     twice: of parts in which each event stands once already, how many others stood there.
     """
     once = {n: rows if n in twice else _once(n, rows) for n, rows in parts.items()}
-    again = {name: len(rows) - len(once[name]) for name, rows in parts.items()} | dict(twice)
     possible = _possible(once)
-    lost = {name: len(rows) - len(possible[name]) for name, rows in once.items()}
-    unclosed = {n: (rows["end_ns"] == NEVER).to_numpy() for n, rows in possible.items()}
-    count = sum(int(each.sum()) for each in unclosed.values())
-    if count:
+    ranges = possible["ranges"]
+    never = ranges["end_ns"] == NEVER
+    if never.any():
         last = max(int(_ends(rows).max(initial=-NEVER)) for rows in possible.values())
-        for name, rows in possible.items():
-            end = np.where(unclosed[name], np.maximum(rows["start_ns"], last), rows["end_ns"])
-            possible[name] = rows.assign(end_ns=end)
+        end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
+        possible["ranges"] = ranges.assign(end_ns=end)
+    again = {n: len(rows) - len(once[n]) + twice.get(n, 0) for n, rows in parts.items()}
+    lost = {n: len(rows) - len(possible[n]) for n, rows in once.items()}
     left_out = ((TWICE, again), (IMPOSSIBLE, lost))
     notes = [Note(code, each[n], WHAT[n]) for code, each in left_out for n in parts if each[n]]
-    return possible, count, notes
+    return possible, int(never.sum()), notes
 
 
 def _once(part: str, rows: pd.DataFrame) -> pd.DataFrame:

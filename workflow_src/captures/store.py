@@ -34,8 +34,6 @@ NOT_EXPORTED = "NOT_EXPORTED"
 
 MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
 """What stands for a number that is missing, so that the event never ends; in others UNKNOWN."""
-NO_INTEGER = {"start": -LATEST_NS, "end": -LATEST_NS}
-"""What stands for a value that is no integer."""
 
 ONE_BY_ONE = 10_000
 """Strings that are looked up; of more, all that the export has are read."""
@@ -44,7 +42,6 @@ NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKE
 """Tables of activities that take no time of a device."""
 
 Columns = dict[str, Indices]
-Instead = Mapping[str, tuple[int, int]]
 Among = tuple[str, Sequence[int]]
 """The rows in which a column has one of some values."""
 
@@ -72,48 +69,37 @@ class Store(ABC):
         return table in self.tables and all(self._own(table, name) for name in columns)
 
     def integers(self, table: str, names: Sequence[str], among: Among | None = None) -> Columns:
-        """Columns of integers of a table that is there, or of some of its rows, by name.
+        """Columns of integers of a table, or of some of its rows, by name; none without it.
 
-        Values that are missing or no integer are those of MISSING and NO_INTEGER, or UNKNOWN.
-        Raises TraceError where one that is needed isn't there; of other tables that is the first.
+        Values that are missing or no integer are those of MISSING, or UNKNOWN. Raises TraceError
+        where a column is missing that NEEDED names.
         """
-        needed = NEEDED.get(table, names[:1])
+        needed = NEEDED.get(table, ()) if table in self.tables else ()
         here = [name for name in names if name in needed or self.has(table, name)]
-        instead = {
-            self._column(table, n): (MISSING.get(n, UNKNOWN), NO_INTEGER.get(n, UNKNOWN))
-            for n in here
-        }
+        if not here:
+            return {name: np.array([], dtype=np.int64) for name in names}
+        instead = {self._column(table, name): MISSING.get(name, UNKNOWN) for name in here}
         found = dict(zip(here, self._integers(table, instead, among), strict=True))
         rows = len(found[here[0]])
         return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
 
     def values(self, table: str, name: str, among: Among | None = None) -> list[Any]:
-        """A column of text of the rows that `integers` has; None where it is missing."""
-        return self._values(table, self._column(table, name), among)
-
-    def total_ns(self, table: str) -> int:
-        """The sum of end - start of the rows that start and end, in this order, at plausible times.
-
-        It is computed apart from `integers`, so that what is lost in reading these is seen.
-        """
-        return self._total_ns(table, *(self._column(table, name) for name in ("start", "end")))
+        """A column of text of the rows that `integers` has, None where it is missing; [] without
+        such a column."""
+        here = self.has(table, name)
+        return self._values(table, self._column(table, name), among) if here else []
 
     def texts(self, numbers: Any) -> dict[int, str]:
         """The strings of these numbers, as far as the export has them."""
         own = pd.unique(np.asarray(numbers))
         own = own[own != UNKNOWN]
-        if not self.has(STRINGS) or not len(own):
-            return {}
         among = ("id", own.tolist()) if len(own) <= ONE_BY_ONE else None
-        return self._named(STRINGS, "value", among)
+        return self.named(STRINGS, "value", among) if len(own) else {}
 
-    def labels(self, table: str) -> dict[int, str]:
-        """What the numbers of an enumeration mean; empty without its table."""
-        return self._named(table, "label") if self.has(table, "id", "label") else {}
-
-    def _named(self, table: str, text: str, among: Among | None = None) -> dict[int, str]:
+    def named(self, table: str, text: str = "label", among: Among | None = None) -> dict[int, str]:
+        """What the numbers of a table mean, such as those of an enumeration."""
         numbers = self.integers(table, ("id",), among)["id"].tolist()
-        pairs = zip(numbers, self.values(table, text, among), strict=True)
+        pairs = zip(numbers, self.values(table, text, among), strict=False)
         return {number: printable(value) for number, value in pairs if number != UNKNOWN}
 
     def _own(self, table: str, name: str) -> str | None:
@@ -142,23 +128,19 @@ class Store(ABC):
         """The tables of activities that aren't read."""
         of_work = ("start", "end", "correlationId", "streamId")
         others = [n for n in self.tables if n not in NEEDED and not NOT_WORK.search(n)]
-        counts = {name: self.rows(name) for name in others if self.has(name, *of_work)}
+        those = [name for name in others if self.has(name, *of_work)]
+        counts = {name: len(self.integers(name, ("start",))["start"]) for name in those}
         return tuple(Note("unread tables", count, name) for name, count in counts.items() if count)
-
-    @abstractmethod
-    def rows(self, table: str) -> int:
-        """How many rows a table has."""
 
     @abstractmethod
     def apart(self) -> AbstractContextManager[Self]:
         """The same tables, to be read in another thread."""
 
     @abstractmethod
-    def _integers(self, table: str, columns: Instead, among: Among | None) -> list[Indices]:
-        """Columns, with what stands instead of a value that is missing, and of no integer."""
+    def _integers(
+        self, table: str, columns: Mapping[str, int], among: Among | None
+    ) -> list[Indices]:
+        """Columns, with what stands instead of a value that is missing or no integer."""
 
     @abstractmethod
     def _values(self, table: str, column: str, among: Among | None) -> list[Any]: ...
-
-    @abstractmethod
-    def _total_ns(self, table: str, start: str, end: str) -> int: ...

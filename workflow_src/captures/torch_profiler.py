@@ -34,7 +34,6 @@ from workflow_src.captures.capture import (
     frame,
 )
 from workflow_src.captures.domains import torch_domain
-from workflow_src.captures.event_columns import NOT_A_TIME
 from workflow_src.captures.event_parts import ALWAYS, FLOW_BEGIN, Trace, read_parts
 from workflow_src.captures.launches import (
     REUSED,
@@ -98,7 +97,6 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     return Capture(
         frame(RANGES, ranges.assign(domain=domains)),
         table,
-        int(table["duration_ns"].sum()),
         all_calls(made, work, copies, overheads),
         copies,
         Threads(
@@ -180,7 +178,7 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
 
 def _flows(ends: pd.DataFrame) -> pd.DataFrame:
     """The flows that have both ends in one process, with FLOWS."""
-    ends = ends[(ends["id"] != UNKNOWN) & (ends["start_ns"] != NOT_A_TIME)]
+    ends = ends[ends["id"] != UNKNOWN]
     begins = ends.loc[ends["name"] == FLOW_BEGIN, ["process", "id", "thread"]]
     begins = begins.drop_duplicates(["process", "id"]).rename(columns={"thread": "forward_thread"})
     both = ends[ends["name"] != FLOW_BEGIN].merge(begins, on=["process", "id"])

@@ -15,24 +15,24 @@ from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import TraceError, one_sentence
-from workflow_src.placing.attributed import source_of
+from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
-from workflow_src.placing.steps import Source, of_thread, step_ranges
+from workflow_src.placing.steps import of_thread, step_ranges
 from workflow_src.timeline.formats import write_trace
 from workflow_src.timeline.picture import draw
-from workflow_src.timeline.steps import Timeline, idle_gaps
+from workflow_src.timeline.steps import Timeline, idle_pieces
 
 
-def timeline(source: Source) -> Timeline:
+def timeline(source: Attributed) -> Timeline:
     """The timeline of a step. Raises TraceError if the capture has none."""
     steps = step_ranges(source)
     if steps.empty:
         raise TraceError("the capture has no steps; --step names the ranges that are steps")
     typical = _typical(steps)
     found = of_thread(source, typical)
-    idle = idle_gaps(typical, found.device, found.has_calls)
+    idle = idle_pieces(typical, found.device, found.has_calls)
     step = typical.iloc[0]
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
@@ -53,9 +53,9 @@ def _typical(steps: pd.DataFrame) -> pd.DataFrame:
     return row
 
 
-def _ranges(source: Source, step: pd.Series) -> pd.DataFrame:
+def _ranges(source: Attributed, step: pd.Series) -> pd.DataFrame:
     """The ranges of the step's process, on any thread, that lie in it."""
-    ranges, of_range = source.ranges, source.paths.of_range
+    ranges, of_range = source.placed.ranges, source.paths.of_range
     mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
     mine = mine[mine["process"] == step["process"]]
     mine = mine[(mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])]
@@ -73,14 +73,14 @@ def _own(thread: pd.Series) -> pd.Series:
     return (thread.astype("int64") % OTHER_THREADS).where(thread >= 0, thread)
 
 
-def _activities(source: Source, step: pd.Series) -> pd.DataFrame:
+def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     """The work launched while the step was open, in order of start, with its range's name.
 
     That of collectives is their family's, whatever launched them, so that they have a color.
     """
     work = source.work[source.work["process"] == step["process"]]
     mine = work[(work["launch_ns"] >= step["start_ns"]) & (work["launch_ns"] < step["end_ns"])]
-    names = np.append(source.ranges["name"].to_numpy(dtype=object), "")
+    names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")
     shown: pd.DataFrame = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
@@ -110,7 +110,7 @@ def _timeline(given: Namespace) -> Timeline:
     """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
     try:
         with within_limits(given):
-            return timeline(source_of(read(given)))
+            return timeline(read(given))
     except TraceError as error:
         if not given.note_problem:
             raise

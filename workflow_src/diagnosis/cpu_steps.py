@@ -14,9 +14,10 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.facts import by_place
 from workflow_src.diagnosis.host_calls import Loop
 from workflow_src.diagnosis.step import loop_of
-from workflow_src.placing.attributed import Attributed, source_of
+from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.paths import escaped
-from workflow_src.placing.steps import is_profilers, step_ranges
+from workflow_src.placing.step_rules import is_profilers
+from workflow_src.placing.steps import step_ranges
 
 
 def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame]:
@@ -27,7 +28,7 @@ def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame
     step_times: from the end of the step before to that of this one; of the first, from its start.
     """
     work = rows_where(attributed.work, (attributed.work["process"] == process).to_numpy())
-    has_steps = (step_ranges(source_of(attributed))["process"] == process).any()
+    has_steps = (step_ranges(attributed)["process"] == process).any()
     if not has_steps or not len(work) or (work["kind"] != OPERATOR).any():
         return {}
     loop = loop_of(attributed, process)

@@ -18,7 +18,7 @@ from workflow_src.diagnosis.device_work import device_work, timed
 from workflow_src.diagnosis.event_ties import event_ties
 from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
 from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
-from workflow_src.placing.attributed import Attributed, source_of
+from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.steps import step_ranges
 
 MOST_CALLS = 60_000
@@ -86,7 +86,7 @@ def _last_steps(loop: Loop, start: Indices) -> tuple[Loop, int]:
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
     """The thread of a process with most steps, and these in order of start."""
-    found = step_ranges(source_of(attributed))
+    found = step_ranges(attributed)
     found = found[found["process"] == process]
     if not len(found):
         raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")

@@ -15,7 +15,7 @@ from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.range_times import one_after_another
+from workflow_src.placing.step_rules import one_after_another
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""

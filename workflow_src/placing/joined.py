@@ -5,24 +5,22 @@ the times of each rank are moved by how far, at the median, its collectives end 
 first rank. Where ranks have different numbers of them, times stay as they are.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joined_copies
-from workflow_src.captures.merged import numbered
+from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
-from workflow_src.captures.recording import together
 from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 from workflow_src.placing.ranks import collectives, ends_together
-
-DEVICES = 2**16
-"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
 
 
 def read_all(paths: Sequence[Path]) -> Capture:
@@ -38,48 +36,55 @@ def read_all(paths: Sequence[Path]) -> Capture:
             f"{names}: these aren't traces of torch.profiler of one job's ranks, of which each "
             "names another rank, and which overlap in time or have collectives that end together"
         )
-    files = found[0].files
-    ranks = [rank for path in files if (rank := rank_of(path))]
-    return joined([read(path) for path in files], ranks)
+    ranks = {rank: path for path in found[0].files if (rank := rank_of(path))}
+    return _joined({rank: read(path) for rank, path in ranks.items()})
 
 
-def joined(captures: Sequence[Capture], ranks: Sequence[Rank]) -> Capture:
+def _joined(captures: dict[Rank, Capture]) -> Capture:
     """One capture of several ranks' captures, each of one process, whose number becomes the rank.
 
     Raises TraceError if one has several processes.
     """
-    for capture, rank in zip(captures, ranks, strict=True):
+    for rank, capture in captures.items():
         own = [process for process in capture.processes if process != UNKNOWN]
         if len(own) > 1:
             raise TraceError(
                 f"the trace of rank {rank.number} holds {len(own)} processes: give it alone"
             )
-    ends = [_collective_ends(capture.work) for capture in captures]
+    ranks, parts = [*captures], [*captures.values()]
+    ends = [_collective_ends(capture.work) for capture in parts]
     alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
     ahead = [int(np.median(each - ends[0])) if alike else 0 for each in ends]
 
     def every(table: Callable[[Capture], pd.DataFrame]) -> pd.DataFrame:
-        parts = zip(captures, ranks, ahead, strict=True)
-        moved = [_moved(table(capture), rank.number, ns) for capture, rank, ns in parts]
+        each = zip(parts, ranks, ahead, strict=True)
+        moved = [_moved(table(part), rank.number, ns) for part, rank, ns in each]
         return pd.concat(moved, ignore_index=True)
 
-    counts: dict[tuple[str, str], int] = {}
-    for note in (note for capture in captures for note in capture.notes):
-        counts[note.code, note.about] = counts.get((note.code, note.about), 0) + note.count
-    notes = [Note(code, count, about) for (code, about), count in counts.items()]
+    counts = Counter[tuple[str, str]]()
+    for note in (note for part in parts for note in part.notes):
+        counts[note.code, note.about] += note.count
+    made = [part.recording for part in parts]
     return Capture(
         every(lambda each: each.ranges),
         every(lambda each: each.work),
-        sum(capture.total_ns for capture in captures),
         every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
-        joined_copies([(capture.copies, len(capture.work)) for capture in captures]),
+        joined_copies([(part.copies, len(part.work)) for part in parts]),
         Threads(
             every(lambda each: each.threads.names),
             every(lambda each: each.threads.flows),
             every(lambda each: each.threads.waits),
         ),
-        (Note("ranks", len(captures), f"of {ranks[0].world_size}"), *notes),
-        together([capture.recording for capture in captures]),
+        (
+            Note("ranks", len(parts), f"of {ranks[0].world_size}"),
+            *(Note(code, count, about) for (code, about), count in counts.items()),
+        ),
+        replace(
+            made[0],
+            launches=sum(each.launches for each in made),
+            unanswered=sum(each.unanswered for each in made),
+            card=made[0].card if len({each.card for each in made}) == 1 else None,
+        ),
     )
 
 

@@ -27,15 +27,13 @@ anyway loses only the duration of the call, and the rest stays launch.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
-from workflow_src.common.intervals import Indices, Union, in_time
+from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.paths import added_up
-from workflow_src.placing.range_times import whole_steps
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
@@ -49,8 +47,6 @@ STEP_COLUMNS = (
     *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
 )
 
-BEGINNING, NEVER = -(2**62), 2**62
-
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device."""
@@ -59,85 +55,31 @@ def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     return calls[calls["name"].isin(waiting) | (calls["kind"] == PAGEABLE_COPY)]
 
 
-def holding(calls: pd.DataFrame) -> pd.DataFrame:
-    """The calls that make the host wait for the device, and the profiler's overheads."""
-    return pd.concat([blocking(calls), calls[calls["kind"] == OVERHEAD]])
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """The times in which the device does nothing: before, between and after its activities.
-
-    starts, ends: the first gap begins at BEGINNING, the last ends at NEVER.
-    ready: when the first launch call of all later activities returned, or NEVER.
-    known: whether the call that launched the next activity is in the capture.
-    following: the label of the next activity's row, or NOWHERE.
-    """
-
-    starts: Indices
-    ends: Indices
-    ready: Indices
-    known: npt.NDArray[np.bool_]
-    following: Indices
-
-    def within(self, start: Indices, end: Indices) -> tuple["Gaps", Indices]:
-        """The parts of the gaps that are in each of the steps [start, end), and in which of them.
-
-        Of a gap that is in several steps, there are several parts.
-        """
-        first = np.searchsorted(self.ends, start, side="right")
-        count = np.maximum(np.searchsorted(self.starts, end, side="left") - first, 0)
-        step = np.repeat(np.arange(len(start)), count)
-        some = np.arange(len(step)) + (first - np.cumsum(count) + count)[step]
-        start, end = start[step], end[step]
-        starts, ends = np.maximum(self.starts[some], start), np.minimum(self.ends[some], end)
-        known = self.known[some] | (self.ends[some] > end)
-        return Gaps(starts, ends, self.ready[some], known, self.following[some]), step
-
-
-@dataclass(frozen=True)
-class Host:
-    """What the host did, over an entire capture.
-
-    launches, waits: start of each launch call and of each blocking call, sorted; launches begin
-    with BEGINNING twice, for those before the capture.
-    overhead: time that the profiler took; held: the same, and time in blocking calls; elsewhere:
-    time in ranges that launched nothing.
-    """
-
-    launches: Indices
-    waits: Indices
-    overhead: Union
-    held: Union
-    elsewhere: Union
-
-    def own(self, starts: Indices, ends: Indices) -> Indices:
-        """Time (ns) from `starts` to `ends` without the profiler's overhead."""
-        return ends - starts - (self.overhead.until(ends) - self.overhead.until(starts))
-
-    def blocked(self, starts: Indices, ends: Indices) -> Indices:
-        """Time (ns) from `starts` to `ends` in blocking calls, without the profiler's overhead."""
-        held = self.held.until(ends) - self.held.until(starts)
-        return held - (ends - starts - self.own(starts, ends))
-
-    def last_waits(self, start: Indices, end: Indices) -> Indices:
-        """Start of each step's last blocking call if it launched nothing after it, or `end`."""
-        wait = np.append(self.waits, BEGINNING)[np.searchsorted(self.waits, end) - 1]
-        launch = self.launches[np.searchsorted(self.launches, end) - 1]
-        return np.where(wait > np.maximum(start - 1, launch), wait, end)
-
-
 NEVER_ELSEWHERE = Union.of(*[np.array([], dtype=np.int64)] * 2)
 """Of a host whose ranges aren't looked at for this."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """What the devices and the host of a process did, over an entire capture."""
+    """What the devices and the host of a process did, over an entire capture.
+
+    active: when any activity runs. gaps: a row per time in which none does, from BEFORE_ALL to
+    AFTER_ALL: start_ns, end_ns; ready_ns: when the first launch call of all later activities
+    returned, or AFTER_ALL; known: whether the call that launched the next one is in the capture;
+    following: the label of the next one's row, or NOWHERE.
+    launches, waits: start of each launch call and of each blocking call, sorted; launches begin
+    with BEFORE_ALL twice, for those before the capture.
+    overhead: time that the profiler took; held: the same, and time in blocking calls; elsewhere:
+    time in ranges that launched nothing.
+    """
 
     active: Union
-    gaps: Gaps
-    host: Host
+    gaps: pd.DataFrame
+    launches: Indices
+    waits: Indices
+    overhead: Union
+    held: Union
+    elsewhere: Union
 
     @classmethod
     def of(
@@ -148,74 +90,112 @@ class Device:
             activities = activities.sort_values(["start_ns", "end_ns"])
         active, launch = _union(activities), activities["launch_ns"].to_numpy()
         known = launch != NOWHERE
-        returned = np.where(known, activities["launch_end_ns"].to_numpy(), NEVER)
+        returned = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
         earliest = np.minimum.accumulate(returned[::-1])[::-1]
-        gaps = Gaps(
-            np.append(BEGINNING, active.ends),
-            np.append(active.starts, NEVER),
-            np.append(earliest[active.first], NEVER),
-            np.append(known[active.first], True),
-            np.append(activities.index.take(active.first), NOWHERE),
-        )
+        starts, ends = np.append(BEFORE_ALL, active.ends), np.append(active.starts, AFTER_ALL)
+        gaps = {
+            "start_ns": starts,
+            "end_ns": ends,
+            "ready_ns": np.append(earliest[active.first], AFTER_ALL),
+            "known": np.append(known[active.first], True),
+            "following": np.append(activities.index.take(active.first), NOWHERE),
+        }
         launches = np.sort(launch[known])
         # Of the launches of one time, the first. np.unique takes 20 times as long.
-        launches = launches[np.append(launches[:1] > BEGINNING, launches[1:] > launches[:-1])]
-        launches = np.append([BEGINNING, BEGINNING], launches)
+        launches = launches[np.append(launches[:1] > BEFORE_ALL, launches[1:] > launches[:-1])]
+        launches = np.append([BEFORE_ALL, BEFORE_ALL], launches)
         overhead, waits = calls[calls["kind"] == OVERHEAD], blocking(calls)
-        starts = np.sort(waits["start_ns"].to_numpy())
-        held = _union(pd.concat([waits, overhead]))
-        host = Host(launches, starts, _union(overhead), held, elsewhere)
-        # The same times between gaps, which need no memory of their own.
-        return cls(Union(gaps.ends[:-1], gaps.starts[1:], active.first), gaps, host)
+        return cls(
+            # The same times between gaps, which need no memory of their own.
+            Union(ends[:-1], starts[1:], active.first),
+            pd.DataFrame(gaps, copy=False),
+            launches,
+            np.sort(waits["start_ns"].to_numpy()),
+            _union(overhead),
+            _union(pd.concat([waits, overhead])),
+            elsewhere,
+        )
+
+    def within(self, starts: Indices, ends: Indices) -> tuple[pd.DataFrame, Indices]:
+        """The parts of the gaps that are in each of the steps [start, end), and in which of them.
+
+        Of a gap that is in several steps, there are several parts.
+        """
+        first = np.searchsorted(self.gaps["end_ns"], starts, side="right")
+        after = np.searchsorted(self.gaps["start_ns"], ends, side="left")
+        count = np.maximum(after - first, 0)
+        step = np.repeat(np.arange(len(starts)), count)
+        some = np.arange(len(step)) + (first - np.cumsum(count) + count)[step]
+        found, start, end = self.gaps.iloc[some], starts[step], ends[step]
+        return found.assign(
+            start_ns=np.maximum(found["start_ns"], start),
+            end_ns=np.minimum(found["end_ns"], end),
+            known=found["known"] | (found["end_ns"] > end),
+        ), step
+
+    def own(self, starts: Indices, ends: Indices) -> Indices:
+        """Time (ns) from `starts` to `ends` without the profiler's overhead."""
+        return ends - starts - (self.overhead.until(ends) - self.overhead.until(starts))
+
+    def blocked(self, starts: Indices, ends: Indices) -> Indices:
+        """Time (ns) from `starts` to `ends` in blocking calls, without the profiler's overhead."""
+        held = self.held.until(ends) - self.held.until(starts)
+        return held - (ends - starts - self.own(starts, ends))
+
+    def last_waits(self, starts: Indices, ends: Indices) -> Indices:
+        """Start of each step's last blocking call if it launched nothing after it, or its end."""
+        wait = np.append(self.waits, BEFORE_ALL)[np.searchsorted(self.waits, ends) - 1]
+        launch = self.launches[np.searchsorted(self.launches, ends) - 1]
+        return np.where(wait > np.maximum(starts - 1, launch), wait, ends)
 
 
 def _union(rows: pd.DataFrame) -> Union:
     return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
 
 
-@dataclass(frozen=True)
-class Idle:
-    """The gaps in steps.
+def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
+    """The gaps in the steps [starts, ends), all at once, as there may be a million.
 
-    step: the number of the step that each is in; later: whether what ended it was launched after
-    that; parts: how much of each (ns) each of ALL_CAUSES explains.
+    start_ns, end_ns, following; step: the number of the step that each is in; later: whether what
+    ended it was launched after that; and of each of ALL_CAUSES how much (ns) it explains.
     """
-
-    gaps: Gaps
-    step: Indices
-    later: npt.NDArray[np.bool_]
-    parts: dict[str, Indices]
-
-
-def idle_parts(gaps: Gaps, host: Host, starts: Indices, ends: Indices) -> Idle:
-    """The gaps in the steps [starts, ends), all at once, as there may be a million."""
-    found, step = gaps.within(starts, ends)
-    start, end, last_wait = (each[step] for each in (starts, ends, host.last_waits(starts, ends)))
-    later = found.ready >= end
-    is_tail = (found.ends == end) & later
-    ready = np.where(is_tail, last_wait, found.ready)
-    turn = np.clip(ready, found.starts, found.ends)
+    found, step = device.within(starts, ends)
+    begin, until, first_ready, known = (
+        found[name].to_numpy() for name in ("start_ns", "end_ns", "ready_ns", "known")
+    )
+    start, end = starts[step], ends[step]
+    later = first_ready >= end
+    is_tail = (until == end) & later
+    ready = np.where(is_tail, device.last_waits(starts, ends)[step], first_ready)
+    turn = np.clip(ready, begin, until)
     # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
-    before = np.searchsorted(host.launches, ready, side="right") - np.where(is_tail, 1, 2)
-    blocked = host.blocked(np.clip(host.launches[before], start, turn), turn)
+    before = np.searchsorted(device.launches, ready, side="right") - np.where(is_tail, 1, 2)
+    blocked = device.blocked(np.clip(device.launches[before], start, turn), turn)
 
-    entire = host.own(found.starts, found.ends)
-    hosts, waiting = host.own(found.starts, turn), host.own(turn, found.ends)
+    entire = device.own(begin, until)
+    hosts, waiting = device.own(begin, turn), device.own(turn, until)
     explained = np.where(hosts > 0, np.minimum(blocked, np.where(is_tail, hosts, entire)), 0)
-    synchronization = np.where(found.known, explained, 0)
+    synchronization = np.where(known, explained, 0)
     queued = np.minimum(waiting, entire - synchronization)
     rest = entire - synchronization - queued
-    away = np.minimum(rest, host.elsewhere.until(turn) - host.elsewhere.until(found.starts))
+    away = np.minimum(rest, device.elsewhere.until(turn) - device.elsewhere.until(begin))
     parts = (
-        np.where(found.known, rest - away, 0),
-        np.where(found.known, away, 0),
+        np.where(known, rest - away, 0),
+        np.where(known, away, 0),
         synchronization,
         np.where(is_tail, 0, queued),
         np.where(is_tail, queued, 0),
-        found.ends - found.starts - entire,
-        np.where(found.known, 0, rest),
+        until - begin - entire,
+        np.where(known, 0, rest),
     )
-    return Idle(found, step, later, dict(zip(ALL_CAUSES, parts, strict=True)))
+    causes = dict(zip(ALL_CAUSES, parts, strict=True))
+    about = {"start_ns": begin, "end_ns": until, "following": found["following"].to_numpy()}
+    return pd.DataFrame(about | {"step": step, "later": later} | causes, copy=False)
+
+
+def whole_steps(ranges: pd.DataFrame) -> pd.DataFrame:
+    """The ranges with `phase` that are whole steps, in the order in which they began."""
+    return ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
 
 
 def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
@@ -241,7 +221,9 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     table["wall_ns"] = end - start
     table["device_active_ns"] = device.active.until(end) - device.active.until(start)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
-    idle = idle_parts(device.gaps, device.host, start, end)
-    for cause, part in idle.parts.items():
-        table[f"idle_{cause}_ns"] = added_up(idle.step, part, len(table)) if has_calls else np.nan
+    gaps = idle_gaps(device, start, end)
+    step = gaps["step"].to_numpy()
+    for cause in ALL_CAUSES:
+        part = added_up(step, gaps[cause].to_numpy(), len(table))
+        table[f"idle_{cause}_ns"] = part if has_calls else np.nan
     return table[list(STEP_COLUMNS)]

@@ -19,7 +19,7 @@ from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.table_schema import tables_in
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.attributed import Attributed, attributed, source_of
+from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
@@ -51,12 +51,12 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
 
     Raises TraceError if they don't account for all device time.
     """
-    in_steps = InSteps.of(found.work, found.placed.ranges, found.ranged.steps.is_step)
+    in_steps = InSteps.of(found.work, found.placed.ranges, found.steps.is_step)
     sums = _sums(found, in_steps)
     launched = sums[sums["path"] != NOWHERE].reset_index(drop=True)
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, sums, totals)
-    threads = [] if found.kernels_lost else thread_steps(source_of(found))
+    threads = [] if found.kernels_lost else thread_steps(found)
     ledgers = steps(threads)
     return {
         "paths": _paths_table(found, totals, in_steps),
@@ -177,7 +177,7 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
         profiler=by.profiler,
         version=by.version,
         steps=steps_of,
-        steps_by=found.ranged.steps.rule.value,
+        steps_by=found.steps.rule.value,
     )
 
 

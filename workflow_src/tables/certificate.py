@@ -97,7 +97,7 @@ def recorded(found: Attributed) -> dict[str, Line]:
 
 def _overhead(found: Attributed) -> Line:
     """Of the time of steps, that in which the profiler recorded that it worked."""
-    calls, mine = found.capture.calls, found.placed.ranges[found.ranged.steps.is_step]
+    calls, mine = found.capture.calls, found.placed.ranges[found.steps.is_step]
     own = calls[(calls["kind"] == OVERHEAD).to_numpy()]
     taken, spans = (
         Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()) for rows in (own, mine)

@@ -20,7 +20,7 @@ from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.recording import OTHER, SYNCHRONIZE
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import read_case, require_complete
-from workflow_src.placing.steps import Rule, StepRanges
+from workflow_src.placing.step_rules import Rule, StepRanges
 from workflow_src.tables.diagnosis_tables import findings_of
 
 
@@ -49,7 +49,7 @@ def steps_of(found: Attributed, phase: str) -> Attributed:
     """A case's capture, of whose steps only those of one phase count."""
     paths = found.paths
     steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase, alike=False, sure=True)
-    return replace(found, ranged=replace(found.ranged, steps=steps))
+    return replace(found, steps=steps)
 
 
 def subjects(found: Attributed) -> list[Subject]:

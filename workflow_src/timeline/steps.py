@@ -15,8 +15,7 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.placing.ledger import ELSEWHERE, Device, idle_parts
-from workflow_src.placing.range_times import whole_steps
+from workflow_src.placing.ledger import ELSEWHERE, Device, idle_gaps, whole_steps
 
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""
@@ -87,20 +86,18 @@ def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timelin
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
     return Timeline(
-        ranges, work, idle_gaps(whole_steps(ranges), Device.of(case.work, calls), has_calls)
+        ranges, work, idle_pieces(whole_steps(ranges), Device.of(case.work, calls), has_calls)
     )
 
 
-def idle_gaps(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
+def idle_pieces(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """A row per idle gap and cause in some steps; arguments as of the ledger."""
     start, end = (steps[name].to_numpy() for name in ("start_ns", "end_ns"))
-    idle = idle_parts(device.gaps, device.host, start, end)
-    found, at = idle.gaps, idle.gaps.starts
-    parts = idle.parts if has_calls else {UNKNOWN_CAUSE: found.ends - found.starts}
-    of_step = {name: steps[name].to_numpy()[idle.step] for name in ("phase", "step")}
-    pieces = []
-    for cause in IN_GAP if has_calls else parts:
-        until = at + parts[cause]
+    found = idle_gaps(device, start, end)
+    at, pieces = found["start_ns"], []
+    of_step = {name: steps[name].to_numpy()[found["step"]] for name in ("phase", "step")}
+    for cause in IN_GAP if has_calls else [UNKNOWN_CAUSE]:
+        until = at + found[cause] if has_calls else found["end_ns"]
         pieces.append(pd.DataFrame({**of_step, "cause": cause, "start_ns": at, "end_ns": until}))
         at = until
     table = pd.concat(pieces)

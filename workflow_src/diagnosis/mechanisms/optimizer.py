@@ -11,7 +11,7 @@ from workflow_src.diagnosis.finding import MANY, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.host_gaps import in_torch
 from workflow_src.diagnosis.passes import PRODUCTS, own_launches
 from workflow_src.diagnosis.recording import LAUNCH
-from workflow_src.placing.updates import UPDATE
+from workflow_src.placing.step_rules import UPDATE
 
 KERNELS = 3
 """Different kernels that an update of a parameter takes at least, in a range with products; in one
