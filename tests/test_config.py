@@ -112,20 +112,6 @@ def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> 
     assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
 
 
-BOMB = "a: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 30))
-MERGED = "a: &a0 {x: 1}\n" + "".join(
-    f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 10}]}}\n" for n in range(1, 30)
-)
-
-
-@pytest.mark.parametrize("text", [BOMB, MERGED])
-def test_a_file_whose_aliases_stand_for_too_much_is_refused(tmp_path: Path, text: str) -> None:
-    """Nobody would see its check end."""
-    (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=r"its aliases stand for more than 100,000 values\)$"):
-        load(tmp_path / "config.yaml")
-
-
 @pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
 def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
@@ -144,16 +130,12 @@ def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     [
         (b"\xff\x00", "can't decode byte"),
         (PLAN.replace(b",cuda,", b",gpu,"), "device: 'gpu'"),
-        (PLAN.replace(b"device", b"cpu_threads"), "device: ''"),
         (b"case,device,profiler,cpu_threads\na,cpu,torch,many\n", "cpu_threads: 'many'"),
-        (b"", "it has no case"),
-        (PLAN.splitlines(keepends=True)[0], "it has no case"),
-        (bytes(99), "a row is cut off"),
-        (PLAN[:-1], "a row is cut off"),
-        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is cut off"),
-        (PLAN.replace(b"cuda", b"cuda,x"), "a row is cut off"),
+        (b"", "a row is missing or cut off"),
+        (PLAN[:-1], "a row is missing or cut off"),
+        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is missing or cut off"),
+        (PLAN.replace(b"cuda", b"cuda,x"), "a row is missing or cut off"),
         (PLAN.replace(b",", b";"), "device: ''"),
-        (PLAN + PLAN.splitlines(keepends=True)[1], "a case is there twice"),
     ],
 )
 def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(
