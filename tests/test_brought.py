@@ -81,22 +81,6 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
     assert found == value and type(found) is type(value)
 
 
-def test_two_files_of_one_name_share_no_results(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    made = plan(other, "def make(device): ...")
-    (tmp_path / "my_model").mkdir()
-    (tmp_path / "my_model" / "plan.csv").write_text(as_csv(made.rows()))
-    said = "holds results of .*other/my_model.py, whose cases have the same names; set another tag"
-    with pytest.raises(ConfigError, match=said):
-        plan(tmp_path, "def make(device): ...")
-    assert plan(tmp_path, "def make(device): ...", tag="mine").case_ids == ["my_model-fp32"]
-    (tmp_path / "my_model" / "plan.csv").write_text(
-        as_csv(plan(tmp_path, "def make(device): ...", tag="mine").rows())
-    )
-    assert plan(tmp_path, "def gpt(device): ...", "gpt").case_ids == ["my_model.gpt-fp32"]
-
-
 @pytest.mark.parametrize(
     ("source", "axes", "said"),
     [

@@ -148,29 +148,6 @@ def snakemake_in(folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.workflow
-def test_what_a_killed_run_lost_of_a_finished_one_is_told_with_how_to_make_it(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed while it made that again with -R: what was made from it before hides that it lacks."""
-    (project.folder / BENCHMARK).unlink()
-    mark(project.folder / kept.STARTED, BENCHMARK).write_text("{}")
-    printed = project.run("-n")
-    assert "Nothing to be done" in printed
-    assert f"note: snakemake was killed while it made {BENCHMARK}. If it" in printed
-    assert f"make that again: add -R {BENCHMARK}." in printed
-    printed = told(project)
-    advice = f"run the same command again with -R {BENCHMARK}"
-    assert f"snakemake ended before it was made; {advice}" in printed
-    monkeypatch.chdir(project.folder)
-    locks = kept.LOCKS
-    locks.mkdir(exist_ok=True)
-    (locks / "0.output.lock").touch()
-    assert kept.lost("results/smoke") == "", "it may be made just now"
-    (locks / "0.output.lock").unlink()
-    assert kept.lost("results/other") == "" != kept.lost("results/smoke")
-
-
-@pytest.mark.workflow
 def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     tmp_path: Path, own_locks: None
 ) -> None:

@@ -26,7 +26,6 @@ from workflow_src.dag.paths import (
     known,
     made_for_another,
 )
-from workflow_src.plan.config import PERIODIC
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
@@ -252,5 +251,4 @@ def name_of(path: str, length: int = 0) -> str:
     *above, file = Path(path).parts
     stem = ENDS[kept].sub("", file) or "capture"
     name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
-    return f"{name}-capture" if PERIODIC.search(name) else name
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from workflow_src.common.asked import asked_of
 from workflow_src.common.errors import ConfigError, one_of
@@ -26,19 +26,8 @@ READ = ("tables/*.csv", "*.csv", "benchmark/*.json")
 """What a comparison reads of a run, or of a capture of another program."""
 
 
-class Wildcards(Protocol):
-    """Snakemake's wildcards; which ones exist depends on the rule."""
-
-    tag: str
-    case: str
-    question: str
-    front: str
-    study: str
-    point: str
-    part: str
-    capture: str
-    run_a: str
-    run_b: str
+Wildcards = Any
+"""Snakemake's wildcards; which ones exist depends on the rule."""
 
 
 def known(key: str, value: str, allowed: Iterable[str]) -> str:

@@ -8,8 +8,6 @@ from typing import Any
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.paths import known
-from workflow_src.plan.config import usable
-from workflow_src.plan.kept import lost
 from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
 from workflow_src.studies.study import FORMER, STUDIES
@@ -40,7 +38,7 @@ def readable(path: str) -> str:
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     """The DAG of a configuration; invalid input ends the program with one sentence.
 
-    Tells of results that are kept although something about them is not as it should be.
+    Tells of results that are kept although they were measured elsewhere.
     """
     try:
         for file in files:
@@ -51,12 +49,8 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
                 said = f"{name!r} is now part of {FORMER[name]!r}; name that instead"
                 raise ConfigError(f"studies: {said}")
             known("studies", name, STUDIES)
-        for name in dag.plan.case_ids:
-            usable(f"case of {dag.plan.tag}", name)
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
     if found := dag.measured.drift():
         print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
-    if found := lost(dag.results):
-        print(f"note: {found}.", file=sys.stderr)
     return dag

@@ -4,13 +4,11 @@ The function itself is called where it is measured; a dry run imports no torch.
 """
 
 import ast
-import csv
 import inspect
 import json
 import symtable
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -125,23 +123,6 @@ def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ..
             f"axes: two cases would be called {twice[0]!r}; values must differ as text"
         )
     return cases
-
-
-def require_own_results(workload: str, plan: Path) -> None:
-    """Raise ConfigError if a tag's plan, `plan`, is of another file with the name of this one's.
-
-    Their cases would have the same names, and one's results would be replaced by the other's.
-    """
-    file, rows = Path(workload.rpartition(":")[0]), list[dict[str, str]]()
-    with suppress(OSError, UnicodeDecodeError, csv.Error):
-        rows = list(csv.DictReader(plan.read_text(encoding="utf-8").splitlines()))
-    for other in {Path((row.get("workload") or "").rpartition(":")[0]) for row in rows}:
-        if other.stem == file.stem and other.resolve() != file.resolve():
-            raise ConfigError(
-                f"{WORKLOAD}: {workload!r}: {plan.parent} holds results of {other}, whose cases "
-                f"have the same names; set another tag, such as tag={file.resolve().parent.name}_"
-                f"{file.stem}, or remove that folder"
-            )
 
 
 def _require_value(axis: str, value: Any) -> None:

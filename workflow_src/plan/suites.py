@@ -27,7 +27,6 @@ from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.brought import (
     attention_code,
     brought_cases,
-    require_own_results,
     workload_code,
 )
 from workflow_src.plan.case_ids import case_id
@@ -217,8 +216,7 @@ def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> in
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
     config = check(raw)
-    planned = results / config["tag"] / "plan.csv"
-    earlier = recorded(planned)
+    earlier = recorded(results / config["tag"] / "plan.csv")
     device, profiler = resolve(config, earlier)
     suite = config["suites"][config["suite"]]
     if device == "cpu":
@@ -227,7 +225,6 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     config |= {"profiler": profiler, "device": device, "processes": processes, "code": None}
     if config["workload"]:
         config["code"] = workload_code(config["workload"], config["axes"])
-        require_own_results(config["workload"], planned)
     else:
         config["attention_codes"] = {
             attention: attention_code(attention, f"suites.{config['suite']}.attentions")
