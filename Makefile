@@ -51,7 +51,7 @@ format: .venv/installed-dev
 
 # Combine results from other machines without measuring: needs only plan.csv and the cases' tables
 # under results/{tag}/. make assemble CONFIG="suite=assignment"
-RENDER := answer cards opening front study_section appendix report timeline
+RENDER := answer opening front study_section appendix report timeline
 assemble: .venv/installed
 	snakemake --cores $(CORES) report.md --allowed-rules environment join remedies study_table $(RENDER) \
 		--config $(CONFIG)

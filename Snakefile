@@ -40,7 +40,7 @@ wildcard_constraints:
     case=CASE_PATTERN,
     table="[a-z_]+",
     question="(?!cards|cases|opening|ran|trust)[a-z]+",
-    front="cases|ran|trust",
+    front="cards|cases|ran|trust",
     study="[a-z_]+",
     part="[a-z_]+",
     point="[A-Za-z0-9._-]+",

@@ -1,7 +1,6 @@
 # One rule for all questions; each reads only the tables that QUESTIONS lists for it.
 localrules:
     answer,
-    cards,
     case_card,
 
 
@@ -36,29 +35,6 @@ rule answer:
     shell:
         "python -m {params.module} --tables {params.tables:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
-
-
-# What is wrong with each case, what to change first, and all that was measured of it.
-rule cards:
-    input:
-        unpack(dag.report.cards_inputs),
-    output:
-        markdown="results/{tag}/answers/cards.md",
-        page="results/{tag}/answers/cards.html",
-        appendix="results/{tag}/answers/cards.appendix.md",
-        appendix_page="results/{tag}/answers/cards.appendix.html",
-        json="results/{tag}/answers/cards.json",
-    log:
-        "results/{tag}/logs/answers/cards.log",
-    params:
-        tables=input_folder,
-        folder=output_folder,
-        code=dag.code("answers.cards.chapter"),
-    message:
-        "Write the card of each case"
-    shell:
-        "python -m workflow_src.answers.cards.chapter --tables {params.tables:q}"
-        " --templates report_templates --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
 # Reads that case's own tables, so that no other case has to be measured.

@@ -1,6 +1,9 @@
 # Captures that others recorded, in place of a suite: --config 'captures=[theirs.nsys-rep]'. The
 # files are read where they are, and never written to. One that can't be read doesn't stop the others:
 # its tables say why, and each run tries it again, as if its job had failed.
+from workflow_src.dag.captures import TABLES as CAPTURE_TABLES
+
+
 localrules:
     captures_report,
 
@@ -15,7 +18,6 @@ rule capture_export:
         "results/captures/{capture}/export.log",
     params:
         capture=dag.captures.argument,
-        unnamed=dag.captures.unnamed,
         code=dag.code("captures.export"),
     message:
         "Export {params.capture} with nsys"
@@ -30,31 +32,11 @@ rule capture_tables:
         words="workflow_src/diagnosis/mechanisms.csv",
         again=dag.captures.tried_again(ancient),
     output:
-        multiext(
-            "results/captures/{capture}/",
-            "paths.csv",
-            "kernels.csv",
-            "steps.csv",
-            "summary.csv",
-            "notes.csv",
-            "certificate.csv",
-            "diagnoses.csv",
-            "findings.csv",
-            "smaller.csv",
-            "step_work.csv",
-            "step_calls.csv",
-            "waits.csv",
-            "copies.csv",
-            "gaps.csv",
-            "step_times.csv",
-            "step_differences.csv",
-            "idle_causes.csv",
-        ),
+        expand("results/captures/{{capture}}/{table}.csv", table=CAPTURE_TABLES),
     log:
         "results/captures/{capture}/tables.log",
     params:
         capture=dag.captures.arguments,
-        unnamed=dag.captures.unnamed,
         folder=output_folder,
         options=dag.captures.options,
         own_options=dag.captures.own_options,
@@ -78,7 +60,6 @@ rule capture_timeline:
         "results/captures/{capture}/step.log",
     params:
         capture=dag.captures.arguments,
-        unnamed=dag.captures.unnamed,
         options=dag.captures.options,
         code=dag.code("cli.capture_timeline"),
     message:

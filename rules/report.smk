@@ -29,7 +29,8 @@ rule opening:
         " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 
 
-# The chapters beside the answers: all cases, whether to trust them, what was run.
+# The chapters beside the answers: all cases, whether to trust them, what was run, and the cards of
+# the cases, each with what is wrong with it, what to change first, and all that was measured of it.
 rule front:
     input:
         unpack(dag.report.front_inputs),
@@ -42,13 +43,14 @@ rule front:
     log:
         "results/{tag}/logs/answers/{front}.log",
     params:
+        module=dag.report.front_module,
         tables=input_folder,
         folder=output_folder,
-        code=dag.code("report.{wildcards.front}"),
+        code=dag.code(dag.report.front_module),
     message:
         "Write {wildcards.front}"
     shell:
-        "python -m workflow_src.report.{wildcards.front} --tables {params.tables:q} {input.plan:q}"
+        "python -m {params.module} --tables {params.tables:q} {input.plan:q}"
         " {input.studies:q} --templates report_templates"
         " --output {params.folder:q} --log {log:q} > {log:q} 2>&1"
 

@@ -1,4 +1,7 @@
 # The companion studies share these rules; the wildcard `study` selects one.
+import json
+
+
 localrules:
     study_table,
     study_section,
@@ -11,9 +14,9 @@ rule study_point:
         "results/{tag}/logs/studies/{study}/{point}.log",
     threads: dag.measuring_threads
     resources:
-        gpu=dag.studies.gpus,
-        mem_mb=dag.studies.memory_mb,
-        runtime=dag.studies.minutes,
+        gpu=lambda wildcards: json.loads(dag.studies.point(wildcards)).get("gpus", 1),
+        mem_mb=lambda wildcards, attempt: attempt * 16384,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         point=dag.studies.point,
         code=dag.code("studies.{wildcards.study}.measure"),
@@ -26,7 +29,7 @@ rule study_point:
 
 rule study_table:
     input:
-        points=dag.studies.table_points,
+        points=lambda wildcards: dag.studies.measured(wildcards.study),
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/placing/families.csv",
     output:
@@ -74,10 +77,10 @@ rule study_section:
         "results/{tag}/logs/sections/{study}.log",
     params:
         folder=output_folder,
-        module=dag.studies.section_module,
-        code=dag.code(dag.studies.section_module),
+        code=dag.code("studies.{wildcards.study}.chapter"),
     message:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
-        "python -m {params.module} --tables {input.table:q} {input.beside:q} --templates report_templates"
+        "python -m workflow_src.studies.{wildcards.study}.chapter --tables {input.table:q}"
+        " {input.beside:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

@@ -16,7 +16,6 @@ from workflow_src.common.case import (
     CASE_COLUMNS,
     COUNTS,
     LATER,
-    MAIN,
     OWN,
     VARIED,
     Brought,
@@ -37,7 +36,7 @@ def test_each_axis_is_a_field_of_every_kind_of_case() -> None:
     for kind in (CaseKey, Case, Brought):
         assert set(BY_NAME) <= {field.name for field in fields(kind)}
     assert set(VARIED) == set(BY_NAME)
-    assert COUNTS == ("context", "batch") and MAIN == ("size", "context", "precision")
+    assert COUNTS == ("context", "batch")
 
 
 def test_each_axis_is_a_key_of_a_suite() -> None:

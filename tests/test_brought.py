@@ -9,7 +9,7 @@ import yaml
 
 from workflow_src.common.case import Brought
 from workflow_src.common.errors import ConfigError
-from workflow_src.plan.brought import code_of
+from workflow_src.plan.brought import workload_code
 from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import as_csv
@@ -81,50 +81,21 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
     assert found == value and type(found) is type(value)
 
 
-def test_two_files_of_one_name_share_no_results(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    made = plan(other, "def make(device): ...")
-    (tmp_path / "my_model").mkdir()
-    (tmp_path / "my_model" / "plan.csv").write_text(as_csv(made.rows()))
-    said = "holds results of .*other/my_model.py, whose cases have the same names; set another tag"
-    with pytest.raises(ConfigError, match=said):
-        plan(tmp_path, "def make(device): ...")
-    assert plan(tmp_path, "def make(device): ...", tag="mine").case_ids == ["my_model-fp32"]
-    (tmp_path / "my_model" / "plan.csv").write_text(
-        as_csv(plan(tmp_path, "def make(device): ...", tag="mine").rows())
-    )
-    assert plan(tmp_path, "def gpt(device): ...", "gpt").case_ids == ["my_model.gpt-fp32"]
-
-
-@pytest.mark.parametrize(
-    ("source", "module"),
-    [
-        ("from .net import Net\n", ".net"),
-        ("from ..net import Net\n", "..net"),
-        ("if True:\n    from . import net\n", "."),
-        ("try:\n    from .net import Net\nexcept ImportError:\n    from net import Net\n", ""),
-        ("if typing.TYPE_CHECKING:\n    from .net import Net\n", ""),
-    ],
-)
-def test_an_import_relative_to_a_package_is_found_without_running_the_file(
-    tmp_path: Path, source: str, module: str
-) -> None:
-    source += "def make(device): ..."
-    if not module:
-        assert plan(tmp_path, source).case_ids == ["my_model-fp32"]
-        return
-    with pytest.raises(ConfigError, match=rf"line \d imports from {module!r}, relative to"):
-        plan(tmp_path, source)
-
-
 @pytest.mark.parametrize(
     ("source", "axes", "said"),
     [
-        (MAKE, {}, "the function needs 'context', which is none of the axes (none)"),
-        (MAKE, {"context": [1], "depth": [2]}, "doesn't take the axis 'depth'; it takes context,"),
-        ("def make(device, /, *, width): ...", {"height": [1]}, "the function needs 'width'"),
-        ("def make(): ...", {}, "must take the device as its first argument"),
+        (MAKE, {}, "called with the device, the function: missing a required argument: 'context'"),
+        (
+            MAKE,
+            {"context": [1], "depth": [2]},
+            "the function: got an unexpected keyword argument 'depth'",
+        ),
+        (
+            "def make(device, /, *, width): ...",
+            {"height": [1]},
+            "missing a required argument: 'width'",
+        ),
+        ("def make(): ...", {}, "too many positional arguments"),
         ("def mako(device): ...", {}, "'make' is not one of mako; did you mean 'mako'?"),
         ("def make(device:\n", {}, "my_model.py, line 1: not readable as Python"),
         (MAKE, {"context": [0]}, "axes.context: 0 must be an integer above 0"),
@@ -183,7 +154,7 @@ def test_a_case_is_stale_when_the_file_or_what_it_imports_from_beside_it_changes
     tmp_path: Path,
 ) -> None:
     files = {
-        "my_model.py": "import layers.core\nfrom layers import rope\nimport torch\n",
+        "my_model.py": "import layers.core\nfrom layers import rope\nfrom torch import make\n",
         "layers/__init__.py": "from .norm import Norm\n",
         "layers/core.py": "from . import mlp\n",
         **dict.fromkeys(("layers/rope.py", "layers/norm.py", "layers/mlp.py"), "size = 1\n"),
@@ -192,13 +163,15 @@ def test_a_case_is_stale_when_the_file_or_what_it_imports_from_beside_it_changes
     (tmp_path / "layers").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    before = code_of(tmp_path / "my_model.py")
+    before = workload_code(f"{tmp_path}/my_model.py:make", {})
     for name, text in files.items():
         (tmp_path / name).write_text(f'"""A docstring."""\n# A comment.\n{text}')
-    assert code_of(tmp_path / "my_model.py") == before
+    assert workload_code(f"{tmp_path}/my_model.py:make", {}) == before
     for name, text in files.items():
         (tmp_path / name).write_text(text + "more = 2\n")
-        assert (code_of(tmp_path / "my_model.py") != before) == (name != "unused.py"), name
+        assert (workload_code(f"{tmp_path}/my_model.py:make", {}) != before) == (
+            name != "unused.py"
+        ), name
         (tmp_path / name).write_text(text)
 
 

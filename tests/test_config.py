@@ -112,20 +112,6 @@ def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> 
     assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
 
 
-BOMB = "a: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 10}]\n" for n in range(1, 30))
-MERGED = "a: &a0 {x: 1}\n" + "".join(
-    f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 10}]}}\n" for n in range(1, 30)
-)
-
-
-@pytest.mark.parametrize("text", [BOMB, MERGED])
-def test_a_file_whose_aliases_stand_for_too_much_is_refused(tmp_path: Path, text: str) -> None:
-    """Nobody would see its check end."""
-    (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(ConfigError, match=r"its aliases stand for more than 100,000 values\)$"):
-        load(tmp_path / "config.yaml")
-
-
 @pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
 def test_a_file_that_is_not_a_mapping_is_refused_in_one_sentence(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
@@ -144,16 +130,12 @@ def test_a_missing_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
     [
         (b"\xff\x00", "can't decode byte"),
         (PLAN.replace(b",cuda,", b",gpu,"), "device: 'gpu'"),
-        (PLAN.replace(b"device", b"cpu_threads"), "device: ''"),
         (b"case,device,profiler,cpu_threads\na,cpu,torch,many\n", "cpu_threads: 'many'"),
-        (b"", "it has no case"),
-        (PLAN.splitlines(keepends=True)[0], "it has no case"),
-        (bytes(99), "a row is cut off"),
-        (PLAN[:-1], "a row is cut off"),
-        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is cut off"),
-        (PLAN.replace(b"cuda", b"cuda,x"), "a row is cut off"),
+        (b"", "a row is missing or cut off"),
+        (PLAN[:-1], "a row is missing or cut off"),
+        (PLAN[: PLAN.index(b",cuda,")] + b"\n", "a row is missing or cut off"),
+        (PLAN.replace(b"cuda", b"cuda,x"), "a row is missing or cut off"),
         (PLAN.replace(b",", b";"), "device: ''"),
-        (PLAN + PLAN.splitlines(keepends=True)[1], "a case is there twice"),
     ],
 )
 def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(
@@ -234,11 +216,6 @@ def test_names_that_folders_of_results_or_snakemake_take_are_no_tags() -> None:
         said = f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names"
         assert sentence(changed(tag=tag)).startswith(said)
     assert sentence(changed(suite="compare", suites={"compare": suite()["suites"]["s"]}))
-    for tag in ("a" * 100, "run-" + "01" * 20):
-        assert "20 times or more, which Snakemake takes for an endless" in sentence(
-            changed(tag=tag)
-        )
-    assert check(changed(tag="a" * 19))["tag"] == "a" * 19
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:

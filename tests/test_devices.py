@@ -137,7 +137,6 @@ def test_a_slurm_job_names_itself_to_those_who_wait(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SLURM_JOB_ID", "77")
     with hold("cpu"):
         assert ", Slurm job 77, since " in device_locks._holder("cpu")
-    assert device_locks._holder("cpu") == "another process"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from tests.test_faults import mounted, needs_root
 from workflow_src.common import device_locks
-from workflow_src.common.device_locks import DeviceError, holder_in, one_locked
+from workflow_src.common.device_locks import DeviceError, one_locked
 
 ROOT = Path(__file__).parent.parent
 PRECIOUS = "somebody's data"
@@ -48,19 +48,13 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-TRAPS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
-    "link": (lambda lock, victim: lock.symlink_to(victim), "a link, which is not followed"),
-    "dangling link": (
-        lambda lock, victim: lock.symlink_to(victim.with_name("new")),
-        "a link, which is not followed",
-    ),
-    "second name": (
-        lambda lock, victim: lock.hardlink_to(victim),
-        "a file with another name elsewhere",
-    ),
-    "pipe": (lambda lock, victim: os.mkfifo(lock), "not a regular file"),
-    "folder": (lambda lock, victim: lock.mkdir(), "not a regular file"),
-    "socket": (lambda lock, victim: os.mknod(lock, stat.S_IFSOCK | 0o666), "not a regular file"),
+TRAPS: dict[str, Callable[[Path, Path], object]] = {
+    "link": lambda lock, victim: lock.symlink_to(victim),
+    "dangling link": lambda lock, victim: lock.symlink_to(victim.with_name("new")),
+    "second name": lambda lock, victim: lock.hardlink_to(victim),
+    "pipe": lambda lock, victim: os.mkfifo(lock),
+    "folder": lambda lock, victim: lock.mkdir(),
+    "socket": lambda lock, victim: os.mknod(lock, stat.S_IFSOCK | 0o666),
 }
 
 
@@ -68,14 +62,14 @@ TRAPS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
 def test_what_lies_in_place_of_a_lock_is_refused_and_stays_as_it_is(
     folder: Path, victim: Path, trap: str
 ) -> None:
-    make, why = TRAPS[trap]
     folder.mkdir()
-    make(folder / "cpu.lock", victim)
+    TRAPS[trap](folder / "cpu.lock", victim)
     assert refused() == (
-        f"{folder}/cpu.lock: no device can be locked here ({why}); remove it, or set "
-        "STEP_TIME_LOCKS to a folder that all who measure on this machine can write to"
+        f"{folder}/cpu.lock: no device can be locked here (not a regular file with one name); "
+        "remove it, or set STEP_TIME_LOCKS to a folder that all who measure on this machine can "
+        "write to"
     )
-    assert holder_in(folder / "cpu.lock") == ""
+    assert device_locks._holder_in(folder / "cpu.lock") == ""
     assert (victim.read_text(), mode_of(victim)) == (PRECIOUS, 0o600)
     assert not victim.with_name("new").exists()
 
@@ -84,7 +78,7 @@ def test_a_link_in_place_of_the_folder_is_refused_and_opens_nothing_up(folder: P
     theirs = folder.parent.with_name("theirs")
     theirs.mkdir(mode=0o700)
     folder.symlink_to(theirs)
-    assert f"{folder}: no device can be locked here (a link, which is not followed)" in refused()
+    assert f"{folder}: no device can be locked here (Not a directory)" in refused()
     assert (mode_of(theirs), list(theirs.iterdir())) == (0o700, [])
 
 
@@ -150,13 +144,13 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
 def test_a_holder_that_says_nothing_of_itself_is_another_process(folder: Path, text: str) -> None:
     folder.mkdir()
     (folder / "cpu.lock").write_text(text)
-    assert holder_in(folder / "cpu.lock") == ""
+    assert device_locks._holder_in(folder / "cpu.lock") == ""
 
 
 def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder: Path) -> None:
     folder.mkdir()
     (folder / "cpu.lock").write_text('{"holder": "\\u001b[31mroot\\n", "about": "\\u202ecase"}')
-    assert holder_in(folder / "cpu.lock") == "␛[31mroot␊, for <U+202E>case"
+    assert device_locks._holder_in(folder / "cpu.lock") == "␛[31mroot␊, for <U+202E>case"
 
 
 @needs_root
@@ -165,8 +159,6 @@ def test_a_full_disk_leaves_no_lock_and_says_what_to_do(
 ) -> None:
     with mounted(tmp_path / "full") as full:
         monkeypatch.setenv(device_locks.VARIABLE, str(full))
-        with one_locked(["cpu"], "a case", 0):
-            pass
         (full / "rest").write_bytes(b"0" * 4096)
         assert "(No space left on device); free some space there, or set STEP_TIME" in refused()
         with (full / device_locks.FOLDER / "cpu.lock").open() as lock:
@@ -214,7 +206,7 @@ def test_another_user_can_neither_remove_nor_replace_a_lock(victim: Path) -> Non
             command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )
         assert ended.stdout.splitlines() == ["Operation not permitted"] * 2, ended
-        assert (lock.stat().st_uid, lock.read_text()) == (os.geteuid(), "")
+        assert lock.stat().st_uid == os.geteuid() and not lock.is_symlink()
     finally:
         shutil.rmtree(locks)
     assert victim.read_text() == PRECIOUS

@@ -15,7 +15,7 @@ import yaml
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
-from workflow_src.plan.case_ids import CASE_PATTERN, unknown_case
+from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.write_plan import as_csv
 
@@ -218,45 +218,3 @@ def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
     said = "cpu_threads: None can't be resolved on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):
         plan(tmp_path, cluster=True, device="cpu", profiler="torch")
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        "results/t/benchmark/a-ctx1-fp32.json",
-        "results/t/capture/2.7B-ctx1-bf16.nsys-rep",
-        "results/t/capture/2.7B-ctx1-bf16.kineto.json.gz",
-        "results/t/export/a-ctx1-fp32",
-        "results/t/tables/a-ctx1-fp32/kernels.csv",
-        "results/t/tables/kernels.csv",
-        "results/t/tables/studies/mlp.csv",
-        "results/t/answers/a.json",
-        "results/t/answers/case/a-ctx1-fp32.md",
-        "results/t/timelines/2.7B-ctx1-bf16.trace.json.gz",
-        "results/other/benchmark/b.json",
-        "results/compare/results/t/with/results/t/compare.md",
-        "benchmark",
-    ],
-)
-def test_files_of_known_cases_and_all_other_words_are_no_unknown_cases(word: str) -> None:
-    assert unknown_case([word], "t", ["a-ctx1-fp32", "2.7B-ctx1-bf16"]) == ""
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "benchmark/{}.json",
-        "capture/{}.nsys-rep",
-        "export/{}",
-        "export/{}/trace.sqlite",
-        "tables/{}/kernels.csv",
-        "answers/case/{}.md",
-        "timelines/{}.svg",
-    ],
-)
-def test_the_first_unknown_case_is_named_with_the_known_ones(file: str) -> None:
-    words = ["-R", f"results/t/{file.format('2.7B-ctx2-bf16')}", "results/t/benchmark/typo.json"]
-    said = (
-        "case of t: '2.7B-ctx2-bf16' is not one of 2.7B-ctx1-bf16; did you mean '2.7B-ctx1-bf16'?"
-    )
-    assert unknown_case(words, "t", ["2.7B-ctx1-bf16"]) == said

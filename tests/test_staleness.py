@@ -248,7 +248,7 @@ NOTHING = [
     ),
     pytest.param("measure/rows.py", "import gc\n", "import   gc\n\n", id="layout"),
     pytest.param("cli/publish.py", '"VACUUM"', '"vacuum"', id="publishing"),
-    pytest.param("dag/studies.py", "MINUTES = 30", "MINUTES = 40", id="what a job requests"),
+    pytest.param("plan/resources.py", "FIXED_MINUTES = 10", "FIXED_MINUTES = 9", id="a request"),
     pytest.param("plan/code.py", "[:12]", "[:13]", id="hashes"),
     *(
         pytest.param(file, '"""', '"""Word. ', id=f"a word in {file}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_faults import mounted, needs_root
-from tests.workflow import ROOT, Project, make_project, served_stage, snakemake
+from tests.workflow import ROOT, Project, make_project, served_stage
 
 CAPTURE = ROOT / "tests" / "data" / "captures" / "graph.json.gz"
 MODULE = "workflow_src.tables.capture_tables"
@@ -77,23 +77,6 @@ def test_two_runs_at_once_go_on_with_two_tags_and_one_waits_for_nothing_with_one
     assert project.results() == {PLAN.format(tag=tag) for tag in "abc"}
 
 
-@pytest.mark.workflow
-def test_use_as_a_module_of_another_workflow_ends_in_one_sentence(tmp_path: Path) -> None:
-    project = make_project(tmp_path / "project")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "Snakefile").write_text(
-        f'module ours:\n    snakefile: "{project.folder}/Snakefile"\n    config: config\n'
-        "use rule * from ours as ours_*\n"
-    )
-    _, printed = snakemake(["-n"], other, os.environ)
-    assert printed.splitlines()[-1] == (
-        "this workflow can't be a module of another Snakefile, as its paths and settings are those "
-        f"of its own folder: run snakemake in {project.folder}, and take what it makes, "
-        f"{project.folder}/results/..., as inputs"
-    )
-
-
 @needs_root
 @pytest.mark.workflow
 def test_a_disk_that_stays_full_leaves_what_was_made_and_then_goes_on(tmp_path: Path) -> None:
@@ -109,18 +92,3 @@ def test_a_disk_that_stays_full_leaves_what_was_made_and_then_goes_on(tmp_path: 
         (results / "rest").unlink()
         project.run(plan)
         assert (project.folder / plan).exists() and log.exists()
-
-
-@needs_root
-@pytest.mark.workflow
-def test_a_full_folder_for_temporary_files_ends_the_workflow_in_one_sentence(
-    tmp_path: Path,
-) -> None:
-    project = make_project(tmp_path / "project")
-    with mounted(tmp_path / "full", "64k") as full:
-        environment = os.environ | {"TMPDIR": str(full)}
-        _, printed = snakemake(["--cores=1", PLAN.format(tag="smoke")], project.folder, environment)
-    assert printed.splitlines()[-1] == (
-        f"{full}: No space left on device; free some space, or set TMPDIR to a folder with more"
-    )
-    assert project.results() == set()

@@ -27,8 +27,7 @@ from workflow_src.captures import export
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import ConfigError, TraceError
-from workflow_src.dag.captures import captures_of
-from workflow_src.dag.paths import name_of, names_of
+from workflow_src.dag.captures import captures_of, name_of, names_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
 from workflow_src.paper.number import Number
@@ -407,15 +406,16 @@ def test_files_have_names_and_bad_ones_a_sentence(
         (tmp_path / name).touch()
     folders = captures_of(["theirs_pqtdir/", "*"], "")
     assert folders.files["theirs"] == ("theirs_pqtdir",) and "other" not in folders.files
-    assert name_of(f"{'a' * 30}.json") == f"{'a' * 30}-capture", "else Snakemake sees a recursion"
     assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], "").files
     assert list(files) == ["b", "c-d"]
     options = captures_of([], None, ["a b", "c"]).options
     assert options == "--fold= --step= '--domains=a b,c'"
-    (tmp_path / "odd\udcff.json").touch()
+    for name in ("odd\udcff.json", "o{d}.json"):
+        (tmp_path / name).touch()
     for patterns, sentence in (
-        (["*.json"], r"captures: odd\\udcff.json: a name that isn't UTF-8; rename it"),
+        (["od*.json"], r"captures: odd\\udcff.json: a name with .* or that isn't UTF-8; rename it"),
+        (["o{*.json"], r"captures: o\{d\}.json: a name with \{, \}, < or >"),
         (["other/"], r"nor a folder that nsys exported, .* none; for the files in it: other/\*"),
         (["b.json", "./b.json"], "captures: b.json and ./b.json have one name, b.json,"),
         (["x" * 300, "b.json"], r"captures: 'x{50}'...: a longer name than files have"),
@@ -423,24 +423,6 @@ def test_files_have_names_and_bad_ones_a_sentence(
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, None)
-
-
-def test_a_file_with_braces_in_its_name_is_read_and_its_changes_are_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither is an input: to Snakemake, {b} is a wildcard and <b> a path set elsewhere."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("a<b>.json", "c{d}.json", "e.json"):
-        (tmp_path / name).touch()
-        os.utime(name, ns=(7, 7))
-    captures = captures_of(["*.json"], None)
-    assert list(captures.files) == ["a-b-", "c-d-", "e"]
-    seen = {}
-    for name in captures.files:
-        wildcards = SimpleNamespace(capture=name)
-        assert captures.arguments(wildcards) == list(captures.files[name])
-        seen[name] = (captures.inputs(wildcards), captures.unnamed(wildcards))
-    assert seen == {"a-b-": ([], [7]), "c-d-": ([], [7]), "e": (["e.json"], [])}
 
 
 def test_no_command_takes_a_name_for_an_option(

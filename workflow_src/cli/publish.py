@@ -31,17 +31,21 @@ from workflow_src.common.environment import PRIVATE
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 
-EXPORTED = {
-    "META_DATA_EXPORT": (),
-    "ENUM_CUDA_MEMCPY_OPER": (),
-    "NVTX_EVENTS": ("textId",),
-    "CUPTI_ACTIVITY_KIND_KERNEL": ("demangledName",),
-    "CUPTI_ACTIVITY_KIND_MEMCPY": (),
-    "CUPTI_ACTIVITY_KIND_MEMSET": (),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": ("nameId",),
-    "PROFILER_OVERHEAD": (),
-}
-"""The tables of an nsys export that are kept, and their columns that refer to StringIds."""
+EXPORTED = (
+    "META_DATA_EXPORT",
+    "ENUM_CUDA_MEMCPY_OPER",
+    "NVTX_EVENTS",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "PROFILER_OVERHEAD",
+    "StringIds",
+)
+"""The tables of an nsys export that are kept."""
+
+TEXTS = ("textId", "demangledName", "nameId")
+"""Their columns that refer to StringIds."""
 
 
 def clean_export(source: Path, target: Path) -> None:
@@ -65,19 +69,17 @@ def clean_export(source: Path, target: Path) -> None:
 
 def _drop_the_rest(connection: sqlite3.Connection) -> None:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    tables = {name for (name,) in connection.execute(query)}
-    kept = {name for table in (*EXPORTED, "StringIds") for name in names_of(table)}
-    for table in tables - kept:
-        connection.execute(f'DROP TABLE "{table}"')
-    used = " UNION ".join(
-        f'SELECT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL'
-        for known, columns in EXPORTED.items()
-        for table in tables.intersection(names_of(known))
-        for name in columns
-        for column in names_of(name)
-    )
-    if used and "StringIds" in tables:
-        connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({used})")
+    kept = {name for table in EXPORTED for name in names_of(table)}
+    texts, used = {name for column in TEXTS for name in names_of(column)}, set[int]()
+    for (table,) in connection.execute(query).fetchall():
+        if table not in kept:
+            connection.execute(f'DROP TABLE "{table}"')
+            continue
+        described = connection.execute(f'PRAGMA table_info("{table}")').fetchall()
+        for column in texts.intersection(name for _, name, *_ in described):
+            used |= {row for (row,) in connection.execute(f'SELECT "{column}" FROM "{table}"')}
+    ids = ", ".join(str(each) for each in used if each is not None)
+    connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({ids})")
     # The other rows name the host, the user and the folders that nsys export ran in.
     connection.execute("DELETE FROM META_DATA_EXPORT WHERE name NOT LIKE 'EXPORT_PRODUCT%'")
     connection.commit()
@@ -86,23 +88,17 @@ def _drop_the_rest(connection: sqlite3.Connection) -> None:
 
 def public_tables(results: Path) -> dict[str, pd.DataFrame]:
     """The joined tables of a run, including those of studies, without private columns, by path."""
-    folder = results / "tables"
-    found = {}
+    folder, found = results / "tables", {}
     # An older run lacks the tables that were added since.
-    of_cases = [
-        path
-        for name in (*TABLES, "findings", "ceilings")
-        if (path := folder / f"{name}.csv").is_file()
-    ]
-    for path in of_cases + sorted(folder.glob("studies/*.csv")):
+    joined = [folder / f"{name}.csv" for name in (*TABLES, "findings", "ceilings")]
+    for path in [*filter(Path.is_file, joined), *sorted(folder.glob("studies/*.csv"))]:
         with reading(path, "a readable table", remake(path), StageError):
             table = pd.read_csv(path, dtype="str", keep_default_na=False)
-        kept = table.drop(columns=[name for name in PRIVATE if name in table.columns])
-        found[str(path.relative_to(results))] = kept
+        found[str(path.relative_to(results))] = table.drop(columns=[*PRIVATE], errors="ignore")
     return found
 
 
-def public_points(results: Path) -> dict[str, Any]:
+def _points(results: Path) -> dict[str, Any]:
     """The measured points of studies without what names a machine, by path."""
     found = {}
     for path in sorted(results.glob("studies/*/*.json")):
@@ -113,27 +109,24 @@ def public_points(results: Path) -> dict[str, Any]:
     return found
 
 
-def public_texts(report: Path, results: Path, target: Path, command: str) -> dict[str, str]:
-    """The report with links relative to `target`, the figures and the plan, by path."""
-    text = _text(report)
+def _texts(report: Path, page: Path, results: Path, target: Path, command: str) -> dict[str, str]:
+    """The report and its page with links relative to `target`, figures and the plan, by path."""
+    text, html = _text(report), _text(page) if page.is_file() else ""
     if not text.startswith("# "):
         raise StageError(f"{report} is not a report: its first line is no title")
+    if html and not html.lower().startswith("<!doctype html"):
+        raise StageError(f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>")
     local = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", text)
     if target.resolve().is_relative_to(report.parent.resolve()):
         docs = Path(os.path.relpath(report.parent / "docs", target)).as_posix()
         local = local.replace("](docs/", f"]({docs}/")
-    figures = {
-        f"figures/{path.name}": _text(path) for path in sorted(results.glob("figures/*.svg"))
-    }
-    made = {"report.md": with_command(local, command)}
-    made |= {name: _text(results / name) for name in ("appendix.md", "plan.csv")}
-    return made | figures
-
-
-def public_steps(results: Path) -> dict[str, Path]:
-    """The steps for Perfetto, by path below the target; the page has their pictures."""
-    paths = sorted(results.glob("timelines/*.trace.json.gz"))
-    return {str(path.relative_to(results)): path for path in paths}
+    made = {"report.md": f"{local}\nReport made by `{command}`.\n"}
+    # What saves a step's trace.
+    saved = re.sub(r'href="results/[^"]*?/timelines/', 'href="timelines/', html)
+    made |= {"report.html": saved} if html else {}
+    figures = sorted(results.glob("figures/*.svg"))
+    copied = [results / "appendix.md", results / "plan.csv", *figures]
+    return made | {str(path.relative_to(results)): _text(path) for path in copied}
 
 
 def _text(path: Path) -> str:
@@ -141,36 +134,22 @@ def _text(path: Path) -> str:
         return without_note(path.read_text(encoding="utf-8"))
 
 
-def with_command(report: str, command: str) -> str:
-    """The report with the command that made it below."""
-    return f"{report}\nReport made by `{command}`.\n"
-
-
 def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:
     """Write report.md, figures/, tables/, studies/ and plan.csv under `target`.
 
-    Also timelines/ as far as they were made, and `page`, the report as HTML, if it is a file.
-    Raises StageError for a missing or damaged file, before anything is written.
+    Also timelines/ as far as they were made, for Perfetto, and `page`, the report as HTML, if it is
+    a file. Raises StageError for a missing or damaged file, before anything is written.
     """
-    texts = public_texts(report, results, target, command)
-    tables, points = public_tables(results), public_points(results)
-    if page.is_file():
-        # What saves a step's trace.
-        texts["report.html"] = re.sub(
-            r'href="results/[^"]*?/timelines/', 'href="timelines/', _text(page)
-        )
-        if not texts["report.html"].lower().startswith("<!doctype html"):
-            raise StageError(
-                f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>"
-            )
+    texts = _texts(report, page, results, target, command)
+    tables, points = public_tables(results), _points(results)
     for name, text in texts.items():
         write_text(target / name, text)
     for name, table in tables.items():
         write_csv(target / name, table)
     for name, point in points.items():
         write_json(target / name, point)
-    for name, source in public_steps(results).items():
-        write_whole(target / name, partial(shutil.copy, source))
+    for source in sorted(results.glob("timelines/*.trace.json.gz")):
+        write_whole(target / source.relative_to(results), partial(shutil.copy, source))
 
 
 @one_sentence()

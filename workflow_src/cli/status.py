@@ -1,129 +1,201 @@
 """Say what a run has measured, what is stale or failed and why, and what the next command runs.
 
-Reads only: a dry run of snakemake, and files.
+Changes nothing: a dry run of snakemake, and files.
 """
 
+import json
+import os
+import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from tabulate import tabulate
 
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.cli import dry_run, memory
 from workflow_src.cli.settings import configured, setting
-from workflow_src.cli.states import (
-    STAGES,
-    Known,
-    State,
-    holders,
-    others_failed,
-    outputs_of,
-    snakemakes,
-    state,
-)
 from workflow_src.common.arguments import Parser
-from workflow_src.common.errors import one_sentence
+from workflow_src.common.case import TABLES
+from workflow_src.common.device_locks import holders
+from workflow_src.common.errors import one_sentence, remake
 from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
-from workflow_src.plan.kept import by_rule, in_words, records
 from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan
 
-FINE = ("done", "there", "not yet", "running")
-"""States that the table says all about."""
+STAGES = ("benchmark", "capture", "export", "tables")
+RUNS = Path(".snakemake", "log")
 
-PARTS = ("benchmark", "capture", "export", "tables", "studies")
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
+ERROR = re.compile(
+    r"^ *Error in rule (\w+):\n(?: +\S.*\n)*? +output: (.*)(?:\n +log: (\S+))?", re.MULTILINE
+)
+
+TOLD = ("stale", "failed", "damaged", "interrupted")
+"""States of which it is said why."""
+
+
+class State(NamedTuple):
+    """What became of an output, in a word or two, and why.
+
+    stage: of a case, else a study, or "ceilings". name: of the case or the point.
+    """
+
+    stage: str
+    name: str
+    path: str
+    word: str
+    why: str = ""
 
 
 def lines(given: Sequence[str]) -> Iterator[str]:
     """The status of the run in this folder. Raises StageError if its configuration is wrong."""
     dag = dag_of(make_plan(configured(given)))
-    outputs = list(outputs_of(dag))
-    refused, runs = dry_run.refusal(), snakemakes()
-    jobs = [] if refused else dry_run.jobs(given)
-    reasons = {path: job.why for job in jobs for path in job.outputs}
-    since = min(runs.values(), default=None)
-    known = Known(None if refused else reasons, kept.started(), since)
-    states = [state(output, known) for output in outputs]
-    counts = Counter(job.rule for job in jobs)
-    drift = dag.measured.drift()
-    yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}"
+    jobs, failed, running = dry_run.jobs(given), failures(), snakemakes()
+    states = list(states_of(dag, jobs, failed, bool(running)))
+    counts, drift = Counter(job.rule for job in jobs), dag.measured.drift()
+    yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
+    yield _table([each for each in states if each.stage in STAGES])
     yield ""
-    yield from table([each for each in states if each.output.stage in STAGES])
-    yield ""
-    yield f"ceilings: {states[-1].word}"
-    yield from studied([each for each in states[:-1] if each.output.stage not in STAGES])
-    if not refused:
-        ready = len(QUESTIONS) - counts["answer"]
-        made = (
-            "done" if not counts["report"] else "stale" if Path("report.md").exists() else "not yet"
-        )
-        yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {made}"
-    told = [str(output.path) for output in outputs]
-    yield from not_done([*states, *others_failed(told, counts)])
-    yield from who_works(runs)
-    yield f"environment: {_environment(dag, drift)}"
-    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
-    yield disk(Path(dag.results))
-    stale = [each.output.path for each in states if each.word == "stale"]
-    if refused:
-        yield (
-            "next: not known, nor what of this is stale: a dry run of snakemake writes into "
-            f".snakemake, which isn't possible here ({refused})"
-        )
-    elif not jobs:
-        yield "next: nothing to do"
-    elif drift and MEASURING.keys() & counts.keys() and dag.measured.drift(stale):
-        yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
-    else:
-        yield ("left: " if runs else f"next: {shlex.join(dry_run.command(given))} runs ") + to_run(
-            jobs
-        )
-
-
-def table(cases: Sequence[State]) -> Iterator[str]:
-    """A line per case with the state of each stage."""
-    rows = defaultdict(list)
-    for found in cases:
-        rows[found.output.name].append(found.word)
-    lines = [["case", *STAGES], *([name, *words] for name, words in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(map(str.ljust, line, widths)).rstrip()
-
-
-def studied(points: Sequence[State]) -> Iterator[str]:
-    """A line per study: how many of its points are in which state."""
-    words: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for found in points:
-        words[found.output.stage][found.word] += 1
-    for study, counts in words.items():
-        told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        yield f"study {study}, {counts.total()} points: {told}"
-
-
-def not_done(states: Sequence[State]) -> Iterator[str]:
-    """Why outputs aren't done; those of one stage with the same reason on one line."""
-    groups = defaultdict(list)
-    for found in states:
-        if found.word not in FINE and not found.word.startswith("OOM"):
-            groups[found.word, found.output.stage, found.why].append(found.output.name)
-    for (word, stage, why), names in groups.items():
-        which = names[0] if len(names) == 1 else f"of {len(names)}"
-        yield f"{word}: {stage} {which}" + (f": {why}" if why else "")
-
-
-def who_works(runs: Mapping[int, float]) -> Iterator[str]:
-    """Who works in this folder and on this machine's devices."""
-    if runs:
-        yield f"running: snakemake (process {', '.join(map(str, runs))}) in this folder"
+    for stage, words in _words_of([each for each in states if each.stage not in STAGES]).items():
+        counted = (f"{count} {word}" for word, count in words.most_common())
+        yield f"{stage}: " + (", ".join(counted) if words.total() > 1 else next(iter(words)))
+    ready = len(QUESTIONS) - counts["answer"]
+    made = "stale" if Path("report.md").exists() else "not yet"
+    made = made if counts["report"] else "done"
+    yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {made}"
+    yield from _not_done(states)
+    known = {each.path for each in states}
+    for job in jobs:
+        if not known.intersection(job.outputs) and job.outputs[0] in failed:
+            yield f"failed: {job.rule} {job.outputs[0]}: {failed[job.outputs[0]]}"
+    if running:
+        yield f"running: snakemake (process {', '.join(map(str, running))}) in this folder"
     elif kept.is_locked():
         yield "locked: snakemake was killed here (`make unlock`), or runs here on another machine"
     for device, holder in sorted(holders().items()):
         yield f"device: {device} is held by {holder}"
+    yield f"environment: {_environment(dag, drift)}"
+    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
+    yield _disk(Path(dag.results))
+    stale = [Path(each.path) for each in states if each.word == "stale"]
+    if not jobs:
+        yield "next: nothing to do"
+    elif drift and MEASURING.keys() & counts.keys() and dag.measured.drift(stale):
+        yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
+    else:
+        start = "left:" if running else f"next: {shlex.join(dry_run.command(given))} runs"
+        yield f"{start} {to_run(jobs)}"
+
+
+def states_of(
+    dag: Dag, jobs: Sequence[dry_run.Job], failed: Mapping[str, str], running: bool
+) -> Iterator[State]:
+    """The stages of each case, the points of each chosen study, and the machine's ceilings."""
+    reasons, begun = {path: job.why for job in jobs for path in job.outputs}, kept.started()
+
+    def state(stage: str, name: str, file: str) -> State:
+        path = f"{dag.results}/{file}"
+        if path in begun:
+            if running:
+                return State(stage, name, path, "running")
+            again = "" if path in reasons else f"; {remake(Path(path))}"
+            why = f"snakemake ended before it was made{again}"
+            return State(stage, name, path, "interrupted", why)
+        if not Path(path).exists():
+            if path in failed:
+                return State(stage, name, path, "failed", failed[path])
+            return State(stage, name, path, "not yet" if path in reasons else "not there")
+        if path in reasons:
+            return State(stage, name, path, "stale", reasons[path])
+        return State(stage, name, path, *_whole(Path(path), stage))
+
+    for case in dag.plan.case_ids:
+        yield state("benchmark", case, f"benchmark/{case}.json")
+        yield state("capture", case, f"capture/{case}{dag.plan.capture_suffix}")
+        yield state("export", case, f"export/{case}")
+        yield state("tables", case, f"tables/{case}/{TABLES[0]}.csv")
+    yield state("ceilings", "of this machine", "ceilings.json")
+    for study in dag.studies.chosen:
+        for point in dag.studies.points(study):
+            yield state(f"study {study}", point, f"studies/{study}/{point}.json")
+
+
+def _whole(path: Path, stage: str) -> tuple[str, str]:
+    """The state of an output that is up to date, and what to do if it can't be read."""
+    if path.suffix == ".json":
+        try:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            phases = result["phases"] if stage == "benchmark" else {}
+            out = [name for name, row in phases.items() if row["status"] == "oom"]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return "damaged", remake(path)
+        if out:
+            return f"OOM ({', '.join(out)})", ""
+    return "done", ""
+
+
+def failures() -> dict[str, str]:
+    """By output, how the log of the job ends that failed to make it the last time, and where."""
+    found = {}
+    for run in sorted(RUNS.glob("*.log"), key=lambda path: path.stat().st_mtime):
+        for _, outputs, file in ERROR.findall(run.read_text(encoding="utf-8", errors="replace")):
+            log = Path(file)
+            # Of one that was tried again, the last run tells.
+            if file and log.is_file() and log.stat().st_mtime <= run.stat().st_mtime:
+                found |= dict.fromkeys(outputs.split(", "), f"{_last_line(log)} ({file})")
+    return found
+
+
+def _last_line(log: Path) -> str:
+    said = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip()[:300] for line in reversed(said) if line.strip()), "nothing said")
+
+
+def snakemakes() -> list[int]:
+    """The snakemakes of this machine that run jobs in this folder: their processes.
+
+    None without Snakemake's lock, which those that only tell something don't take.
+    """
+    found = []
+    for process in Path("/proc").glob("[0-9]*") if kept.is_locked() else ():
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:3]
+            named = any(Path(word).name == "snakemake" for word in words)
+            if named and (process / "cwd").samefile(Path()) and int(process.name) != os.getpid():
+                found.append(int(process.name))
+    return sorted(found)
+
+
+def _table(cases: Sequence[State]) -> str:
+    rows = defaultdict[str, list[str]](list)
+    for each in cases:
+        rows[each.name].append(each.word)
+    cells = [[name, *words] for name, words in rows.items()]
+    return tabulate(cells, ["case", *STAGES], tablefmt="plain", disable_numparse=True)
+
+
+def _words_of(states: Sequence[State]) -> dict[str, Counter[str]]:
+    found = defaultdict[str, Counter[str]](Counter)
+    for each in states:
+        found[each.stage][each.word] += 1
+    return found
+
+
+def _not_done(states: Sequence[State]) -> Iterator[str]:
+    """Why outputs aren't done; those of one stage with the same reason on one line."""
+    groups = defaultdict[tuple[str, str, str], list[str]](list)
+    for each in states:
+        if each.word in TOLD:
+            groups[each.word, each.stage, each.why].append(each.name)
+    for (word, stage, why), names in groups.items():
+        which = names[0] if len(names) == 1 else f"of {len(names)}"
+        yield f"{word}: {stage} {which}" + (f": {why}" if why else "")
 
 
 def _environment(dag: Dag, drift: str) -> str:
@@ -135,23 +207,14 @@ def _environment(dag: Dag, drift: str) -> str:
     return drift or "as it was when the results were measured"
 
 
-def disk(results: Path) -> str:
-    """The disk space of a run's results, by stage."""
-    sizes = Counter({part: _size(results / part) for part in PARTS})
-    parts = [f"{part} {in_bytes(size)}" for part, size in sizes.most_common() if size]
-    return f"disk: {in_bytes(_size(results))}" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def in_bytes(size: float) -> str:
-    """A size in the largest unit of which there is one (powers of 1000)."""
-    unit = 0
-    while size >= 1000 and unit < len(UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.3g} {UNITS[unit]}"
+def _disk(results: Path) -> str:
+    """The disk space of a run's results, by the folders that take most of it."""
+    sizes = Counter[str]()
+    for path in results.rglob("*"):
+        if path.is_file():
+            sizes[path.relative_to(results).parts[0]] += path.stat().st_size
+    parts = ", ".join(f"{part} {size / 1e6:.1f}" for part, size in sizes.most_common(4))
+    return f"disk: {sizes.total() / 1e6:.1f} MB" + (f" ({parts})" if parts else "")
 
 
 def to_run(jobs: Sequence[dry_run.Job]) -> str:
@@ -160,14 +223,14 @@ def to_run(jobs: Sequence[dry_run.Job]) -> str:
     Those that measure come first. A job is taken to need what it took before, else the mean of its
     rule.
     """
-    before = records()
-    usual = by_rule(before.values())
+    before = kept.records()
+    usual = kept.by_rule(before.values())
     times = [
         before[job.outputs[0]].seconds if job.outputs[0] in before else usual[job.rule]
         for job in jobs
         if job.outputs[0] in before or job.rule in usual
     ]
-    time = in_words(sum(times)) if times else "no times known yet"
+    time = kept.in_words(sum(times)) if times else "no times known yet"
     some = f" for the {len(times)} whose times are known" if 0 < len(times) < len(jobs) else ""
     counts = sorted(Counter(j.rule for j in jobs).items(), key=lambda n: (n[0] not in MEASURING, n))
     rules = ", ".join(f"{count} {rule}" for rule, count in counts)

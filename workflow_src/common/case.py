@@ -254,8 +254,5 @@ BY_NAME = {axis.name: axis for axis in AXES}
 NAMES = ("size", *BY_NAME)
 """All that tells cases apart that a reader chooses by."""
 
-MAIN = ("size", *(axis.name for axis in AXES if axis.always))
-"""Those that every table and filter has; the others only where they vary."""
-
 VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
 """In the order in which the cases of a suite vary, the last one fastest; that of the columns."""

@@ -4,15 +4,13 @@ A lock is a file of the same name in each of several folders, held in all of the
 is visible to all users, to jobs with a private /tmp or /dev/shm and to containers, and two
 processes that see any one of them in common exclude each other.
 
-None of those who share a folder can turn a lock against another: a file is opened through the
-descriptor of its folder, no link is followed, its text is written through the descriptor that holds
-the lock, and only what was just made has its mode changed. So neither a link, a FIFO nor a file
-with a second name makes a holder write, open up or wait for anything else, also where the kernel
-doesn't protect links (fs.protected_symlinks, proc(5)).
+None of those who share a folder can turn a lock against another: no link is followed (filelock),
+and text is written only to a regular file without another name, through the descriptor that holds
+the lock. So neither a link, a FIFO nor a file with a second name makes a holder write or open up
+anything else, also where the kernel doesn't protect links (fs.protected_symlinks, proc(5)).
 """
 
 import errno
-import fcntl
 import json
 import os
 import pwd
@@ -25,6 +23,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.printable import printable
@@ -43,16 +43,11 @@ MACHINE = (Path("/run/lock"), Path("/var/lock"), Path("/dev/shm"))
 
 FOLDER = "transformer-step-time-locks"
 
-REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space there, or "),
-    **dict.fromkeys((errno.ELOOP, errno.EINVAL, errno.EMLINK), "remove it, or "),
-}
-"""What helps beside another folder, by error; `_require_lock_file` raises those of the second."""
+NO_LOCK_FILE = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO)
+"""The errors of opening a link, a folder, a socket, or what `_writing` refuses."""
 
 SHARED_FOLDER, SHARED_FILE = 0o1777, 0o666
 """Modes whatever the umask. In a sticky folder, nobody removes or renames another user's file."""
-
-GUARDED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 LONGEST_TEXT = 2**12
 """Bytes that are read of a lock file: anybody may have written there."""
@@ -72,11 +67,10 @@ def lock_folders() -> list[Path]:
     """
     if os.environ.get(VARIABLE):
         return [_folder_in(Path(os.environ[VARIABLE]))]
-    return _machine_folders() or [_folder_in(temporary_folder())]
+    return _machine_folders() or [_folder_in(_temporary_folder())]
 
 
-def temporary_folder() -> Path:
-    """The folder of temporary files. Raises DeviceError if none can be written to."""
+def _temporary_folder() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
@@ -106,9 +100,12 @@ def _folder_in(place: Path) -> Path:
         with suppress(FileExistsError):
             folder.mkdir()
             made = True
-        with _opened(folder) as descriptor:
+        descriptor = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
             if made and os.fstat(descriptor).st_uid == os.geteuid():
                 os.fchmod(descriptor, SHARED_FOLDER)
+        finally:
+            os.close(descriptor)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "not writable")
     except OSError as error:
@@ -117,10 +114,12 @@ def _folder_in(place: Path) -> Path:
 
 
 def _unusable(path: Path, error: OSError) -> DeviceError:
-    return DeviceError(
-        f"{path}: no device can be locked here ({error.strerror}); "
-        f"{REMEDIES.get(error.errno or 0, '')}{SET}"
-    )
+    why, remedy = error.strerror, ""
+    if error.errno in NO_LOCK_FILE:
+        why, remedy = "not a regular file with one name", "remove it, or "
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "free some space there, or "
+    return DeviceError(f"{path}: no device can be locked here ({why}); {remedy}{SET}")
 
 
 @contextmanager
@@ -161,121 +160,72 @@ def _files(name: str) -> list[Path]:
 
 def _try(name: str, about: str) -> ExitStack | None:
     """The lock of a device, held; None if another process has it."""
+    text = json.dumps({"holder": _myself(), "about": about}).encode()
     with ExitStack() as held:
         for path in _files(name):
+            lock = FileLock(
+                path, mode=SHARED_FILE, fallback_to_soft=False, on_acquired=_writing(path, text)
+            )
             try:
-                if not held.enter_context(_locked(path, _myself(about))):
-                    return None
+                held.enter_context(lock.acquire(blocking=False))
+            except Timeout:
+                return None
             except OSError as error:
                 raise _unusable(path, error) from None
         return held.pop_all()
 
 
-@contextmanager
-def _locked(path: Path, text: str) -> Iterator[bool]:
-    """Hold a file's lock, with `text` in it meanwhile; yields False if another process holds it.
+def _writing(path: Path, text: bytes) -> Callable[[int], None]:
+    """What writes `text` to the file that was locked, whose descriptor it gets."""
 
-    Raises OSError, also for a folder, a link or anything else that isn't a lock file.
-    """
-    with _opened(path.parent) as folder, _opened_file(path.name, folder) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Others lock the file that has the name now.
-            there = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-        except (BlockingIOError, FileNotFoundError):
-            there = None
-        if there is None or not os.path.samestat(there, os.fstat(descriptor)):
-            yield False
-            return
+    def write(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        of_one_name = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if not (of_one_name and os.path.samestat(status, path.lstat())):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text.encode(), 0)
-        try:
-            yield True
-        finally:
-            os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text, 0)
+
+    return write
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | GUARDED)
-    except NotADirectoryError:
-        _refuse_link(folder.lstat())
-        raise
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _opened_file(name: str, folder: int, flags: int = os.O_RDWR) -> Iterator[int]:
-    """A lock file that is there or, where it may be written to, a new one for every user."""
-    try:
-        descriptor = _descriptor(name, folder, flags)
-    except OSError:
-        # A socket can't be opened; "no such device or address" helps nobody.
-        _require_lock_file(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        raise
-    try:
-        _require_lock_file(os.fstat(descriptor))
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _descriptor(name: str, folder: int, flags: int) -> int:
-    # Never opened with O_CREAT where another user may have made it: the kernel refuses that in a
-    # sticky folder (fs.protected_regular).
-    while True:
-        try:
-            return os.open(name, flags | GUARDED, dir_fd=folder)
-        except FileNotFoundError:
-            if flags != os.O_RDWR:
-                raise
-        with suppress(FileExistsError):
-            new = os.O_CREAT | os.O_EXCL
-            made = os.open(name, flags | GUARDED | new, 0o600, dir_fd=folder)
-            os.fchmod(made, SHARED_FILE)
-            return made
-
-
-def _refuse_link(status: os.stat_result) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        raise OSError(errno.ELOOP, "a link, which is not followed")
-
-
-def _require_lock_file(status: os.stat_result) -> None:
-    _refuse_link(status)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file")
-    if status.st_nlink > 1:
-        raise OSError(errno.EMLINK, "a file with another name elsewhere")
-
-
-def _myself(about: str) -> str:
+def _myself() -> str:
     job, user = os.environ.get("SLURM_JOB_ID"), f"user {os.getuid()}"
     with suppress(KeyError):
         user = pwd.getpwuid(os.getuid()).pw_name
     parts = [f"process {os.getpid()} of {user} on {socket.gethostname()}"]
     parts += [f"Slurm job {job}"] if job else []
     parts += [f"since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]
-    return json.dumps({"holder": ", ".join(parts), "about": about})
+    return ", ".join(parts)
 
 
 def _holder(name: str) -> str:
     """Who holds a device, since when and for what, as written by that process."""
-    return next(filter(None, map(holder_in, _files(name))), "another process")
+    return next(filter(None, map(_holder_in, _files(name))), "another process")
 
 
-def holder_in(path: Path) -> str:
+def _holder_in(path: Path) -> str:
     """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
-    with (
-        suppress(OSError, ValueError, KeyError, TypeError, RecursionError),
-        _opened(path.parent) as folder,
-        _opened_file(path.name, folder, os.O_RDONLY) as descriptor,
-    ):
-        written = json.loads(os.read(descriptor, LONGEST_TEXT).decode("utf-8", "replace"))
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            written = json.loads(os.read(descriptor, LONGEST_TEXT).decode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)
         about = f", for {written['about']}" if written["about"] else ""
         return printable(f"{written['holder']}{about}")
     return ""
+
+
+def holders() -> dict[str, str]:
+    """Who holds each locked device of this machine, and for what, by the device's name."""
+    locked = Path("/proc/locks").read_text(encoding="utf-8")
+    own = os.environ.get(VARIABLE)
+    places = [Path(own)] if own else [*MACHINE, Path(tempfile.gettempdir())]
+    found = {}
+    for path in (path for place in places for path in (place / FOLDER).glob("*.lock")):
+        with suppress(OSError):
+            # A process that ended leaves its name in the file, and no lock (proc(5)).
+            if f":{path.lstat().st_ino} " in locked:
+                found[path.stem] = _holder_in(path) or "another process"
+    return found

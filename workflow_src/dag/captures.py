@@ -1,13 +1,13 @@
 """Captures of other programs: which files they are, and the report of them all."""
 
 import csv
-import errno
 import glob
 import hashlib
 import json
 import os
 import re
 import shlex
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,16 +25,19 @@ from workflow_src.dag.paths import (
     another_run,
     known,
     made_for_another,
-    names_of,
 )
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
 REPORT_OF_NSYS = ".nsys-rep"
-UNNAMED = re.compile("[{}<>]")
-"""What an input's name can't have: Snakemake puts something else in its place."""
-SURROGATE = re.compile(r"[\ud800-\udfff]")
-"""What stands for the bytes of a file's name that aren't UTF-8: Snakemake can't write it."""
+ODD = re.compile(r"[{}<>\ud800-\udfff]")
+"""What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
+and it can't write bytes that aren't UTF-8, for which surrogates stand."""
+SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
+ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
+"""What a name leaves of its file's off, one instead of the other where that tells files apart."""
+LONGEST = 255
+"""Letters of a file's name."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -89,16 +92,12 @@ class Captures:
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
-        return self._exported(wildcards) or _inputs(self._files(wildcards))
+        files = self._files(wildcards)
+        return self._exported(wildcards) or [file for path in files for file in files_of(path)]
 
     def report(self, wildcards: Wildcards) -> list[str]:
-        """Its report of nsys, if it can be an input."""
-        return _inputs(self._files(wildcards)[:1])
-
-    def unnamed(self, wildcards: Wildcards) -> list[int]:
-        """When its files changed (ns) that can't be inputs by their names, as a param."""
-        files = [file for path in self._files(wildcards) for file in files_of(path)]
-        return [Path(file).stat().st_mtime_ns for file in files if UNNAMED.search(file)]
+        """Its report of nsys, if it can be read."""
+        return files_of(self._files(wildcards)[0])
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -143,14 +142,6 @@ class Captures:
         return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
-def _inputs(paths: Iterable[str]) -> list[str]:
-    """The files at these paths that can be inputs.
-
-    Not those that can't be read: Snakemake would end there, and the job says why.
-    """
-    return [file for path in paths for file in files_of(path) if not UNNAMED.search(file)]
-
-
 def _problem(name: str) -> str:
     """Why a capture couldn't be read the last time; "" if it could, or wasn't tried."""
     notes = Path(RESULTS, name, "notes.csv")
@@ -178,7 +169,8 @@ def captures_of(
     """
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
-        _require_possible(pattern)
+        if len(pattern) > LONGEST:
+            raise ConfigError(f"captures: {pattern[:50]!r}...: a longer name than files have")
         if glob.has_magic(pattern) or not any(found.values()):
             inside = f"; for the files in it: {pattern.rstrip('/')}/*" * Path(pattern).is_dir()
             raise ConfigError(
@@ -187,23 +179,14 @@ def captures_of(
             )
         found[pattern] = [pattern]
     files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
-    if odd := next((file for file in files if SURROGATE.search(file)), ""):
-        raise ConfigError(f"captures: {printable(odd)}: a name that isn't UTF-8; rename it")
+    if odd := next((file for file in files if ODD.search(file)), ""):
+        why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
+        raise ConfigError(f"captures: {printable(odd)}: {why}")
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
     named, apart = _of_jobs(names_of(list(files)))
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
     return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
-
-
-def _require_possible(path: str) -> None:
-    try:
-        os.lstat(path)
-    except (OSError, ValueError) as error:
-        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
-            raise ConfigError(
-                f"captures: {path[:50]!r}...: a longer name than files have"
-            ) from None
 
 
 def _no_option(path: str) -> str:
@@ -234,3 +217,38 @@ def _of_jobs(names: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], froz
         found[name] = (first, *more)
         apart |= {name} if job.apart else set()
     return found, frozenset(apart)
+
+
+def names_of(paths: Sequence[str]) -> dict[str, str]:
+    """The name of each capture's file; those that would have one name get longer ones together.
+
+    Raises ConfigError if even their whole paths give one name.
+    """
+    alike = defaultdict[str, list[str]](list)
+    for path in paths:
+        alike[name_of(path)].append(path)
+    found = {}
+    for group in alike.values():
+        levels = range(len(ENDS) * max(len(Path(path).parts) for path in group))
+        apart = (n for n in levels if len({name_of(path, n) for path in group}) == len(group))
+        level = next(apart, levels[-1])
+        found |= {path: name_of(path, level) for path in group}
+    for name in (name for name, times in Counter(found.values()).items() if times > 1):
+        first, second, *_ = (path for path in paths if found[path] == name)
+        raise ConfigError(
+            f"captures: {first} and {second} have one name, {name}, and their tables would lie in "
+            "one folder: rename one"
+        )
+    return {path: found[path] for path in paths}
+
+
+def name_of(path: str, length: int = 0) -> str:
+    """A capture's name: its file's, without suffixes and with letters that a path may have.
+
+    A longer one keeps suffixes, or has the last folders before it, by turns.
+    """
+    folders, kept = divmod(length, len(ENDS))
+    *above, file = Path(path).parts
+    stem = ENDS[kept].sub("", file) or "capture"
+    name = "-".join([*above[max(0, len(above) - folders) :], stem])
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"

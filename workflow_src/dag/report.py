@@ -57,10 +57,6 @@ class Report:
         asked = QUESTIONS[known("question", wildcards.question, QUESTIONS)]
         return self._chapter(asked, f"answers/{asked.room}")
 
-    def cards_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of the cards of all cases."""
-        return self._chapter(CARDS, "case_card")
-
     def card_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """The inputs of the card of one case: that case's own tables."""
         tables = [f"results/{{tag}}/tables/{{case}}/{name}.csv" for name in OF_ONE]
@@ -71,8 +67,15 @@ class Report:
         answers = [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS]
         return {**self._planned(OPENING), "answers": answers}
 
+    def front_module(self, wildcards: Wildcards) -> str:
+        """The module that writes a chapter beside the answers."""
+        name = wildcards.front
+        return f"workflow_src.{'answers.cards.chapter' if name == 'cards' else f'report.{name}'}"
+
     def front_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of another chapter beside the answers; trust's are studies' tables, too."""
+        """The inputs of a chapter beside the answers; trust's are studies' tables, too."""
+        if wildcards.front == "cards":
+            return {"plan": [], "studies": [], **self._chapter(CARDS, "case_card")}
         chosen = self.studies.chosen if wildcards.front == "trust" else ()
         studies = tables_of(f"studies/{name}" for name in chosen)
         return {**self._planned(FRONT[wildcards.front]), "studies": studies}

@@ -13,9 +13,6 @@ from workflow_src.studies.study import BESIDE, STUDIES, Point
 
 STUDY_FILES = Path(__file__).parent.parent / "studies"
 
-MEMORY_MIB = 16384
-MINUTES = 30
-
 
 @dataclass(frozen=True)
 class Studies:
@@ -50,37 +47,14 @@ class Studies:
         common["memory_limit_gib"] = settings["memory_limit_gib"]
         return {point["point"]: point | common for point in found}
 
-    def _point(self, wildcards: Wildcards) -> Point:
-        points = self.points(wildcards.study)
-        return points[known(f"point of {wildcards.study}", wildcards.point, points)]
-
     def point(self, wildcards: Wildcards) -> str:
         """A study's point as JSON. Raises ConfigError for an unknown one."""
-        return json.dumps(self._point(wildcards))
-
-    def gpus(self, wildcards: Wildcards) -> int:
-        """How many devices a study's point measures on."""
-        return int(self._point(wildcards).get("gpus", 1))
-
-    def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory (MiB) to request from a cluster for a study's point; grows with each attempt."""
-        return attempt * MEMORY_MIB
-
-    def minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        """Minutes to request from a cluster for a study's point; grows with each attempt."""
-        return attempt * MINUTES
+        points = self.points(wildcards.study)
+        return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
     def measured(self, study: str) -> list[str]:
         """Paths of a study's measured points, with {tag} left as a wildcard."""
         return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]
-
-    def table_points(self, wildcards: Wildcards) -> list[str]:
-        """The measured points that a study's table is made from."""
-        return self.measured(wildcards.study)
-
-    def section_module(self, wildcards: Wildcards) -> str:
-        """The module that writes a study's section."""
-        return f"workflow_src.studies.{known('study', wildcards.study, STUDIES)}.chapter"
 
     def section_beside(self, wildcards: Wildcards) -> list[str]:
         """The table of the run that a study's section is held against, if any."""

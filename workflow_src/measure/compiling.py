@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import nn
 
-from workflow_src.common.environment_variables import environment_variables
 from workflow_src.measure.rows import LONGEST_REASON, Row, out_of_memory
 from workflow_src.measure.timing import Call
 from workflow_src.model.ranges import listening, range_
@@ -42,7 +42,7 @@ def empty_caches() -> Iterator[None]:
     # Turning torch's caches off would leave Triton's binaries and a C++ compiler's in place.
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         folders = {name: os.path.join(folder, part) for name, part in CACHES.items()}
-        with environment_variables(folders):
+        with patch.dict(os.environ, folders):
             yield
 
 

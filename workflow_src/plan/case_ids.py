@@ -1,11 +1,10 @@
-"""The ids of cases: how one is put together, the pattern that all match, and their files."""
+"""The ids of cases: how one is put together, and the pattern that all match."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from workflow_src.common.case import AXES
-from workflow_src.common.errors import one_of
 from workflow_src.common.precisions import PRECISIONS
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
@@ -36,27 +35,3 @@ OWN_PATTERN = rf"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*{ALWAYS}(?:-{WORD.pattern})*"
 BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
 CASE_PATTERN = f"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
 """What all ids match: the workflow's global wildcard constraint."""
-
-CASE_FILE = re.compile(
-    r"results/(?P<tag>[^/]+)/(?:benchmark|capture|export|timelines|answers/case"
-    r"|tables(?!/studies/)(?=/[^/]+/))/(?P<case>[^/]+)(?:/.*)?"
-)
-"""A path of a file, or of the folder, of one case."""
-
-ENDING = re.compile(r"\.(?:json|md|svg|nsys-rep|kineto\.json\.gz|trace\.json\.gz)$")
-"""What may follow a case's name, in which there may be dots, too."""
-
-
-def unknown_case(words: Iterable[str], tag: str, cases: Sequence[str]) -> str:
-    """What is wrong with the first of these words that is a file of an unknown case of a run.
-
-    "" if there is none. Snakemake itself would end with a traceback, or say that no rule makes it.
-    Files of other runs are told apart elsewhere.
-    """
-    for word in words:
-        found = CASE_FILE.fullmatch(word)
-        if found and found["tag"] == tag:
-            case = ENDING.sub("", found["case"])
-            if case not in cases:
-                return one_of(f"case of {tag}", case, cases)
-    return ""

@@ -1,6 +1,5 @@
 """Checks a configuration before anything is measured: one sentence for the first thing wrong."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ CONFIG = Path("config.yaml")
 
 RESERVED = ("captures", "compare")
 """Folders of results/ that belong to no run."""
-
-PERIODIC = re.compile(r"(.+?)\1{19,}$")
-"""What ends in 20 times the same: Snakemake takes it for a recursion without an end."""
 
 WORDS = {
     "greater_than_equal": "must be {ge} or more",
@@ -58,7 +54,12 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
         config["axes"] = suite["axes"] or {}
     own = workload and suite["axes"] is None
     usual = Path(workload.rpartition(":")[0] or workload).stem if own else config["suite"]
-    config["tag"] = _usable_tag(config["tag"] or usual)
+    tag = config["tag"] = config["tag"] or usual
+    if tag in RESERVED:
+        raise ConfigError(
+            f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names, "
+            f"such as --config tag={tag}-1"
+        )
     return config
 
 
@@ -123,25 +124,6 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     for name, size in sizes.items():
         if problem := heads_problem(size["d_model"], size["heads"]):
             yield f"sizes.{name}.heads: {problem}"
-
-
-def usable(key: str, name: str) -> str:
-    """`name`. Raises ConfigError if Snakemake can't use it in a path."""
-    if repeated := PERIODIC.search(name):
-        raise ConfigError(
-            f"{key}: {name!r} ends in {repeated[1]!r} 20 times or more, which Snakemake takes for "
-            "an endless recursion; choose another name"
-        )
-    return name
-
-
-def _usable_tag(tag: str) -> str:
-    if tag in RESERVED:
-        raise ConfigError(
-            f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names, "
-            f"such as --config tag={tag}-1"
-        )
-    return usable("tag", tag)
 
 
 def load(path: Path) -> dict[str, Any]:

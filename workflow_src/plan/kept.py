@@ -2,7 +2,6 @@
 
 import base64
 import json
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
@@ -93,21 +92,3 @@ def started(folder: Path = STARTED) -> dict[str, float]:
             if path.is_file():
                 found[output_of(path, folder)] = path.stat().st_mtime
     return found
-
-
-def lost(results: str) -> str:
-    """What to say of a run's outputs that a killed snakemake lost; "" if there are none.
-
-    Made again with -R, such an output is missing, and what was made from it before is there: then
-    Snakemake finds nothing to do, and only its mark of a begun job tells.
-    """
-    begun = () if is_locked() else started()
-    gone = sorted(
-        path for path in begun if path.startswith(f"{results}/") and not Path(path).exists()
-    )
-    if not gone:
-        return ""
-    return (
-        f"snakemake was killed while it made {', '.join(gone)}. If it finds nothing to do now, "
-        f"make that again: add -R {shlex.join(gone)}"
-    )

@@ -13,32 +13,8 @@ PLAIN = re.compile(r"[+-]?(?:0|[1-9][0-9]*)|[^:_]*[.a-zA-Z][^:_]*")
 """Numbers as everybody reads them. To YAML 1.1, 010 is 8, 1:30 is 90 and 1_0 is 10."""
 
 
-MOST_VALUES = 100_000
-"""A configuration has some hundred."""
-
-
-def _values(node: yaml.Node, known: dict[int, int]) -> int:
-    """The values in a node; `known` has those of others, by id, and 0 for one that holds itself."""
-    if id(node) not in known:
-        known[id(node)] = 0
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        inner = node.value if isinstance(node, yaml.SequenceNode) else [n for p in pairs for n in p]
-        known[id(node)] = 1 + sum(_values(each, known) for each in inner)
-    return known[id(node)]
-
-
 class _Strict(yaml.SafeLoader):
-    """YAML in which a key that is there twice is an error, or a value not read as it looks.
-
-    So is what has too many values once each alias (*) is replaced by what it stands for.
-    """
-
-    def get_single_node(self) -> yaml.Node | None:
-        """The document. Raises yaml.YAMLError for one of more than MOST_VALUES."""
-        node: yaml.Node | None = super().get_single_node()
-        if node is not None and _values(node, {}) > MOST_VALUES:
-            raise yaml.YAMLError(f"its aliases stand for more than {MOST_VALUES:,} values")
-        return node
+    """YAML in which a key that is there twice is an error, or a value not read as it looks."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """A mapping. Raises yaml.YAMLError for a key that it names twice."""

@@ -27,9 +27,7 @@ from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.brought import (
     attention_code,
     brought_cases,
-    checked,
-    code_of,
-    require_own_results,
+    workload_code,
 )
 from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import check
@@ -143,29 +141,23 @@ def recorded(path: Path) -> dict[str, str]:
     """
     if not os.path.lexists(path):
         return {}
-    if not path.is_file():
-        raise _not_a_plan(path, "not a file")
+    reason, rows = "", list[dict[str, str]]()
     try:
         text = path.read_text(encoding="utf-8")
-        rows: list[dict[str, str]] = list(csv.DictReader(StringIO(text, newline="")))
+        rows = list(csv.DictReader(StringIO(text, newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _not_a_plan(path, str(error)) from error
+        reason = str(error)
+    found = {key: rows[0].get(key) or "" for key in RESOLVED} if rows else {}
+    wrong = {key: value for key, value in found.items() if not re.fullmatch(RESOLVED[key], value)}
     # DictReader puts None for a cell too few, and under None what is too many.
-    cut = not text.endswith("\n") or any(None in row or None in row.values() for row in rows)
-    if not rows or cut:
-        raise _not_a_plan(path, "a row is cut off" if cut and text else "it has no case")
-    found = {key: rows[0].get(key, "") for key in RESOLVED}
-    for key, value in found.items():
-        if not re.fullmatch(RESOLVED[key], value):
-            raise _not_a_plan(path, f"{key}: {value!r}")
-    if len({row.get("case") for row in rows}) < len(rows):
-        raise _not_a_plan(path, "a case is there twice")
+    if not rows or not text.endswith("\n") or any(None in [*row, *row.values()] for row in rows):
+        reason = reason or "a row is missing or cut off"
+    elif wrong:
+        reason = ", ".join(f"{key}: {value!r}" for key, value in wrong.items())
+    if reason:
+        # Every snakemake call reads it, so that -R alone would end here too.
+        raise ConfigError(f"{path} is not a plan ({reason}); delete it and {remake(path)}")
     return {key: value for key, value in found.items() if value}
-
-
-def _not_a_plan(path: Path, reason: str) -> ConfigError:
-    # Every snakemake call reads it, so that -R alone would end here too.
-    return ConfigError(f"{path} is not a plan ({reason}); delete it and {remake(path)}")
 
 
 def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
@@ -175,19 +167,17 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
     here without being measured again. Raises ConfigError if the requested device or profiler is
     missing here and no earlier plan resolved to it.
     """
-    device, profiler = config["device"], config["profiler"]
-    device = earlier.get("device", device) if device == "auto" else device
-    profiler = earlier.get("profiler", profiler) if profiler == "auto" else profiler
-    for key, value, allowed in (
-        ("device", device, "cpu, cuda"),
-        ("profiler", profiler, "nsys, torch"),
-    ):
-        if config["cluster"] and value == "auto":
+    resolved = {
+        key: earlier.get(key, config[key]) if config[key] == "auto" else config[key]
+        for key in ("device", "profiler")
+    }
+    device, profiler = resolved["device"], resolved["profiler"]
+    if config["cluster"]:
+        for key in (key for key, value in resolved.items() if value == "auto"):
             raise ConfigError(
                 f"{key}: 'auto' can't be resolved on this machine where cluster is true; "
-                f"allowed: {allowed}"
+                f"allowed: {RESOLVED[key].replace('|', ', ')}"
             )
-    if config["cluster"]:
         return device, profiler
     if device == "auto":
         device = "cuda" if cuda_devices() else "cpu"
@@ -226,8 +216,7 @@ def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> in
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
     config = check(raw)
-    planned = results / config["tag"] / "plan.csv"
-    earlier = recorded(planned)
+    earlier = recorded(results / config["tag"] / "plan.csv")
     device, profiler = resolve(config, earlier)
     suite = config["suites"][config["suite"]]
     if device == "cpu":
@@ -235,8 +224,7 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     processes = config["processes"] or suite["processes"] or 1
     config |= {"profiler": profiler, "device": device, "processes": processes, "code": None}
     if config["workload"]:
-        config["code"] = code_of(checked(config["workload"], config["axes"]).file)
-        require_own_results(config["workload"], planned)
+        config["code"] = workload_code(config["workload"], config["axes"])
     else:
         config["attention_codes"] = {
             attention: attention_code(attention, f"suites.{config['suite']}.attentions")

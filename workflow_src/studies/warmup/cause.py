@@ -1,17 +1,18 @@
 """Why first steps are slow: a trial with cuBLAS started and all code loaded before."""
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.environment_variables import environment_variables
 from workflow_src.common.errors import StageError
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import limited_memory
@@ -45,7 +46,7 @@ def trials(point: Point) -> Iterator[Row]:
 def _timed(point: Point, mode: str) -> list[Row]:
     """A row per phase: the times (ns) of its steps, and of building the model, in one process."""
     try:
-        with tempfile.TemporaryDirectory() as folder, environment_variables({LOADING: mode}):
+        with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {LOADING: mode}):
             given = ["--point", json.dumps(dict(point))]
             found = written_by(__name__, given, Path(folder, "steps.json"), "the program")
     except StageError as error:
