@@ -1,39 +1,35 @@
 """Which of N small changes of this project's code do its tests find?
 
-    python -m benchmarks.mutants --seed 1 --count 200 --output mutants.csv
-    python -m benchmarks.mutants --again mutants.csv --output others.csv    # the same, other tests
+    python -m benchmarks.mutants --list --seed 1 --count 200 --output mutants.csv    # draw them
+    python -m benchmarks.mutants --again mutants.csv --output found.csv --workers 16
 
 Mutants are drawn by seed over rooms in proportion to their lines. A row of the CSV is one: a file,
 a line of it before and after, in which a comparison is flipped or its boundary moved, a constant
-changed, an operator swapped, `not` dropped, two arguments swapped, or a statement deleted. Each is
-tried in a copy of this folder, by the tests that import its module or a module that does
-(--distance), or by those that --tests names for its room; those that fail without it don't count. A
-run that was stopped goes on where it ended.
+changed, an operator swapped, `not` dropped, two arguments swapped, or a statement deleted. How each
+is tried stands in trying.py. Where the code was changed since, a mutant is that of the same line,
+in its file or, if the line is nowhere else, in another; what stands nowhere is "gone". A run that
+was stopped goes on where it ended.
 """
 
 import argparse
 import ast
-import os
 import random
 import re
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.trying import QUICK, Mutant, try_all
+
 ROOT = Path(__file__).parent.parent
-NOT_COPIED = shutil.ignore_patterns(".*", "results", "__pycache__")
-QUICK = "not workflow and not nsys and not browser and not slurm and not gpu and not snakemake7"
 KEY = ["file", "line", "before", "after"]
+TELLING = 25
+"""Characters of a line that is known again in another file."""
 SWAPPED = {
     "==": ("!=",), "!=": ("==",), "is": ("is not",), "is not": ("is",), "in": ("not in",),
     "not in": ("in",), "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),
@@ -131,147 +127,56 @@ def drawn(seed: int, count: int, rooms: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=KEY)
 
 
-@cache
-def imported(path: Path) -> frozenset[Path]:
-    """The files of this project that a file imports itself."""
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            names += [each.name for each in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
-    files = [ROOT / Path(*name.split(".")).with_suffix(".py") for name in names]
-    return frozenset(file for file in files if file.is_file())
-
-
-@cache
-def tests_of(file: str, distance: int) -> tuple[str, ...]:
-    """The test files from which that many imports or fewer lead to a file, the nearest first;
-    imports of one test by another don't count."""
-    found = []
-    for test in sorted((ROOT / "tests").rglob("test_*.py")):
-        steps, left = {test: 0}, [test]
-        for path in left:
-            for each in imported(path) - set(steps):
-                further = steps[path] + (each.relative_to(ROOT).parts[0] != "tests")
-                if further <= distance:
-                    steps[each] = further
-                    left.append(each)
-        if ROOT / file in steps:
-            found.append((steps[ROOT / file], str(test.relative_to(ROOT))))
-    return tuple(name for _, name in sorted(found))
-
-
-def failed_in(tests: Sequence[str], folder: Path, limit_s: float) -> str | None:
-    """The file of the first test that fails in a folder, or None; what tests start ends with them.
-
-    Raises TimeoutExpired. "" is no file: what all tests need fails.
-    """
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", QUICK, "-p", "no:cacheprovider"]
-    with tempfile.TemporaryFile("w+") as said:
-        running = subprocess.Popen(
-            [*command, *tests], cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)},
-            stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        try:
-            status = running.wait(limit_s)
-        finally:
-            if running.poll() is None:
-                os.killpg(running.pid, signal.SIGKILL)
-                running.wait()
-        said.seek(0)
-        found = re.search(r"^(?:FAILED|ERROR) ([\w/]+\.py)", said.read(), re.MULTILINE)
-    # 5: all of them were deselected.
-    return None if status in (0, 5) else found[1] if found else ""
-
-
-@cache
-def sound(test: str, folder: Path, limit_s: float) -> bool:
-    """Whether a test file passes without a mutant."""
-    try:
-        return failed_in([test], folder, limit_s) is None
-    except subprocess.TimeoutExpired:
-        return False
-
-
-def result_of(mutant: pd.Series, tests: Sequence[str], folder: Path, limit_s: float) -> str:
-    """What becomes of a mutant in a copy of the project: "killed" by a test that passes without it,
-    "survived", "timed out", or "no tests". Raises SystemExit if its line is another one now."""
-    path, left = folder / mutant["file"], list(tests)
-    text = path.read_text()
-    lines = text.splitlines()
-    if lines[mutant["line"] - 1] != mutant["before"]:
-        raise SystemExit(f"{mutant['file']}:{mutant['line']} was {mutant['before'].strip()!r}")
-    lines[mutant["line"] - 1] = mutant["after"]
-    while left:
-        try:
-            written(path, "\n".join(lines) + "\n")
-            failed = failed_in(left, folder, limit_s)
-        except subprocess.TimeoutExpired:
-            return "timed out"
-        finally:
-            written(path, text)
-        if failed is None:
-            return "survived"
-        if failed not in left or sound(failed, folder, limit_s):
-            return "killed"
-        left.remove(failed)
-    return "no tests"
-
-
-def written(path: Path, text: str) -> None:
-    """Write a module, and drop its bytecode: Python would keep that of the same second."""
-    path.write_text(text)
-    for old in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-        old.unlink()
-
-
-def run(mutants: pd.DataFrame, given: argparse.Namespace) -> None:
-    """Try each mutant without a result, and write all after each."""
-    named = dict(each.split("=", 1) for each in given.tests)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made) / "project"
-        shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
-        for n, mutant in mutants[mutants["result"] == ""].iterrows():
-            began, mapped = time.monotonic(), named.get(Path(mutant["file"]).parts[1])
-            tests = mapped.split(",") if mapped else tests_of(mutant["file"], given.distance)
-            result = result_of(mutant, tests, folder, given.limit)
-            mutants.loc[n, ["result", "seconds"]] = result, f"{time.monotonic() - began:.1f}"
-            mutants.to_csv(given.output, index=False)
-            where = f"{mutant['file']}:{mutant['line']}"
-            print(f"{result}: {where}: {mutant['before'].strip()} -> {mutant['after'].strip()}")
-
-
-def read(path: Path) -> pd.DataFrame:
-    """Mutants as `run` writes them."""
-    return pd.read_csv(path, keep_default_na=False, dtype={"result": str, "seconds": str})
+def place(root: Path, file: str, line: int, before: str) -> tuple[str, int] | None:
+    """The file and the line where the text of a line stands in a tree now, or None."""
+    text = before.strip()
+    paths = [root / file, *sorted(root.glob("workflow_src/**/*.py"))]
+    at = [
+        (path, n)
+        for path in dict.fromkeys(paths)
+        if path.is_file()
+        for n, there in enumerate(path.read_text().splitlines(), 1)
+        if there.strip() == text
+    ]
+    here = [n for path, n in at if path == root / file]
+    if here:
+        return file, min(here, key=lambda n: abs(n - line))
+    if len(at) == 1 and len(text) >= TELLING:
+        return str(at[0][0].relative_to(root)), at[0][1]
+    return None
 
 
 def main() -> None:
-    """Draw mutants, or read them, try each, and print how many were killed in each room."""
+    """Draw mutants, or read them, try each, and print what became of them in each room."""
     rooms = sorted(path.parent.name for path in ROOT.glob("workflow_src/*/__init__.py"))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--rooms", nargs="*", default=rooms, choices=rooms, metavar="ROOM")
     parser.add_argument("--again", type=Path, help="a CSV whose mutants are tried instead")
-    parser.add_argument("--tests", nargs="*", default=[], metavar="ROOM=FILE,FILE")
-    parser.add_argument("--distance", type=int, default=2, help="imports from a test to a module")
-    parser.add_argument("--limit", type=float, default=300, help="seconds that a mutant may take")
+    parser.add_argument("--root", type=Path, default=ROOT, help="another checkout with its tests")
+    parser.add_argument("--mark", default=QUICK, help="which tests try them, as pytest's -m")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=300, help="seconds of tests for a mutant")
     parser.add_argument("--list", action="store_true", help="draw them, and try none")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    mutants = read(given.again) if given.again else drawn(given.seed, given.count, given.rooms)
-    mutants = mutants[KEY].assign(result="", seconds="").set_index(KEY)
-    if given.output.is_file():
-        mutants.update(read(given.output).set_index(KEY))
-    mutants = mutants.reset_index()
-    mutants.to_csv(given.output, index=False)
-    if not given.list:
-        run(mutants, given)
-    by_room = mutants["file"].str.split("/").str[1]
-    print(pd.crosstab(by_room, mutants["result"], margins=True).to_string())
+    drew = (
+        pd.read_csv(given.again, keep_default_na=False)
+        if given.again
+        else drawn(given.seed, given.count, given.rooms)
+    )
+    if given.list:
+        drew[KEY].to_csv(given.output, index=False)
+        return
+    root = given.root.resolve()
+    mutants = [
+        Mutant(*key, place(root, *key[:3])) for key in drew[KEY].itertuples(index=False, name=None)
+    ]
+    try_all(mutants, root, given.output, given.workers, given.limit, given.mark)
+    found = pd.read_csv(given.output, keep_default_na=False)
+    print(pd.crosstab(found["file"].str.split("/").str[1], found["result"], margins=True))
 
 
 if __name__ == "__main__":

@@ -264,13 +264,25 @@ def test_what_decides_no_measurement_makes_none(
     assert not stale(package, file, old, new) & MEASURING
 
 
+IMPORTED = """
+import importlib, os, sys, pandas, torch
+for module in sys.argv[1:]:
+    if not os.fork():
+        importlib.import_module(module)
+        print(*sys.modules, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
 def test_what_measures_reaches_all_modules_that_it_imports() -> None:
-    for name in ("benchmark", "capture", "ceilings", "levers point"):
-        module = f"workflow_src.{STAGES[name]}"
-        run = f"import sys, {module}; print(*sys.modules)"
-        said = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
-        imported = {each for each in said.stdout.split() if each.startswith("workflow_src.")}
-        assert module in imported and imported <= {*code.reached(module)}, name
+    names = ("benchmark", "capture", "ceilings", "levers point")
+    modules = [f"workflow_src.{STAGES[name]}" for name in names]
+    command = [sys.executable, "-c", IMPORTED, *modules]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    for module, line in zip(modules, said, strict=True):
+        imported = {each for each in line.split() if each.startswith("workflow_src.")}
+        assert module in imported and imported <= {*code.reached(module)}, module
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from unittest.mock import patch
 
-import matplotlib.pyplot as plt
 import pytest
-from matplotlib.figure import Figure
 
-from tests.answers.chapters import chapter, facts, facts_of
+from tests.answers.chapters import chapter
 from tests.synthetic_tables import Sample, grid, write_tables
-from workflow_src.common.case import PHASES
 from workflow_src.paper.html import inlined
-from workflow_src.paper.written import EMPTY
 
 DRAWN = ("a", "c", "d", "e")
 
@@ -23,14 +19,6 @@ def draw(folder: Path, question: str, *samples: Sample) -> str:
     picture = folder / "made" / f"{question}.svg"
     assert chapter(question, write_tables(folder / "tables", *samples), picture).verdict != "failed"
     return picture.read_text()
-
-
-def drawn(folder: Path, question: str, *samples: Sample) -> Figure:
-    """The same as matplotlib has it, of samples or of the tables that are there."""
-    said = facts(question, folder, *samples) if samples else facts_of(question, folder)
-    figure: Figure = said["figure"].draw()
-    plt.close(figure)
-    return figure
 
 
 def texts(svg: str) -> list[str]:
@@ -66,38 +54,10 @@ def same_in_fewer_bytes(file: str, inline: str) -> None:
         assert numbers[1] == pytest.approx(numbers[0], abs=0.0051)
 
 
-def test_answers_without_a_figure_draw_nothing(tmp_path: Path) -> None:
-    assert draw(tmp_path, "b", Sample()) == EMPTY
-
-
 @pytest.mark.parametrize("question", DRAWN)
 def test_a_figure_without_data_says_so(tmp_path: Path, question: str) -> None:
     (said,) = texts(draw(tmp_path, question, Sample(kernels={}, benchmarked=False)))
     assert "measured" in said
-
-
-def test_panels_of_a_single_context_show_its_points(tmp_path: Path) -> None:
-    """Limits that matplotlib chose around one value left points out of panels that share them."""
-    samples = [Sample(precision=each) for each in ("fp32", "tf32", "bf16")]
-    for axes in drawn(tmp_path, "a", *samples).axes:
-        low, high = axes.get_xlim()
-        assert low < 0.6 * samples[0].context and high > 1.5 * samples[0].context
-
-
-@pytest.mark.parametrize(("device", "there"), [("cuda", True), ("cpu", False)])
-def test_a_gpus_work_is_a_dashed_line(tmp_path: Path, device: str, there: bool) -> None:
-    figure = drawn(tmp_path, "a", Sample(device=device), Sample(context=256, device=device))
-    assert ("device time" in {text.get_text() for text in figure.legends[0].get_texts()}) is there
-
-
-def test_bars_of_several_processes_go_from_the_fastest_to_the_slowest(tmp_path: Path) -> None:
-    tables = write_tables(tmp_path, Sample(median_ms=dict.fromkeys(PHASES, 11.0)))
-    timings = (tables / "timings.csv").read_text().splitlines()
-    ends = ["processes,fastest_ms,slowest_ms", *3 * ["2,10,14"]]
-    rows = [f"{row},{end}" for row, end in zip(timings, ends, strict=True)]
-    (tables / "timings.csv").write_text("\n".join(rows))
-    (bar,) = drawn(tmp_path, "a").axes[0].containers[0].lines[2][0].get_segments()
-    assert sorted(bar[:, 1]) == [10.0, 14.0]
 
 
 def test_a_defect_while_drawing_ends_no_run(

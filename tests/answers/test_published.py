@@ -1,17 +1,33 @@
-"""Tables of the published run's answers are written again, to the letter."""
+"""Tables of the published run's chapters are written again, to the letter."""
+
+from pathlib import Path
 
 import pytest
 
 from tests.answers.chapters import chapter
 from tests.published import H200
+from tests.report import runs
 from workflow_src.answers.questions import QUESTIONS
+from workflow_src.paper.run import Run
+from workflow_src.paper.written import Written
+
+RUNS = {name: H200 / name for name in ("", "memory-32gib")}
+NAMES = (*QUESTIONS, "opening", "cases", "ran")
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_every_headline_and_table_stands_in_the_published_report(question: str) -> None:
-    said = "".join((H200 / name).read_text() for name in ("report.md", "appendix.md"))
-    made, lines = chapter(question, H200 / "tables"), {*said.splitlines()}
-    assert made.verdict != "failed" and made.markdown["headline"] in said
-    for name, block in made.markdown.items():
-        rows = [line for line in block.splitlines() if line.startswith("|")]
-        assert [line for line in rows if line not in lines] == [], name
+def made(name: str, folder: Path) -> Written:
+    """A chapter of a published run."""
+    if name in QUESTIONS:
+        return chapter(name, folder / "tables")
+    return runs.chapter(name, Run([*sorted(folder.glob("tables/*.csv")), folder / "plan.csv"]))
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_headline_and_table_stands_in_the_published_report(name: str, run: str) -> None:
+    said = "".join((RUNS[run] / file).read_text() for file in ("report.md", "appendix.md"))
+    found, lines = made(name, RUNS[run]), {*said.splitlines()}
+    assert found.verdict != "failed" and found.markdown["headline"] in said
+    for block, text in found.markdown.items():
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert [line for line in rows if line not in lines] == [], block

@@ -14,7 +14,8 @@ import pytest
 from tests.answers.subsets import subset
 from tests.answers.subsets import written as written_tables
 from tests.answers.test_any_subset import check
-from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
+from tests.golden import same_as_before
+from tests.synthetic_tables import Sample, write_tables
 from tests.workflow import ROOT, Project, make_project, run_and_wait
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare, gate
@@ -160,18 +161,22 @@ def test_a_shared_device_leaves_all_plain_times_in_doubt(tmp_path: Path) -> None
         assert set(times(compared(a, b))["why"]) == {Why.DEVICE}
 
 
-def test_the_recorded_h100_runs_are_told_apart() -> None:
+def test_the_recorded_h100_runs_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both pairs were "can't tell", because the host's speed changed (see its README)."""
-    a, again, more = (RECORDED / name for name in ("A", "A2", "B"))
+    monkeypatch.chdir(RECORDED)
+    a, again, more = map(Path, ("A", "A2", "B"))
     assert verdict(compared(a, again)) == ("same work", 0)
     found = compared(a, more)
     assert verdict(found) == ("slower", 1)
     assert list(times(found, Kind.DEVICE)["verdict"]) == ["slower"] * 6
     assert list(times(found, Kind.REPLAY)["verdict"]) == ["slower"] * 4
-    plain = times(found)
-    assert list(plain[plain["working_share"] > 0.9]["verdict"]) == ["slower"] * 3
     kernel = found.tables["kernels"].iloc[0]
     assert "sin" in kernel["short_name"] and kernel["kind"] == "appeared"
+    for name, pair in (("A A2", (a, again)), ("A B", (a, more)), ("B A", (more, a))):
+        said = written(tmp_path, *pair)["verdict"]
+        same_as_before("compare", name, said, (tmp_path / "compare.md").read_text())
 
 
 def written(folder: Path, a: Path, b: Path) -> dict[str, Any]:
@@ -208,15 +213,6 @@ def test_the_phase_that_changed_most_is_named_with_its_kernel(tmp_path: Path) ->
     assert written(tmp_path / "o", b, a)["verdict"] == "faster"
 
 
-def test_environments_that_differ_are_listed(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", Sample(environment={"torch": "2.11.0"} | host(3.0)))
-    b = run(tmp_path / "b", Sample(environment=host(9.0)))
-    assert compared(a, b).said["environments"].to_numpy().tolist() == [
-        ["torch", "2.11.0", "2.13.0"],
-        ["a launch on the host", "3.00 us", "9.00 us"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("a_hosts", "b_hosts", "same"),
     [
@@ -239,56 +235,6 @@ def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
     assert found.said["same_host"] == same and verdict(found) == ("same work", 0)
 
 
-def test_kernels_that_appeared_vanished_or_changed(tmp_path: Path) -> None:
-    changed: list[Kernel] = [
-        *(kernel for kernel in FORWARD if kernel[1] not in ("softmax_one", "copy_loose", "tiny")),
-        ("forward/block/attention/softmax", "softmax_two", "softmax", 12, 1_000_000),
-        ("forward/block/norm", "tiny", "normalization", 13, 50_000),
-        ("forward", "copy_loose", "copy", 1, 900_000),
-    ]
-    a = run(tmp_path / "a", Sample(kernels={"forward": FORWARD}))
-    b = run(tmp_path / "b", Sample(kernels={"forward": changed}))
-    found = compared(a, b).tables["kernels"].set_index("name")
-    assert found["kind"].to_dict() == {
-        "softmax_one": "vanished",
-        "softmax_two": "appeared",
-        "tiny": "calls changed",
-        "copy_loose": "time changed",
-    }
-    assert found["change_ms"].drop("tiny").to_dict() == pytest.approx(
-        {"softmax_one": -2.0, "softmax_two": 1.0, "copy_loose": 0.45}
-    )
-    assert [*found.loc["tiny", ["a_calls", "b_calls"]]] == [25.0, 13.0]
-
-
-def with_ledger(folder: Path, walls: list[int], active: int, causes: bool = True) -> Path:
-    """Add a ledger whose idle time is of two causes, or of none."""
-    rows = []
-    for step, wall in enumerate(walls):
-        row = Sample().front | {"phase": "forward", "step": step, "wall_ns": wall}
-        idle = wall - active
-        row |= {"device_active_ns": active, "busy_ns": active, "idle_ns": idle}
-        tail = 1000 if causes else None
-        row |= {"idle_launch_ns": idle - 1000 if causes else None, "idle_tail_ns": tail}
-        rows.append(row)
-    pd.DataFrame(rows).to_csv(folder / "tables" / "ledger.csv", index=False)
-    return folder
-
-
-@pytest.mark.parametrize("causes", [True, False])
-def test_the_terms_of_the_ledger_add_up_to_the_change_of_the_step(
-    tmp_path: Path, causes: bool
-) -> None:
-    a = with_ledger(run(tmp_path / "a", Sample()), [12_000_000, 12_000_100], 10_000_000)
-    b = with_ledger(run(tmp_path / "b", Sample()), [15_000_000, 14_000_001], 11_000_000, causes)
-    row = compared(a, b).tables["ledger"].iloc[0]
-    assert row["change_ms"] == pytest.approx(2.4999505)
-    parts = row["change_ms":].drop("change_ms")  # type: ignore[misc]
-    assert parts.sum() == pytest.approx(row["change_ms"], abs=1e-9)
-    names = {"idle launch", "idle tail"} if causes else {"idle"}
-    assert set(parts.index) == {"device active"} | names
-
-
 def test_phases_that_ran_in_one_run_only(tmp_path: Path) -> None:
     a = run(tmp_path / "a", Sample(), seed=0)
     gone = Sample(status={"train_step": ("oom", "out of memory")})
@@ -306,12 +252,6 @@ def test_one_name_for_two_models_is_not_compared(tmp_path: Path) -> None:
     (other,) = found.said["other_work"].to_numpy().tolist()
     assert other == ["small-ctx128-fp32", "d_model", "128", "256"]
     assert verdict(found) == ("nothing", 3)
-
-
-def test_a_cpu_and_a_gpu_have_no_kernels_in_common(tmp_path: Path) -> None:
-    a, b = run(tmp_path / "a", Sample()), run(tmp_path / "b", Sample(device="cpu"))
-    found = compared(a, b)
-    assert times(found, Kind.DEVICE).empty and found.tables["kernels"].empty
 
 
 def test_a_run_of_which_kernels_are_missing_is_refused(tmp_path: Path) -> None:
@@ -370,16 +310,19 @@ def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
     assert list(found[found["kind"] == "plain time"]["verdict"]) == ["slower"] * 3
 
 
-def test_any_part_of_two_runs_is_compared(tmp_path: Path) -> None:
-    for seed in range(8):
-        parts = [subset(2 * seed + place) for place in (0, 1)]
-        if set.intersection(*({*part["timings"]["case"]} for part in parts)):
-            for part, name in zip(parts, "ab", strict=True):
-                folder = written_tables(part, tmp_path / f"{seed}{name}" / "tables")
-                # Its times are scaled, by other factors than those of its kernels.
-                (folder / "captures.csv").unlink(missing_ok=True)
-            written(tmp_path / "o", *(tmp_path / f"{seed}{name}" for name in "ab"))
-            check((tmp_path / "o" / "compare.md").read_text())
+@pytest.mark.parametrize("seed", [3, 5, 10, 26])
+def test_any_part_of_two_runs_is_compared(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, number in (("a", 2 * seed), ("b", 2 * seed + 1)):
+        folder = written_tables(subset(number), Path(name, "tables"))
+        # Its times are scaled, by other factors than those of its kernels.
+        (folder / "captures.csv").unlink(missing_ok=True)
+    said = written(Path("o"), Path("a"), Path("b"))
+    text = Path("o/compare.md").read_text()
+    check(text)
+    same_as_before("compare", seed, said["verdict"], text)
 
 
 @pytest.fixture

@@ -54,24 +54,6 @@ def test_a_sum_that_does_not_come_out_fails(tmp_path):
     assert [what.split()[0] for what in failed] == ["device", "nsys"]
 
 
-def test_conditions_are_counted_and_hosts_compared(tmp_path):
-    speed = {"host_launch_us_before": 4.0, "host_launch_us_after": 4.4, "throttled": ""}
-    slow = {"host_launch_us_before": 9.0, "host_launch_us_after": 6.0, "throttled": "power cap"}
-    found = results(
-        run_of(tmp_path, Sample(environment=speed), Sample(context=256, environment=slow))
-    )
-    assert found["device throttled; cases"] == ("1 of 2: small-ctx256-fp32", False)
-    assert found["host's speed after a case against before, at most"] == ("1.5 ×", True)
-    assert found["host's speed changed; cases"] == ("1 of 2: small-ctx256-fp32", False)
-    assert found["a launch on the host before a case, slowest over fastest"] == ("2.2 ×", False)
-
-
-def test_nothing_is_said_of_what_was_not_recorded(tmp_path):
-    found = results(run_of(tmp_path, Sample(captured=False)))
-    assert not any(check.startswith(("device time", "nsys", "products")) for check in found)
-    assert "device shared; cases" not in found and "machine busy; cases" not in found
-
-
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
@@ -111,37 +93,6 @@ def test_power_throttles_a_case_if_it_limits_the_clock_during_steps(
     assert [*(conditions(run)["why_throttled"] != "")] == [throttled]
 
 
-def test_cases_measured_at_once_on_one_host_are_a_warning_and_on_others_not(tmp_path):
-    spans = [("h", 1, 3), ("h", 2, 4), ("h", 4, 5), ("i", 1, 9), ("", 1, 9)]
-    names = ("host_id", "started_at", "ended_at")
-    samples = [
-        Sample(context=n, environment=dict(zip(names, span, strict=True)))
-        for n, span in enumerate(spans, 1)
-    ]
-    found = conditions(run_of(tmp_path, *samples))["meanwhile"]
-    assert [*found] == ["small-ctx2-fp32", "small-ctx1-fp32", "", "", ""]
-
-
-def test_operators_that_took_longer_than_the_unprofiled_step_are_a_warning(tmp_path):
-    """They take 10 ms, which is over 10 % more than 9 ms; on a GPU that says nothing."""
-    plain = Sample().median_ms
-    samples = [
-        Sample(context=n, device=device, median_ms={**plain, "forward": ms})
-        for n, device, ms in ((128, "cpu", 9.2), (256, "cpu", 9.0), (512, "cuda", 9.0))
-    ]
-    run = run_of(tmp_path, *samples)
-    assert [*warned(run, conditions(run))[doubts.DISTURBED].eq(True)] == [False, True, False]
-
-
-def test_studies_of_hosts_on_which_no_case_ran_are_named(tmp_path):
-    run_of(tmp_path, Sample(environment={"host_id": "1e5"}))
-    studies = {"mlp": "host_id,status\n1e5,ok\n,ok\n", "levers": "host_id,status\n100000,ok\n"}
-    (tmp_path / "tables" / "studies").mkdir()
-    for name, text in studies.items():
-        (tmp_path / "tables" / "studies" / f"{name}.csv").write_text(text)
-    assert results(read_run(tmp_path))["studies measured on other hosts"] == ("levers", False)
-
-
 def test_settings_are_shown_as_they_were_recorded(tmp_path):
     assert values(pd.Series([10.0, 20.0, 10.0, float("nan")])) == "10 in 2, 20 in 1"
     assert values(pd.Series(["13.0", "13.0", ""])) == "13.0"
@@ -149,21 +100,6 @@ def test_settings_are_shown_as_they_were_recorded(tmp_path):
     found = dict(settings(run_of(tmp_path, Sample())).to_numpy().tolist())
     assert found["profiler"] == "Nsight Systems 2025.1"
     assert "secret" not in str(found)
-
-
-@pytest.mark.parametrize(("column", "row"), [("host_id", "hosts"), ("gpu_id", "GPUs")])
-@pytest.mark.parametrize(
-    ("ids", "said"),
-    [(("1e5", "1e5"), 1), (("1e5", "100000"), 2), (("1e5", ""), None), ((None, None), None)],
-)
-def test_hosts_and_gpus_are_counted_where_each_case_tells_its_own(tmp_path, column, row, ids, said):
-    """By ids as texts: some look like numbers, such as 1e5 and 100000."""
-    known = [{} if name is None else {column: name} for name in ids]
-    samples = [
-        Sample(context=n, environment=each) for n, each in zip((128, 256), known, strict=True)
-    ]
-    found = dict(settings(run_of(tmp_path, *samples)).to_numpy().tolist()).get(row)
-    assert (found and found.value) == said
 
 
 def test_what_is_missing_has_its_state_and_reason(tmp_path):

@@ -11,7 +11,6 @@ from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import FORWARD, TRAIN, Sample
 from workflow_src.paper.run import Run
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
-from workflow_src.report.steps import PARTS, parts
 
 WAITS = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
 WORKS = {"forward": 10.2, "forward_backward": 20.4, "train_step": 20.4}
@@ -72,23 +71,6 @@ def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
     assert other["products"] != other["products"]
 
 
-def test_what_waits_has_an_example_to_check(tmp_path):
-    found = pace(run_of(tmp_path, Sample(median_ms=WAITS), Sample(context=256, median_ms=WORKS)))
-    assert str(found["waiting"]) == "1 of 2"
-    one = found["of_pass"]
-    assert (one["label"], str(one["busy"]), str(one["told"])) == (
-        "small at 128 in fp32",
-        "10.0",
-        "30",
-    )
-
-
-def test_a_bar_of_a_step_is_its_unprofiled_time(tmp_path):
-    """Of 50 ms, 10 are products, 9 the optimizer and 1 neither; backward has no operators."""
-    (row,) = parts(run_of(tmp_path, Sample()))[list(PARTS)].to_numpy()
-    assert [*map(float, row)] == pytest.approx([10, 0, 0, 1, 9, 30])
-
-
 def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path):
     cells = {"fp32": {"text": "12 of 20", "page": '<button class="n">12 of 20</button>'}}
     said = {"name": "a", "opening": [{"label": "(a) agree", "cells": cells}]}
@@ -107,29 +89,6 @@ def test_a_chapter_that_failed_is_missing_in_the_opening(tmp_path):
     said = {"name": "c", "verdict": "failed", "log": "logs/c.log", "opening": []}
     (tmp_path / "answers" / "c.json").write_text(json.dumps(said))
     assert "see `logs/c.log`" in chapter("opening", read_run(tmp_path)).markdown["section"]
-
-
-def test_doubts_stand_in_one_line(tmp_path):
-    here, there = {"host_id": "0a1b2c3d"}, {"host_id": "4e5f6a7b", "gpu": "Other"}
-    oom = {"train_step": ("oom", "CUDA out of memory")}
-    hot = Sample(context=256, environment=there | {"throttled": "heat"}, status=oom)
-    section = chapter("opening", run_of(tmp_path, Sample(environment=here), hot)).markdown[
-        "section"
-    ]
-    assert "Without time or capture: 1 of 2 cases; with a warning: 1 of 2." in section
-    assert "They ran on 2 hosts, whose unprofiled times may not compare." in section
-    assert "**Cases differ in gpu, so that their times don't compare.**" in section
-    alone = chapter("opening", run_of(tmp_path / "alone", Sample(environment=here)))
-    assert not re.search("hosts|warning|lack|differ", alone.markdown["section"])
-
-
-def test_a_disturbed_capture_leaves_its_numbers(tmp_path):
-    """Operators took 10 ms, and the step that wasn't captured 5."""
-    plain = Sample().median_ms
-    busy = Sample(device="cpu", median_ms={**plain, "forward": 5.0})
-    made = chapter("opening", run_of(tmp_path, busy))
-    assert "Other work disturbed 1 case:" in made.markdown["section"]
-    assert "A CPU works all the time, most of it on matrix products." in made.markdown["headline"]
 
 
 PUBLISHED = ["h200", "h100", "own_model/gpt2", "own_model/llama", "own_model/compiled"]

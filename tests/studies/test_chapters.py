@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.examples import seeds
+from tests.golden import same_as_before
 from tests.published import run_of as published_run
 from tests.studies.chapters import TEMPLATES, WRITTEN, chapter, run_of
 from tests.studies.subsets import recorded, subset
@@ -20,6 +21,7 @@ def test_any_subset_of_a_table_gives_a_chapter_and_a_figure(study: str, tmp_path
     for seed in seeds(range(3)):
         ceilings = recorded("ceilings") if seed else None
         made = chapter(study, run_of(study, subset(seed, study), ceilings), tmp_path / "f.svg")
+        same_as_before(study, seed, made.verdict, *made.markdown.values())
         assert made.verdict != "failed" and "<svg" in (tmp_path / "f.svg").read_text()
         assert "nan" not in " ".join(made.markdown.values()).lower().split()
 

@@ -36,6 +36,7 @@ BESIDE = re.compile(r"\"([\w.-]+\.(?:csv|cu|yaml))\"")
 """A data file that may lie beside the module that names it."""
 
 
+@cache
 def source_of(module: str, root: Path = ROOT) -> Path | None:
     """The file of a module below `root`, or None if there is none."""
     path = root.joinpath(*module.split("."))

@@ -14,7 +14,6 @@ from tests.answers.chapters import TEMPLATES, run_of
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.change_first.chapter import facts
 from workflow_src.answers.change_first.savings import chosen, first, savings
-from workflow_src.common.case import PHASES
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
 
@@ -99,18 +98,6 @@ def test_ends_of_another_case_reach_to_the_speed_of_the_plain_ones_host(read, us
     assert known(read(Sample(environment={"host_operation_us_before": us}), slower)) == {B: times}
 
 
-def test_one_process_spreads_as_those_of_the_run_do_beyond_device_time(read, tmp_path) -> None:
-    """50 ms of which 20 are the device's: 30 ms of the host, and 15 below to 30 ms above."""
-    run = read(Sample(), train(40.0, precision="bf16"))
-    timings = pd.read_csv(tmp_path / "timings.csv")
-    timings.loc[2, ["processes", "fastest_ms", "slowest_ms"]] = [3, 35.0, 80.0]
-    timings.to_csv(tmp_path / "timings.csv", index=False)
-    assert known(run) == {"bf16": (40.0, 30.0, 60.0)}
-    (saved,) = savings(run)["saved"][savings(run)["phase"] == STEP]
-    assert [float(each) for each in saved.ends] == [1 - 60 / 35, 1 - 30 / 80]
-    assert STEP not in first(run).index.get_level_values("phase"), "it may take longer"
-
-
 def test_the_study_gives_times_beside_its_own_plain_time_where_its_numbers_are_right(read) -> None:
     rows = [
         lever("plain", "", 100.0),
@@ -132,20 +119,6 @@ def test_the_study_gives_times_beside_its_own_plain_time_where_its_numbers_are_r
     assert float(graph["saved"].ends[0]) == pytest.approx(1 - 66 / 90)
 
 
-def test_a_graph_of_the_study_is_the_same_program_from_whatever_precision_it_is_reached(
-    read,
-) -> None:
-    """Of fp32's own 50 ms; without a graph, or with one that leaves AdamW to the host, it isn't."""
-    bf16 = train(40.0, precision="bf16")
-    rows = [lever("plain", "", 100.0), lever("sdpa", "sdpa", 70.0), lever(G, G, 30.0)]
-    study = pd.DataFrame([*rows, lever(PAIR, PAIR, 20.0)]).assign(case=bf16.case)
-    guessed = predictions(Sample(), ("bf16+fused+graph", 22.0, 15.0, 25.0))
-    run = read(Sample(), bf16, studies_levers=study, remedies=guessed)
-    assert [*known(run)] == ["bf16", "bf16+fused+graph"]
-    assert known(run)["bf16+fused+graph"] == (20, 18, 22)
-    assert [*known(run, place=1)] == ["sdpa", "graph", PAIR]
-
-
 def test_what_was_measured_counts_and_keeps_its_prediction_beside_it(read) -> None:
     sample = Sample(replayed_ms={STEP: 40.0})
     rows = [(G, 35.0, 30.0, 39.0), ("fused", 45.0, 44.0, 46.0), (PAIR, 34.0, 33.0, 35.0)]
@@ -156,42 +129,6 @@ def test_what_was_measured_counts_and_keeps_its_prediction_beside_it(read) -> No
     assert float(found["guess"][G]) == 35 and found["guess"].notna().sum() == 1
     assert not found["trains"][G], "AdamW written out counts its steps on the host"
     assert first(run)["change"].tolist() == ["fused AdamW and a CUDA graph"]
-
-
-def test_a_graph_in_bf16_is_predicted_by_the_case_in_bf16(read) -> None:
-    """Its kernels were measured in bf16; without a graph the host is another."""
-    fp32, bf16 = Sample(), Sample(precision="bf16", environment={"host_id": "b"})
-    rows = [("bf16+sdpa", 40.0, 39.0, 41.0), ("bf16+sdpa+graph", 30.0, 29.0, 31.0)]
-    its = [("sdpa", 20.0, 19.0, 21.0), ("sdpa+graph", 10.0, 9.0, 11.0)]
-    both = pd.concat([predictions(fp32, *rows), predictions(bf16, *its)])
-    found = known(read(fp32, bf16, remedies=both))
-    assert (found["bf16+sdpa"][0], found["bf16+sdpa+graph"]) == (40, (10, 9, 11))
-
-
-def test_an_optimizer_is_left_out_of_shorter_phases(read) -> None:
-    rows = [("fused", 45.0, 44.0, 46.0), ("sdpa+fused", 40.0, 39.0, 41.0)]
-    run = read(Sample(), remedies=predictions(Sample(), *rows, phase=FORWARD))
-    assert known(run, FORWARD) == {"sdpa": (40.0, 39.0, 41.0)}
-
-
-def test_on_a_busy_cpu_nothing_is_compared(read) -> None:
-    for load, there in ((0.1, True), (9.0, False)):
-        machine = {"load_average_before": load, "cpu_cores": 2}
-        sample = Sample(
-            device="cpu", environment=machine, times_ms=dict.fromkeys(PHASES, (60, 1, 1))
-        )
-        run = read(sample, remedies=predictions(sample, ("fused", 45.0, 44.0, 46.0)))
-        assert bool(known(run)) == there
-
-
-def test_a_compiled_case_measures_the_remedy_that_was_predicted(read) -> None:
-    eager, compiled = train(50.0), train(40.0, execution="compiled")
-    run = read(eager, compiled, remedies=predictions(eager, ("compile", 42.0, 38.0, 46.0)))
-    (row,) = savings(run).query("phase == @STEP").itertuples()
-    assert (row.remedies, row.measured, float(row.time), float(row.guess)) == (
-        *("compile", True),
-        *(40.0, 42.0),
-    )
 
 
 ALL = {G: 30, B: 60, "fused": 90, BOTH: 25, "foreach+graph": 29, PAIR: 28}
@@ -255,10 +192,3 @@ def test_each_verdict_has_a_headline_of_25_words(read, verdict: str) -> None:
     made = chapter(read(*(sample for sample, _ in CASES[verdict]), **frames))
     assert made.verdict == verdict
     assert len(made.markdown["headline"].split()) <= 25
-
-
-def test_a_case_without_a_first_remedy_says_why(read) -> None:
-    oom = {STEP: ("oom", "CUDA out of memory")}
-    lame = Sample(replayed_ms={STEP: 40.0})
-    made = chapter(read(lame, Sample(context=256), Sample(context=512, status=oom)))
-    assert "| small | none | not known | OOM |" in made.markdown["tables"]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import chapter, facts
-from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
+from tests.answers.chapters import facts
+from tests.synthetic_tables import FORWARD, Kernel, Sample
 
 CAST: Kernel = ("forward/block/attention/qkv", "x bfloat16_copy_kernel", "copy", 6, 1_000_000)
 
@@ -53,19 +53,3 @@ def test_the_verdict_follows_from_what_is_there(
     tmp_path: Path, kernels: list[Kernel], verdict: str
 ) -> None:
     assert facts("c", tmp_path, Sample(kernels={"forward": kernels}))["verdict"] == verdict
-
-
-def test_a_disturbed_case_is_counted_and_a_lost_one_says_why(tmp_path: Path) -> None:
-    late = Sample(context=256, device="cpu", status={"forward": ("oom", "")})
-    plain = {"forward": 9.0, "forward_backward": 36.0, "train_step": 50.0}
-    write_tables(tmp_path, Sample(device="cpu", median_ms=plain), late)
-    section = chapter("c", tmp_path).markdown["section"]
-    assert "| small | 40 % | OOM |" in section and "capture of 1 of 1 case" in section
-
-
-def test_the_figure_has_a_bar_of_what_matters(tmp_path: Path) -> None:
-    (axes,) = facts("c", tmp_path, Sample())["figure"].draw().axes
-    widths = {each.get_label(): each.patches[0].get_width() for each in axes.containers}
-    assert widths == pytest.approx(
-        {"softmax": 30, "scores and mask": 5, "elsewhere": 4.5, "other": 0.5}
-    )

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.answers.chapters import chapter, facts, run_of
+from tests.answers.chapters import chapter, run_of
 from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers.softmax.chapter import attention as by_case
 
@@ -23,12 +23,6 @@ def sample(kernels: Sequence[Kernel], **about: Any) -> Sample:
 def taking(ms: float, **about: Any) -> Sample:
     """A case whose softmax takes so long; both products take 6 ms."""
     return sample([(SOFTMAX, "softmax_one", "softmax", 12, round(1e6 * ms))], **about)
-
-
-def test_medians_are_of_attention_written_out_where_it_was_measured(tmp_path: Path) -> None:
-    other = taking(1, attention="fused_softmax")
-    assert str(facts("e", tmp_path / "both", Sample(), other)["longer"]) == "0 of 1"
-    assert str(facts("e", tmp_path / "other", other)["longer"]) == "0 of 1"
 
 
 GONE: dict[str, Any] = {"captured": False}
@@ -53,21 +47,6 @@ def test_the_verdict_follows_from_times(
     made = chapter("e", tmp_path)
     assert made.verdict == verdict
     assert 1 < len(made.markdown["headline"].split()) <= 25
-
-
-def test_fused_attention_cannot_be_told_apart(tmp_path: Path) -> None:
-    late = Sample(context=256, attention="sdpa", status={"forward": ("oom", "")})
-    found = facts("e", tmp_path, Sample(attention="sdpa"), late)
-    assert found["summary"].empty
-
-
-def test_a_case_beside_other_work_keeps_its_ratio(tmp_path: Path) -> None:
-    """Operators that took 10 ms where the plain pass took 9; on a GPU that says nothing."""
-    plain = {"forward": 9.0, "forward_backward": 36.0, "train_step": 50.0}
-    busy = Sample(device="cpu", median_ms=plain)
-    found = facts("e", tmp_path, busy, Sample(context=256, median_ms=plain))
-    assert str(found["disturbed"]) == "1 of 2"
-    assert str(found["longer"]) == "0 of 2"
 
 
 def operator(
@@ -146,13 +125,3 @@ def test_memory_bounds_what_comes_near_its_rate_with_few_flops(
     measured.to_csv(tmp_path / "ceilings.csv", index=False)
     made = chapter("e", tmp_path)
     assert f"| softmax is memory-bound in | {bound} of 1 |" in made.markdown["section"]
-
-
-def test_the_figure_has_a_line_of_times_and_one_of_flops_per_size(tmp_path: Path) -> None:
-    (panel,) = facts("e", tmp_path, Sample(), Sample(context=256))["figure"].panels
-    assert panel.rows["context"].tolist() == [128, 256]
-    assert [panel.rows[name].map(float).tolist() for name in (panel.y, *panel.dashed.values())] == [
-        [0.5] * 2,
-        [0.1] * 2,
-    ]
-    assert not facts("e", tmp_path, Sample(attention="sdpa"))["figure"].panels

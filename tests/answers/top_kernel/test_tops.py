@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.answers.chapters import facts, run_of
-from tests.synthetic_tables import BACKWARD, FORWARD, Sample, write_tables
+from tests.answers.chapters import run_of
+from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.top_kernel.tops import calls, in_layers, product_words, tops
 from workflow_src.paper.number import Number
 
@@ -33,25 +33,6 @@ def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
     sample = Sample(device="cpu", kernels={"forward": forward}, products={"forward": products})
     found = top(tmp_path, sample)
     assert (found["product"], found["product_ms"].value) == ("output head", 4.0)
-
-
-@pytest.mark.parametrize(("ns", "name"), [(3_000_000, "output head"), (5_000_000, "self_attn")])
-def test_on_a_cpu_fused_attention_is_held_against_products_with_sizes(
-    tmp_path: Path, ns: int, name: str
-) -> None:
-    """Operators run every product: by name alone, head and down_proj would be one."""
-    fused = "aten::_scaled_dot_product_flash_attention_for_cpu"
-    forward = [
-        ("forward/head", "aten::mm", "gemm", 2, 4_000_000),
-        ("forward/mlp", "aten::mm", "gemm", 2, 2_000_000),
-        ("forward/self_attn", fused, "attention", 2, ns),
-    ]
-    products = [
-        ("head", "forward", (128, 500, 64, 1), "aten::mm", 2, 4_000_000),
-        ("mlp", "forward", (128, 64, 256, 1), "aten::mm", 2, 2_000_000),
-    ]
-    sample = Sample(device="cpu", kernels={"forward": forward}, products={"forward": products})
-    assert top(tmp_path, sample)["product"] == name
 
 
 @pytest.mark.parametrize(
@@ -106,15 +87,3 @@ def test_calls_are_split_into_those_of_layers_where_ranges_or_division_tell(
     assert found["calls"].value == sum(made.values())
     for name, expected in (("per_layer", each), ("besides", besides)):
         assert found[name] == expected if expected else found[name] != found[name]
-
-
-def test_without_a_range_of_backward_there_is_no_top_kernel_of_it(tmp_path: Path) -> None:
-    kernels = {"forward": FORWARD, "forward_backward": BACKWARD[:1]}
-    found = facts("b", tmp_path, Sample(kernels=kernels))
-    assert found["backward"]["share"] != found["backward"]["share"]
-
-
-def test_a_phase_that_ran_out_of_memory_says_so_in_its_cell(tmp_path: Path) -> None:
-    lost = Sample(context=256, status={"forward": ("oom", "CUDA out of memory")})
-    (table,) = facts("b", tmp_path, Sample(), lost)["matrices"].values()
-    assert list(table.iloc[0, 1:]) == [("matrix product",), "OOM"]

@@ -28,28 +28,6 @@ def test_utilization_is_of_the_best_product_and_only_where_the_device_works() ->
     assert texts(on_cpu["forward_reached"]) == ["40 %"] and texts(on_cpu["forward_works"]) == [DASH]
 
 
-def test_only_components_of_one_kind_of_work_have_a_share_of_their_ceiling() -> None:
-    rows = [component("qkv", 50, 8.0), component("softmax", 2, 1.0), component("values", 50, 5.0)]
-    found = facts(run(*rows, *(each | {"precision": "bf16"} for each in rows)))
-    parts = found["components"]
-    assert texts(parts["reached"]) == ["80 %", "50 %", DASH, DASH, "50 %", DASH]
-    assert parts["lower"].tolist()[:2] == ["products", "bandwidth"]
-    first, second = found["figure"].panels
-    assert first.rows["name"].unique().tolist() == ["ceilings", "softmax", "q/k/v projections"]
-    assert second.rows["name"].unique().tolist() == ["ceilings", "softmax"]
-    assert list(first.rows["rate"][:3].astype(float)) == [1.0, 10.0, 10.0]
-    alone = facts(run(*rows, ceilings=False))
-    assert texts(alone["components"]["reached"]) == [DASH] * 3 and not alone["figure"].panels
-
-
-def test_what_ran_out_of_memory_keeps_its_prediction() -> None:
-    lost = dict.fromkeys(("median_ms", "busy_ms", "peak_mib"))
-    found = facts(run(phase(), phase("train_step", status="oom", reason="full") | lost))
-    assert texts(found["phases"]["shown"]) == ["1.00", "OOM"]
-    assert texts(found["phases"]["predicted"]) == ["0.900"] * 2
-    assert found["missing"]["reason"].tolist() == ["full"]
-
-
 LARGE = phase(size="large", flops=8e9)
 
 

@@ -50,14 +50,3 @@ def test_a_component_whose_range_was_lost_in_a_layer_is_by_formula() -> None:
     found = work_of(lost)
     assert found["qkv"] == work_of(None)["qkv"] | {"work_from": "formula"}
     assert found["output"]["work_from"] == "shapes"
-
-
-def test_bytes_that_a_record_does_not_tell_are_by_formula() -> None:
-    whole = launched_by()
-    odd = [
-        each | {"operator": "aten::odd"} if each["operator"] == "aten::exp" else each
-        for each in whole["operators"]
-    ]
-    assert work_of(whole | {"operators": odd})["softmax"]["work_from"] == "formula"
-    failed = work_of({"status": "failed", "reason": "no CUPTI"})
-    assert {row["work_from"] for row in failed.values()} == {"formula"}

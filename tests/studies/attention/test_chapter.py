@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.studies.chapters import chapter, run_of, texts
+from tests.studies.chapters import chapter, run_of
 from tests.studies.tables import table
-from workflow_src.paper.written import Facts
-from workflow_src.studies.attention.chapter import facts
 
 OWN, FLASH, NAIVE = "mine.py:tiles", "sdpa_flash", "naive"
 
@@ -29,10 +26,6 @@ def check(implementation: str, status: str = "ok", **errors: float) -> Any:
     return about | {"head_size": 64, "status": status, "error_allowed": 0.03} | named
 
 
-def found(*rows: Any, ceilings: pd.DataFrame | None = None) -> Facts:
-    return facts(run_of("attention", table(*rows), ceilings))
-
-
 @pytest.mark.parametrize(
     ("rows", "verdict", "said"),
     [
@@ -51,10 +44,3 @@ def found(*rows: Any, ceilings: pd.DataFrame | None = None) -> Facts:
 def test_verdicts(rows: list[Any], verdict: str, said: str) -> None:
     made = chapter("attention", run_of("attention", table(*rows)))
     assert made.verdict == verdict and said in made.markdown["headline"]
-
-
-def test_a_context_that_ran_out_of_memory_says_so_beside_those_that_did_not() -> None:
-    rows = [both(NAIVE, 256, None), row(NAIVE, 256, None, "forward"), both(FLASH, 256, 2.0)]
-    made = found(*rows, both(NAIVE, 128, 1.0), row(NAIVE, 128, 0.5, "forward"))["contexts"]
-    assert texts(made["context"]) == ["128", "256"]
-    assert texts(made["written out"]) == ["1.0", "OOM"]

@@ -8,7 +8,7 @@ from torch.nn.attention.flex_attention import create_block_mask
 
 from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
-from workflow_src.studies.attention.analyze import derive, worked
+from workflow_src.studies.attention.analyze import derive
 from workflow_src.studies.attention.implementations import _seen, causal_blocks, core_of
 from workflow_src.studies.attention.measure import guarded, tasks, too_long
 from workflow_src.studies.points import points
@@ -58,18 +58,6 @@ def test_passes_in_turn_as_the_course_asks_need_what_is_predicted() -> None:
     assert both["predicted_peak_mib"] * 2**20 == backward["predicted_peak_mib"] * 2**20 == peak
 
 
-def test_what_needs_more_memory_than_what_ran_out_is_skipped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def out_of_memory(*_: object, **__: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
-
-    point = small("loops", shapes=[{"head_size": 16, "contexts": [16]}])
-    monkeypatch.setattr("workflow_src.studies.attention.measure.time_call", out_of_memory)
-    states = [row["status"] for row in rows(tasks, point)]
-    assert states == ["ok", "oom", "skipped", "skipped"]
-
-
 @pytest.mark.parametrize("name", ["fused_softmax", "sdpa_math", "sdpa_flash"])
 def test_implementations_agree(name: str) -> None:
     torch.manual_seed(0)
@@ -109,12 +97,3 @@ def test_flex_gets_the_blocks_of_a_causal_mask_without_building_it(context: int)
     for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks", "full_q_num_blocks"):
         assert torch.equal(getattr(ours, name), getattr(built, name))
     assert torch.equal(ours.to_dense(), built.to_dense())
-
-
-def test_a_cpus_views_are_no_work() -> None:
-    def activity(family: str, calls: int, busy_ns: int) -> dict[str, object]:
-        return {"family": family, "calls": calls, "busy_ns": busy_ns}
-
-    profiled = [activity("gemm", 2, 3_000_000), activity("bookkeeping", 5, 7)]
-    assert worked({"activities": profiled}) == {"kernels": 2, "busy_ms": 3.0}
-    assert worked({"activities": profiled[1:]}) == worked({}) == {}

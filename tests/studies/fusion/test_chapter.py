@@ -39,21 +39,6 @@ def test_triton_stands_for_one_kernel_and_without_it_torchs_own() -> None:
     assert gains(*rows[:2], *softmax) == ("torch's own", ["GeLU 4.0 ×", "Softmax 4.0 ×"])
 
 
-def test_shares_of_the_best_rate_or_times_where_all_is_in_a_cache() -> None:
-    rows = [timed("copy", 0.9), timed("triton", 1.0), timed("triton", 2.0, rows=2, columns=64)]
-    largest = found(*rows)["largest"].set_index("")
-    assert texts(largest["GeLU of 2^26, float32"]) == ["100 %", "68 %"]
-    in_cache = found(*(row | {"elements": 2**20} for row in rows))
-    assert in_cache["in_cache"] and texts(in_cache["largest"].iloc[:, 1]) == ["0.900", "1.50"]
-
-
-def test_what_is_missing_says_why() -> None:
-    oom = timed("triton", None, status="oom", reason="full")
-    said = found(timed("torch", 1.0), oom, oom | {"rows": 2, "columns": 7})
-    assert said["missing"].to_numpy().tolist() == [["GeLU Triton", "OOM", "full"]]
-    assert sorted(texts(said["every"]["ms"])) == ["1.0", "OOM", "OOM"]
-
-
 @pytest.mark.parametrize(
     ("cells", "share"),
     [

@@ -30,13 +30,6 @@ def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     assert math.isnan(fusion_measure.relative_error(x * math.nan, x, lambda x: x))
 
 
-def test_points_of_a_gpu_reach_the_sizes_asked_for() -> None:
-    gelu, softmax = points("fusion", "cuda", "full", {})
-    assert {columns for _, columns in fusion_measure.shapes(gelu)} >= {2**20, 2**28}
-    assert {math.prod(shape) for shape in fusion_measure.shapes(softmax)} == {2**26, 2**27}
-    assert gelu["dtypes"] == softmax["dtypes"] == ["float32", "bfloat16"]
-
-
 def test_a_quick_measurement_on_the_cpu(tmp_path: Path) -> None:
     rows = measured()
     about = {"operation", "implementation", "dtype", "rows", "columns", "device"}

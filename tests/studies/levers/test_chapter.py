@@ -69,13 +69,6 @@ def test_what_is_saved_on_top(
     assert (list(stacked["added"]), texts(pd.Series(cells, dtype=object))) == (added, gains)
 
 
-def test_where_the_plain_step_did_not_run_the_others_are_told() -> None:
-    none = {"plain_ms": None, "saving_share": None}
-    said = found(tried(PLAIN, None, status="oom", reason="full") | none, tried("sdpa", 95.0) | none)
-    assert texts(said["cases"]["plain"]) == ["OOM"] and texts(said["every"]["ms"]) == ["OOM", "95"]
-    assert (said["verdict"], list(said["missing"]["reason"])) == ("can't tell", ["full"])
-
-
 def predictions(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
     """What was predicted of case a's training step, of a plain time of 200 ms."""
     names = ["remedies", "predicted_ms", "low_ms", "high_ms"]

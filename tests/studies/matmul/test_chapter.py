@@ -8,11 +8,6 @@ from tests.studies.tables import table
 from workflow_src.common.words import DASH
 
 
-def test_a_cpu_waits_for_no_launches() -> None:
-    found = facts("matmul", [row("sizes", 256, 2.0, busy_ms=0.001, gpu=None)])
-    assert texts(found["rates"]["bf16"]) == ["2.00"]
-
-
 @pytest.mark.parametrize(
     ("rates", "half"),
     [((60.0, 10.0, 100.0, 70.0), "512"), ((60.0, 100.0, 10.0), DASH), ((60.0, 100.0), "128")],

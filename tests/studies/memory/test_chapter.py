@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.studies.chapters import facts, texts
+from tests.studies.chapters import facts
 
 ABOUT = {"size": "s", "context": 8, "precision": "fp32", "batch": 4, "gpu": "H200"}
 
@@ -37,10 +37,3 @@ def test_predictions_are_scored(
     found = facts("memory", rows)
     assert [found["verdict"], str(found["fits"]), str(found["close"])] == [verdict, fits, close]
     assert str(found["off"]) in ("3.8 %", "nan")
-
-
-@pytest.mark.parametrize(("predicted", "near"), [(500.0, 0), (800.0, 1)])
-def test_a_case_that_nearly_fills_the_device_stands_apart(predicted: float, near: int) -> None:
-    found = facts("memory", [FORWARD, peak("train_step", predicted, None)])
-    assert (len(found["near"]), len(found["cases"])) == (near, 1 - near)
-    assert texts(found["cases"]["train_step"]) == ["OOM"] * (1 - near)

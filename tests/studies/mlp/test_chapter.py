@@ -3,7 +3,7 @@
 import pytest
 
 from tests.studies.chapters import chapter, facts, run_of
-from tests.studies.mlp.rows import operator, scaled, width
+from tests.studies.mlp.rows import scaled, width
 from tests.studies.tables import table
 
 WIDTHS = [width(1024, 0.99, 7.0), width(256, 0.4), width(512, 0.9)]
@@ -18,14 +18,6 @@ def test_growth_is_over_all_widths_and_over_those_from_which_on_the_device_works
     assert (there["low"], there["high"], there["flops"], there["step"]) == (1024, 2048, 4, 3)
     assert float(there["grown"]) == pytest.approx(18.9 / 6.93)
     assert there["step"].rows == {("studies/mlp", 2), ("studies/mlp", 6)}
-
-
-def test_the_operators_that_take_most_come_first() -> None:
-    rows = [operator(f"o{i}", share) for i, share in enumerate((0.1, 0.3, 0.2, 0.2, 0.1, 0.1))]
-    found = facts("mlp", rows)["operators"]
-    assert found["operator"].iloc[0] == "o1" and len(found) == 5
-    on_cpu = facts("mlp", [operator("o", 1.0, device="cpu")])["operators"]
-    assert on_cpu["kernel"].tolist() == [""]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.studies.chapters import facts, texts
+from tests.studies.chapters import facts
 from tests.studies.tables import table
-from workflow_src.common.words import DASH
 
 
 def timed(precision: str, ms: float | None, **other: object) -> dict[str, object]:
@@ -49,24 +48,6 @@ def test_a_difference_within_the_spread_of_samples_is_none() -> None:
     said = found(timed("fp32", 56.5), timed("tf32", 60.0), timed("bf16", 55.0, **ends))
     assert counts(said, "gains") == [0, 1] and counts(said, "losses") == [0, 0]
     assert printed(said)[0][1:3] == ["1.03 × ≈", "1.09 ×"]
-
-
-def test_scores_alone_are_no_model_and_what_failed_is_no_pair() -> None:
-    scores = {"measurement": "scores"}
-    said = found(
-        timed("fp32", 9.0, **scores),
-        timed("bf16", 3.0, **scores),
-        timed("fp32", None, status="oom", reason="full"),
-        timed("bf16", 1.0),
-    )
-    assert said["best"]["speedup"] != said["best"]["speedup"] and said["speedups"].empty
-    assert texts(said["timings"]["printed"]) == ["3.00 ×", DASH, DASH, DASH]
-    assert said["missing"].to_numpy().tolist() == [["s forward fp32", "OOM", "full"]]
-
-
-def test_a_cpu_has_no_share_in_which_a_device_works() -> None:
-    said = found(timed("fp32", 9.0, device="cpu"), timed("bf16", 4.0, device="cpu"))
-    assert printed(said) == [["s", "2.25 ×", "nan"]]
 
 
 @pytest.mark.parametrize(

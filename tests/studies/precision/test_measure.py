@@ -1,7 +1,6 @@
 from typing import Any
 
 import pandas as pd
-import torch
 
 from tests.studies import ON_GPU
 from tests.workflow import ROOT
@@ -47,20 +46,3 @@ def test_only_the_named_precisions_are_profiled():
     found = measured(profiled=["bf16"])
     assert {row["precision"] for row in found if "activities" in row} == {"bf16"}
     assert {row["precision"] for row in found if "samples_ns" in row} == {"fp32", "bf16"}
-
-
-def test_a_model_that_does_not_fit_leaves_the_scores(monkeypatch):
-    def full(*_: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
-
-    monkeypatch.setattr(measure, "Workload", full)
-    found = measured(precisions=["fp32"])
-    assert [row["status"] for row in found] == ["oom", "oom", "ok"]
-    assert found[0]["reason"] == "CUDA out of memory"
-
-
-def test_rounding_is_measured_whichever_sizes_there_are():
-    xl = {"d_model": 32, "d_ff": 64, "layers": 1, "heads": 2}
-    first, second = points("precision", "cuda", "full", {"sizes": {"xl": xl}, "vocabulary": 9})
-    assert "addend" in first and (second["sizes"], second["vocabulary"]) == ({"xl": xl}, 9)
-    assert second["precisions"] == ["fp32", "tf32", "bf16"]

@@ -22,14 +22,6 @@ def point(**others: object) -> Point:
     return found | {"device": "cpu"} | others
 
 
-def test_points_are_called_as_their_cases() -> None:
-    found = points("profiler", "cuda", "full", SETTINGS)
-    sizes, contexts = ("small", "large"), (128, 512)
-    expected = [f"{size}-ctx{context}-bf16" for size in sizes for context in contexts]
-    assert [each["point"] for each in found] == expected
-    assert all(each["processes"] == 10 for each in found)
-
-
 def test_every_other_pair_begins_with_the_profiled_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

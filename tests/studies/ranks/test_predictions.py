@@ -5,8 +5,6 @@ from dataclasses import replace
 import pytest
 
 from tests.studies.ranks.test_collectives import CASE
-from tests.studies.subsets import recorded
-from workflow_src.studies.ranks.analyze import complete
 from workflow_src.studies.ranks.collectives import AllReduceTimes, Call
 from workflow_src.studies.ranks.points import WAYS
 from workflow_src.studies.ranks.predictions import Baseline
@@ -43,10 +41,3 @@ def test_fsdp_waits_for_gathers_longer_than_what_a_block_computes() -> None:
     slow = replace(FLAT, all_reduce=AllReduceTimes((1, 10**9), (20.0, 20.0), 2))
     # Per block: 15 ms of forward against one gather, 30 ms of backward against two collectives.
     assert slow.exposed_ms(CASE, "fsdp", []) == 3 * 20 + 2 * (5 + 10)
-
-
-@pytest.mark.parametrize("lost", ["all_reduce", "alone"])
-def test_without_a_baseline_nothing_is_predicted(lost: str) -> None:
-    rows = recorded("ranks").drop(columns="predicted_step_ms")
-    kept = rows[(rows["measurement"] != lost) & (rows["way"] != lost)]
-    assert "predicted_step_ms" in complete(rows) and "predicted_step_ms" not in complete(kept)

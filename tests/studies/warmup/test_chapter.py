@@ -52,29 +52,12 @@ def test_a_run_that_never_settles_says_nothing_of_how_much_is_enough() -> None:
     assert alone["runs"]["until"].tolist() == ["not within the run"]
 
 
-def test_what_is_of_a_run_that_never_settles_is_shown_with_a_mark() -> None:
-    loose, late = run(5, 11.4, settled_after_steps=None), run(0, 20.0, settled_after_steps=9)
-    said = found(late, loose)
-    assert printed(said["phases"])[-1] == "9 †"
-    assert printed(said["off"])[1:] == ["+100 %", "+14 % †"]
-    said = found(late, run(5, 10.0))
-    assert printed(said["phases"])[-1] == "9"
-    assert printed(said["off"])[1:] == ["+100 %", "0 %"]
-
-
 def test_times_of_several_hosts_are_not_of_one_median() -> None:
     """The slow host's first step doesn't count; its mean does, held against its own steps."""
     here, slow = {"host_id": "a"}, {"host_id": "b", "first_step_ms": 300.0, "settled_ms": 20.0}
     said = found(run(0, 20.0) | here, run(1, 10.0) | here, run(2, 21.0) | slow)
     assert printed(said["phases"])[1:4] == ["90.0", "10.0", "9.0 ×"]
     assert printed(said["off"])[1:] == ["+100 %", "0 %", "+5 %"]
-
-
-def test_a_phase_that_ran_out_of_memory_says_so() -> None:
-    times = dict.fromkeys(("first_step_ms", "settled_ms", "mean_ms", "settled_after_steps"))
-    said = found(run(0, 20.0), run(0, 0.0, status="oom", reason="full", size="u") | times)
-    assert printed(said["phases"], 1) == ["u, forward", "OOM", DASH, DASH, DASH]
-    assert said["missing"].to_numpy().tolist() == [["u, forward", "OOM", "full"]]
 
 
 def trial(loading: str, prepared: bool, first: float, **other: object) -> dict[str, object]:
