@@ -19,6 +19,7 @@ from tests.examples import seeds
 from tests.test_fuzz import CELLS, ends_well, few, folder
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
+from workflow_src.cli import read_capture
 from workflow_src.common.errors import TraceError
 from workflow_src.placing.attributed import attributed
 from workflow_src.tables import capture_tables as tables
@@ -199,7 +200,7 @@ def test_a_changed_value_of_an_export_ends_in_tables_or_a_sentence(
         with suppress(sqlite3.Error, UnicodeEncodeError):
             update = f"UPDATE OR IGNORE {cell[0]} SET {cell[1]} = ? WHERE rowid % ? = 0"
             export.sql(update, value, row)
-        said = ends_well(tables.main, "--capture", export.write(), "--output", here / "t")
+        said = ends_well(read_capture.main, "--capture", export.write(), "--output", here / "t")
         assert not said or "c.sqlite" in said, said
         assert (here / "t").exists() != bool(said)
 
@@ -215,15 +216,16 @@ def test_the_command_writes_all_tables_or_none(
 ) -> None:  # fmt: skip
     given = ["--capture", str(export.write()), "--output", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["tables", *given])
-    tables.main()
+    read_capture.main()
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert found == sorted(f"{name}.csv" for name in tables.TABLES)
+    drawn = ("step.svg", "step.trace.json.gz")
+    assert found == sorted([*(f"{name}.csv" for name in tables.TABLES), *drawn])
     assert capsys.readouterr().out == (
         "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
     )
     monkeypatch.setattr(sys, "argv", ["tables", *given[:3], str(tmp_path / "b"), "--domains", "x"])
     with pytest.raises(SystemExit, match="--domains: the capture has no domain 'x'"):
-        tables.main()
+        read_capture.main()
     assert not (tmp_path / "b").exists()
 
 

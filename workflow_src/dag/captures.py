@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_src.captures.torch_ranks import jobs
+from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
@@ -25,12 +25,10 @@ from workflow_src.dag.paths import (
     another_run,
     known,
     made_for_another,
-    names_of,
 )
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
-REPORT_OF_NSYS = ".nsys-rep"
 UNNAMED = re.compile("[{}<>]")
 """What an input's name can't have: Snakemake puts something else in its place."""
 SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -74,26 +72,13 @@ class Captures:
         """The files of a capture. Raises ConfigError for a name that isn't among them."""
         return self.files[known("captures", wildcards.capture, self.files)]
 
-    def _exported(self, wildcards: Wildcards) -> list[str]:
-        """What the tables of a report of nsys are read from; none of another capture."""
-        is_report = self._files(wildcards)[0].endswith(REPORT_OF_NSYS)
-        return [f"{RESULTS}/{wildcards.capture}/export.sqlite"] * is_report
-
-    def argument(self, wildcards: Wildcards) -> str:
-        """The first file of a capture as a command takes it."""
-        return _no_option(self._files(wildcards)[0])
-
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """What the tables of a capture are read from as a command takes it."""
-        return list(map(_no_option, self._exported(wildcards) or self._files(wildcards)))
+        """Its files as a command takes them."""
+        return list(map(_no_option, self._files(wildcards)))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
-        return self._exported(wildcards) or _inputs(self._files(wildcards))
-
-    def report(self, wildcards: Wildcards) -> list[str]:
-        """Its report of nsys, if it can be an input."""
-        return _inputs(self._files(wildcards)[:1])
+        return _inputs(self._files(wildcards))
 
     def unnamed(self, wildcards: Wildcards) -> list[int]:
         """When its files changed (ns) that can't be inputs by their names, as a param."""
@@ -190,7 +175,9 @@ def captures_of(
     if odd := next((file for file in files if SURROGATE.search(file)), ""):
         raise ConfigError(f"captures: {printable(odd)}: a name that isn't UTF-8; rename it")
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
-    named, apart = _of_jobs(names_of(list(files)))
+    jobs = named_jobs(list(files))
+    named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
+    apart = frozenset(name for name, job in jobs.items() if job.apart)
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
     return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
@@ -222,15 +209,3 @@ def files_of(path: str) -> list[str]:
     if Path(path).is_dir():
         return [str(file) for file in table_files(Path(path)).values()]
     return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
-
-
-def _of_jobs(names: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """The files of each capture, those of ranks by the first one's name, and which are apart."""
-    files = {Path(file): file for file in names}
-    found, apart = {}, set()
-    for job in jobs(list(files)):
-        first, *more = (files[path] for path in job.files)
-        name = f"{names[first]}-and-{len(more)}-more" if more else names[first]
-        found[name] = (first, *more)
-        apart |= {name} if job.apart else set()
-    return found, frozenset(apart)

@@ -1,12 +1,12 @@
 """Checks a configuration before anything is measured: one sentence for the first thing wrong."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from workflow_src.common.capture_names import PERIODIC
 from workflow_src.common.case import ATTENTIONS, heads_problem, names_code
 from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.plan.settings import Config, Size, Suite
@@ -16,9 +16,6 @@ CONFIG = Path("config.yaml")
 
 RESERVED = ("captures", "compare")
 """Folders of results/ that belong to no run."""
-
-PERIODIC = re.compile(r"(.+?)\1{19,}$")
-"""What ends in 20 times the same: Snakemake takes it for a recursion without an end."""
 
 WORDS = {
     "greater_than_equal": "must be {ge} or more",
