@@ -63,6 +63,7 @@ rule captures_report:
     output:
         markdown="report.md",
         html="report.html",
+        summaries=dag.captures.summaries(),
     log:
         "results/captures/report.log",
     params:

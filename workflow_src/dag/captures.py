@@ -107,6 +107,10 @@ class Captures:
         """The picture of a step of each capture."""
         return [f"{RESULTS}/{name}/step.svg" for name in self.files]
 
+    def summaries(self) -> list[str]:
+        """What is said of each capture, for programs."""
+        return [f"{RESULTS}/{name}/summary.json" for name in self.files]
+
     def folders(self) -> list[str]:
         """The folder of each capture's tables, as a param."""
         return [f"{RESULTS}/{name}" for name in self.files]
