@@ -3,7 +3,6 @@
 docs/agents.md describes summary.json; SCHEMA changes when what is there changes its meaning.
 """
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +13,24 @@ from workflow_src.capture_report.chapter import candidates, said_first
 from workflow_src.capture_report.screen import first_screen
 from workflow_src.common.table_schema import own_columns
 from workflow_src.paper.number import over, to
-from workflow_src.paper.plain import Plain, told
-from workflow_src.paper.written import render
+from workflow_src.paper.plain import paragraphs, told
 
 SCHEMA = 1
 
-SHOWN, WIDE = 3, 100
-"""So many findings are on the first screen, in lines of so many letters."""
+SHOWN = 3
+"""So many findings are on the first screen of a terminal."""
 
 UNSURE = {"unlike", "warm-up", "problem"}
 """Doubts that may change what is wrong, not just by how much."""
 
 
-def paragraphs(capture: Capture, templates: Path) -> list[str]:
+def first_said(capture: Capture, templates: Path) -> list[str]:
     """What is said first of a capture: its steps, the pace, findings with remedies, doubts."""
     facts = said_first(capture) | {
         "findings": capture.special[:SHOWN].to_dict("records"),
         "candidates": candidates(capture),
     }
-    said = render(templates, ["capture.text.j2"], facts, Plain(False))["section"]
-    return said.split("\n\n")
-
-
-def screen(said: list[str]) -> str:
-    """Paragraphs for a terminal."""
-    return "\n\n".join(
-        part if "\n  " in part else textwrap.fill(" ".join(part.split()), WIDE) for part in said
-    )
+    return paragraphs(templates, "capture.text.j2", facts)
 
 
 def summary(capture: Capture, templates: Path) -> dict[str, Any]:
@@ -60,7 +50,7 @@ def summary(capture: Capture, templates: Path) -> dict[str, Any]:
         "name": capture.name,
         "recorded_by": f"{every['profiler']} {every['version']}".strip(),
         "verdict": first["verdict"],
-        "says": paragraphs(capture, templates),
+        "says": first_said(capture, templates),
         "steps": told(every["steps"]),
         "steps_by": told(every["steps_by"]),
         "doubts": first["doubts"],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_src.capture_report.report import write_report
-from workflow_src.capture_report.summary import paragraphs, screen
+from workflow_src.capture_report.summary import first_said
 from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.cli.read_capture import add_options, write_capture
 from workflow_src.common.arguments import Parser, any_path, new_folder
@@ -14,6 +14,7 @@ from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import ConfigError, TraceError, one_sentence
 from workflow_src.compare import compare_captures
 from workflow_src.compare.gate import USAGE_STATUS, usage_status
+from workflow_src.paper.plain import screen
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
 
@@ -73,7 +74,7 @@ def report(given: argparse.Namespace, files: Sequence[Path], folder: Path, apart
     write_capture(argparse.Namespace(**vars(given) | {"capture": files}), folder, apart)
     page = folder / "report.html"
     (capture,) = write_report([folder], page, TEMPLATES)
-    print(screen(paragraphs(capture, TEMPLATES)), f"More: {page}\n", sep="\n\n", flush=True)
+    print(screen(first_said(capture, TEMPLATES)), f"More: {page}\n", sep="\n\n", flush=True)
 
 
 def report_each(given: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.steps import PARTS, findings, host, parts, step_times
 from workflow_src.paper.number import over, to
+from workflow_src.paper.plain import paragraphs, screen
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_names import distinct_names, short_names
@@ -188,12 +189,14 @@ def _kernels(of_: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
 
 
 def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
-    """Compare the captures whose tables are in two folders, into a third; gives the status.
+    """Compare the captures of two folders, into a third, and print what changed; gives the status.
 
     Raises StageError as read_capture does.
     """
     found = compare(read_capture(a), read_capture(b))
-    return write(found, "compare_captures", templates, output)
+    status = write(found, "compare_captures", templates, output)
+    print("", screen(paragraphs(templates, "compare_captures.text.j2", found.facts)), sep="\n")
+    return status
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,9 +14,13 @@ from markupsafe import Markup
 from workflow_src.paper.form import Form, ranges
 from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number
+from workflow_src.paper.written import Facts, render
 
 DOCUMENT = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
 """A link into the documents, which aren't there where the package is installed."""
+
+WIDE = 100
+"""Letters of a terminal's line."""
 
 
 class Plain(Form):
@@ -51,6 +57,16 @@ class Plain(Form):
             for row in (heads, *rows)
         ]
         return Markup("\n".join(["\n\n" + f"{caption}:" * bool(caption), *lines, "\n"]))
+
+
+def paragraphs(templates: Path, name: str, facts: Facts) -> list[str]:
+    """The section of a template for a terminal."""
+    return render(templates, [name], facts, Plain(False))["section"].split("\n\n")
+
+
+def screen(said: Iterable[str]) -> str:
+    """Paragraphs for a terminal: all but tables in lines of WIDE letters."""
+    return "\n\n".join(each if "\n  " in each else textwrap.fill(each, WIDE) for each in said)
 
 
 def told(value: Any) -> Any:
