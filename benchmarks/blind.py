@@ -16,9 +16,9 @@ import pandas as pd
 
 from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.report import chapter
+from workflow_src.cli import read_capture
 from workflow_src.common.errors import StageError
 from workflow_src.paper.run import Run
-from workflow_src.tables import capture_tables
 
 TEMPLATES = Path(__file__).parents[1] / "report_templates"
 
@@ -38,12 +38,12 @@ NEAR = 0.1
 def first_screen(capture: Path, name: str, *options: str) -> str:
     """The headline and the tables of findings and of a step's time, as Markdown.
 
-    options: as of workflow_src.tables.capture_tables, such as --step-ms.
+    options: as of workflow_src.cli.read_capture, such as --step-ms.
     """
     with tempfile.TemporaryDirectory() as folder:
         tables = Path(folder) / name
         asked = ["--capture", str(capture), *options, "--note-problem", "--output", str(tables)]
-        capture_tables.main(asked)
+        read_capture.main(asked)
         recorded = Capture(Run.of_capture(tables), name)
         texts = chapter(recorded, tables, tables, TEMPLATES, "its log").markdown
     # What is said, found and left of a step; then follow tables of what it does.

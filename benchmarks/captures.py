@@ -126,7 +126,7 @@ MANY_RANGES: dict[str, Callable[[Path, int], None]] = {"paths": write_paths, "ti
 
 def tables_command(capture: Path, output: Path) -> list[str]:
     """What makes the tables of a capture."""
-    command = [sys.executable, "-m", "workflow_src.tables.capture_tables", "--capture"]
+    command = [sys.executable, "-m", "workflow_src.cli.read_capture", "--capture"]
     return [*command, str(capture), "--output", str(output)]
 
 

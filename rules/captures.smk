@@ -8,66 +8,28 @@ localrules:
     captures_report,
 
 
-rule capture_export:
-    input:
-        capture=dag.captures.report,
-        again=dag.captures.tried_again(ancient),
-    output:
-        "results/captures/{capture}/export.sqlite",
-    log:
-        "results/captures/{capture}/export.log",
-    params:
-        capture=dag.captures.argument,
-        code=dag.code("captures.export"),
-    message:
-        "Export {params.capture} with nsys"
-    shell:
-        "python -m workflow_src.captures.export --capture {params.capture:q} --note-problem"
-        " --output {output:q} > {log:q} 2>&1"
-
-
-rule capture_tables:
+rule read_capture:
     input:
         capture=dag.captures.inputs,
         words="workflow_src/diagnosis/mechanisms.csv",
         again=dag.captures.tried_again(ancient),
     output:
         expand("results/captures/{{capture}}/{table}.csv", table=CAPTURE_TABLES),
+        "results/captures/{capture}/step.svg",
+        "results/captures/{capture}/step.trace.json.gz",
     log:
-        "results/captures/{capture}/tables.log",
+        "results/captures/{capture}/read.log",
     params:
         capture=dag.captures.arguments,
         folder=output_folder,
         options=dag.captures.options,
         own_options=dag.captures.own_options,
-        code=dag.code("tables.capture_tables"),
+        code=dag.code("cli.read_capture"),
     message:
         "Place the device time of {params.capture} in its ranges"
     shell:
-        "python -m workflow_src.tables.capture_tables --capture {params.capture:q} {params.options}"
+        "python -m workflow_src.cli.read_capture --capture {params.capture:q} {params.options}"
         " {params.own_options} --note-problem --output {params.folder:q} > {log:q} 2>&1"
-
-
-# One step, as a picture and for trace viewers.
-rule capture_timeline:
-    input:
-        capture=dag.captures.inputs,
-        again=dag.captures.tried_again(ancient),
-    output:
-        svg="results/captures/{capture}/step.svg",
-        trace="results/captures/{capture}/step.trace.json.gz",
-    log:
-        "results/captures/{capture}/step.log",
-    params:
-        capture=dag.captures.arguments,
-        options=dag.captures.options,
-        code=dag.code("cli.capture_timeline"),
-    message:
-        "Draw a step of {params.capture}"
-    shell:
-        "python -m workflow_src.cli.capture_timeline --capture {params.capture:q} {params.options}"
-        " --note-problem --svg {output.svg:q} --trace {output.trace:q}"
-        " > {log:q} 2>&1"
 
 
 # The same two files as those of a suite's report, with the same kind of note at their end.
@@ -80,6 +42,7 @@ rule captures_report:
     output:
         markdown="report.md",
         html="report.html",
+        summaries=dag.captures.summaries(),
     log:
         "results/captures/report.log",
     params:

@@ -25,6 +25,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.workflow import ROOT, SUITE, Project, make_project, run_and_wait, snakemake
+from workflow_src.cli import steptime
 from workflow_src.cli.settings import configured
 from workflow_src.plan.suites import make_plan
 
@@ -35,7 +36,7 @@ DOCUMENTS = (
     "benchmarks/README.md",
     "tools/gpu-host/README.md",
 )
-PROGRAMS = {"make", "snakemake", "python", "python3", "pip", "sh", "."}
+PROGRAMS = {"steptime", "make", "snakemake", "python", "python3", "pip", "sh", "."}
 FOLDERS = ("tools/", ".ci/")
 
 ONLY_FILES = re.compile(
@@ -85,6 +86,8 @@ def checked(command: str) -> None:
         check_make(words[1:])
     elif words[0] in ("snakemake", "--config"):
         check_snakemake(words[words[0] == "snakemake" :])
+    elif words[0] == "steptime":
+        steptime.parsed(words[1:])
     elif words[:3] == ["python", "-m", "pytest"]:
         check_pytest(words[3:])
     elif words[:2] == ["python", "-m"]:

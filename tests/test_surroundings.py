@@ -13,7 +13,7 @@ from tests.test_faults import mounted, needs_root
 from tests.workflow import ROOT, Project, make_project, served_stage
 
 CAPTURE = ROOT / "tests" / "data" / "captures" / "graph.json.gz"
-MODULE = "workflow_src.tables.capture_tables"
+MODULE = "workflow_src.cli.read_capture"
 GIVEN = ("--capture", str(CAPTURE), "--fold", r"\.\d+")
 PLAN = "results/{tag}/plan.csv"
 USUAL = ("warmup_steps=1", "steps=2", "capture_steps=1", "cpu_threads=1", "suite=smoke")

@@ -17,13 +17,13 @@ from typing import Any
 from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.report import chapter
 from workflow_src.captures.reading import read
-from workflow_src.cli.capture_timeline import timeline
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
+from workflow_src.timeline.captured import timeline
 from workflow_src.timeline.formats import chrome_trace
 from workflow_src.timeline.picture import draw
 

@@ -14,6 +14,7 @@ from tests.captures.damage import failure
 from tests.examples import seeds
 from workflow_src.captures.files import content
 from workflow_src.captures.reading import read
+from workflow_src.cli import read_capture
 from workflow_src.common.errors import TraceError
 from workflow_src.placing.attributed import attributed
 from workflow_src.tables import capture_tables as tables
@@ -152,13 +153,13 @@ def test_the_command_writes_all_tables_or_none(
     export: Export, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--capture", str(export.write()), "--output"]
-    tables.main([*given, str(tmp_path / "out")])
+    read_capture.main([*given, str(tmp_path / "out")])
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert found == sorted(f"{name}.csv" for name in tables.TABLES)
     said = "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
     assert capsys.readouterr().out == said
     with pytest.raises(SystemExit, match="--domains: the capture has no domain 'x'"):
-        tables.main([*given, str(tmp_path / "b"), "--domains", "x"])
+        read_capture.main([*given, str(tmp_path / "b"), "--domains", "x"])
     assert not (tmp_path / "b").exists()
 
 

@@ -167,7 +167,7 @@ def test_a_folder_is_reported_and_again_after_a_change_of_a_file(
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
     assert project.stale(*words) == {}
     changed(folder / "StringIds.parquet", lambda table: table.slice(0, 0))
-    again = {"capture_tables": 1, "capture_timeline": 1, "captures_report": 1}
+    again = {"read_capture": 1, "captures_report": 1}
     assert project.stale(*words) == again
 
 

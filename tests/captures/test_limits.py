@@ -138,10 +138,10 @@ def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(tmp_path: 
     program = (
         "from types import SimpleNamespace as Wildcards\n"
         "from workflow_src.dag.captures import captures_of\n"
-        "from workflow_src.tables import capture_tables\n"
+        "from workflow_src.cli import read_capture\n"
         f"captures = captures_of(['{tmp_path}/theirs.json'], None)\n"
         "assert captures.inputs(Wildcards(capture='theirs')) == []\n"
-        f"capture_tables.main(['--capture', '{tmp_path}/theirs.json', '--output', 'out'])"
+        f"read_capture.main(['--capture', '{tmp_path}/theirs.json', '--output', 'out'])"
     )
     command = [*NOT_ALMIGHTY, sys.executable, "-c", program]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

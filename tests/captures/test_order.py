@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import Export
-from workflow_src.tables import capture_tables
+from workflow_src.cli import read_capture
 
 RECORDED = Path(__file__).parents[1] / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
 
@@ -41,7 +41,7 @@ def shuffle(database: Path, seed: int) -> None:
 
 
 def written(database: Path, folder: Path) -> dict[str, bytes]:
-    capture_tables.main(["--capture", str(database), "--output", str(folder)])
+    read_capture.main(["--capture", str(database), "--output", str(folder)])
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -52,4 +52,4 @@ def test_the_order_of_rows_changes_nothing(tmp_path: Path, source: object) -> No
     expected = written(database, tmp_path / "tables")
     other = shutil.copy(database, tmp_path / "other.sqlite")
     shuffle(other, seed=0)
-    assert written(other, tmp_path / "other tables") == expected
+    assert written(other, tmp_path / "other" / "tables") == expected

@@ -23,11 +23,12 @@ from workflow_src.capture_report import report
 from workflow_src.capture_report.capture import Capture, in_steps
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.capture_report.pictures import numbered
-from workflow_src.captures import export
+from workflow_src.cli import read_capture
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.errors import ConfigError, TraceError
-from workflow_src.dag.captures import captures_of, name_of, names_of
+from workflow_src.common.capture_names import name_of, names_of
+from workflow_src.common.errors import ConfigError
+from workflow_src.dag.captures import captures_of
 from workflow_src.measure import nsys_profile
 from workflow_src.paper.form import Form
 from workflow_src.paper.number import Number
@@ -35,7 +36,6 @@ from workflow_src.paper.run import Run
 from workflow_src.paper.svg import Boxes, chart, picture
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
-from workflow_src.tables import capture_tables as tables
 
 DATA = ROOT / "tests" / "data" / "captures"
 TEMPLATES = ROOT / "report_templates"
@@ -263,7 +263,7 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
         ("1.5", True, None), ("1.3", True, "plain 1.3 ms"), ("0.1", False, "not all could be"),
     ):  # fmt: skip
         given = ["--capture", str(path), "--step-ms", step_ms, "--output", str(tmp_path / "t")]
-        tables.main(given)
+        read_capture.main(given)
         of = read(tmp_path / "t")
         last = sentences(of)[-1]
         assert of["plain"] == plain
@@ -290,7 +290,7 @@ def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
     path = training_loop(tmp_path, takes=200).write()
     for plain_ms, longer in (("5.5", False), ("6.0", True)):
         given = ["--capture", str(path), "--step-ms", plain_ms, "--output", str(tmp_path / "t")]
-        tables.main(given)
+        read_capture.main(given)
         of = read(tmp_path / "t")
         last = sentences(of)[-1]
         assert last.startswith("How sure") == longer and of["plain"] != longer
@@ -358,24 +358,25 @@ def test_the_report_has_each_capture_and_no_empty_table(
 
 
 def test_one_that_cannot_be_read_has_a_sentence_and_the_others_their_tables(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bad.sqlite").write_text("hello")
-    (tmp_path / "bad.nsys-rep").write_text("hello")
-    export.note_problem(tmp_path / "none.sqlite", "none.nsys-rep: nsys is not on the PATH")
+    (tmp_path / "none.nsys-rep").write_text("hello")
+    monkeypatch.setenv("PATH", "")
     good = Export(tmp_path)
     good.work(0)
     good.write()
-    for name in ("bad", "none", "c"):
-        files = ["--capture", f"{tmp_path}/{name}.sqlite", "--output", f"{tmp_path}/{name}"]
-        tables.main([*files, "--note-problem"])
+    for file in ("bad.sqlite", "none.nsys-rep", "c.sqlite"):
+        name = file.partition(".")[0]
+        files = ["--capture", f"{tmp_path}/{file}", "--output", f"{tmp_path}/{name}"]
+        read_capture.main([*files, "--note-problem"])
     texts = ["--markdown", f"{tmp_path}/report.md", "--html", f"{tmp_path}/report.html"]
     common = ["--templates", str(TEMPLATES), *texts, "--tables"]
     report.main([*common, f"{tmp_path}/c", f"{tmp_path}/none", f"{tmp_path}/bad"])
     parts = (tmp_path / "report.md").read_text().split("\n## ")[1:]
     assert [part.partition("\n")[0] for part in parts] == ["none", "bad", "c"]
     assert "could not be read: " in parts[1] and "neither an export of nsys" in parts[1]
-    assert "read: none.nsys-rep: nsys is not on the PATH.**\n" in parts[0]
+    assert "none.nsys-rep: nsys is not on the PATH; use the nsys that made it" in parts[0]
     with pytest.raises(SystemExit, match=r"neither an export(.|\n)*not on the PATH"):
         report.main([*common, f"{tmp_path}/bad", f"{tmp_path}/none"])
 
@@ -434,7 +435,7 @@ def test_no_command_takes_a_name_for_an_option(
     captures = captures_of(["*"], None)
     trace, report = SimpleNamespace(capture="o"), SimpleNamespace(capture="p")
     assert captures.arguments(trace) == ["./-o.json"] and captures.inputs(trace) == ["-o.json"]
-    assert captures.argument(report) == "./--p.nsys-rep"
+    assert captures.arguments(report) == ["./--p.nsys-rep"]
 
 
 @pytest.mark.parametrize(
@@ -453,34 +454,21 @@ def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[
 
 @pytest.mark.nsys
 @requires_nsys
-def test_a_report_of_nsys_is_exported_and_left_as_it_is(tmp_path: Path) -> None:
-    recorded = tmp_path / "c.nsys-rep"
+def test_a_report_of_nsys_is_exported_once_and_left_as_it_is(tmp_path: Path) -> None:
+    recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c" / "export.sqlite"
     nsys_profile.profile(recorded, ["true"], "cpu", os_tracing=False)
     before = recorded.read_bytes()
-    export.main(["--capture", str(recorded), "--output", str(tmp_path / "c.sqlite")])
-    with pytest.raises(TraceError, match="holds neither a range nor any work"):
-        tables_in(tmp_path / "c.sqlite")
-    assert recorded.read_bytes() == before
-    assert {path.name for path in tmp_path.iterdir()} == {"c.nsys-rep", "c.sqlite"}
-
-
-def test_a_report_that_cannot_be_exported_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c.sqlite"
-    recorded.write_text("damaged")
-    monkeypatch.setenv("PATH", "")
-    given = ["--capture", str(recorded), "--output", str(database)]
-    with pytest.raises(
-        SystemExit, match=r"c\.nsys-rep: nsys is not on the PATH; use the nsys that"
-    ):
-        export.main(given)
-    assert not database.exists()
-    export.main([*given, "--note-problem"])
-    with pytest.raises(
-        TraceError, match=f"^{recorded}: nsys is not on the PATH; use the nsys that"
-    ):
-        tables_in(database)
+    given = ["--capture", str(recorded), "--output", str(tmp_path / "c")]
+    made = []
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="holds neither a range nor any work"):
+            read_capture.main(given)
+        made.append(database.stat().st_ino)
+    assert made[0] == made[1] and recorded.read_bytes() == before
+    os.utime(recorded)
+    with pytest.raises(SystemExit, match="holds neither a range nor any work"):
+        read_capture.main(given)
+    assert database.stat().st_ino != made[0], "another report of that name"
 
 
 def with_layers(folder: Path) -> Path:
@@ -517,7 +505,7 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
         assert f"\nCapture {name} could not be read: " in said
         assert why in text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     assert said.count("\nCapture ") == len(bad)
-    again = {"capture_tables": 3, "capture_timeline": 3, "captures_report": 1}
+    again = {"read_capture": 3, "captures_report": 1}
     assert project.stale(*words) == again, "tried again"
     mended = Export(tmp_path)
     mended.work(0)

@@ -10,11 +10,11 @@ import pytest
 from tests.captures.building import Export, cpu_trace
 from tests.captures.test_report import loop
 from tests.workflow import ROOT
+from workflow_src.cli import read_capture as cli
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
 from workflow_src.compare.compare_captures import read_capture
 from workflow_src.compare.page import Compared
-from workflow_src.tables import capture_tables as tables
 
 RECORDED = ROOT / "tests" / "data" / "captures"
 MS = 1_000_000
@@ -46,7 +46,7 @@ def tabulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def tables_of(capture: Path, folder: Path) -> Path:
-    tables.main(["--capture", str(capture), "--output", str(folder)])
+    cli.main(["--capture", str(capture), "--output", str(folder)])
     return folder
 
 
@@ -189,7 +189,7 @@ def test_captures_without_tables_or_that_could_not_be_read_are_refused(tmp_path:
     with pytest.raises(StageError, match=r"make its tables: snakemake .*'captures=\[FILE\]'"):
         read_capture(tmp_path)
     given = ["--capture", f"{tmp_path}/bad.sqlite", "--output", f"{tmp_path}/bad"]
-    tables.main([*given, "--note-problem"])
+    cli.main([*given, "--note-problem"])
     with pytest.raises(StageError, match=r"could not be read: .*bad\.sqlite: it is neither"):
         read_capture(tmp_path / "bad")
 

@@ -39,20 +39,25 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "smaller": smaller(capture),
         "candidates": candidates(capture),
     }
-    return {
-        "name": capture.name,
+    return said_first(capture) | {
         "plain": capture.plain,
+        "where": where(capture),
+        "trace": trace_button(trace) if trace else "",
+        # What is empty is a dash.
+        **{name: table.where(table != "") for name, table in tables.items()},
+    }
+
+
+def said_first(capture: Capture) -> Facts:
+    """What the sentences at the beginning are made of."""
+    return first_screen(capture) | {
+        "name": capture.name,
         "takes": OPERATORS if capture.on_cpu else DEVICE,
         "total": capture.total,
         "problem": capture.noted.get(UNREADABLE, ""),
         "named": capture.noted.get("no step", ""),
         "outside": capture.outside,
         "every": capture.every,
-        "where": where(capture),
-        "trace": trace_button(trace) if trace else "",
-        # What is empty is a dash.
-        **{name: table.where(table != "") for name, table in tables.items()},
-        **first_screen(capture),
     }
 
 

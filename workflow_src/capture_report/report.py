@@ -13,10 +13,11 @@ from workflow_src.capture_report.capture import Capture, share
 from workflow_src.capture_report.chapter import CARDS, facts, shortened
 from workflow_src.capture_report.pictures import numbered
 from workflow_src.capture_report.screen import first_screen, whole_ms
+from workflow_src.capture_report.summary import summary
 from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.arguments import Parser, existing_folder, new_file
 from workflow_src.common.asked import noted
-from workflow_src.common.atomic_write import write_text
+from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.paper import written
@@ -82,11 +83,54 @@ def _line(capture: Capture) -> Mapping[str, object]:
     }
 
 
+def write_report(
+    folders: Sequence[Path],
+    html: Path,
+    templates: Path,
+    log: str = "",
+    markdown: Path | None = None,
+    asked: str = "",
+) -> list[Capture]:
+    """Write the report of the captures whose tables are in some folders, and a summary into each.
+
+    Those that can't be read come first. Raises TraceError, with the reasons, if none can be.
+    """
+    places = {folder.name: folder for folder in folders}
+    every = [Capture(Run.of_capture(folder), name) for name, folder in places.items()]
+    every, log = readable_last(every), log or "what was printed"
+    first = written.write(
+        "captures",
+        lambda: {"title": TITLE, "rows": overview(every)},
+        templates,
+        ["captures.j2"],
+        log=log,
+    )
+    chapters = [first] + [
+        chapter(each, places[each.name], html.parent, templates, log) for each in every
+    ]
+    if markdown:
+        texts = [each.text("md", templates, "capture") for each in chapters]
+        write_text(markdown, noted("\n\n".join(texts) + "\n", asked))
+    blocks = [each.text("html", templates, "capture") for each in chapters]
+    blocks += [each.text("appendix.html", templates) for each in chapters]
+    contents = {each.name: each.name for each in every}
+    evidence = {key: why for each in chapters for key, why in each.evidence.items()}
+    write_text(html, noted(page(TITLE, blocks, evidence, contents, templates), asked))
+    for each in every:
+        write_json(places[each.name] / "summary.json", summary(each, templates))
+    return every
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report of some captures."""
     parser = Parser(prog="workflow_src.capture_report.report", description=__doc__)
     parser.add_argument(
-        "--tables", type=existing_folder, nargs="+", required=True, help="a folder per capture"
+        "--tables",
+        dest="folders",
+        type=existing_folder,
+        nargs="+",
+        required=True,
+        help="a folder per capture",
     )
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--asked", default="", help="what it is made for, noted at its end")
@@ -95,27 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--log", default="its log", help="what a failed section refers to")
     given = parser.parse_args(arguments)
     with one_sentence():
-        folders = {folder.name: folder for folder in given.tables}
-        every = [Capture(Run.of_capture(folder), name) for name, folder in folders.items()]
-        every, beside, templates = readable_last(every), given.html.parent, given.templates
-        first = written.write(
-            "captures",
-            lambda: {"title": TITLE, "rows": overview(every)},
-            templates,
-            ["captures.j2"],
-            log=given.log,
-        )
-        chapters = [first] + [
-            chapter(each, folders[each.name], beside, templates, given.log) for each in every
-        ]
-        texts = [each.text("md", templates, "capture") for each in chapters]
-        write_text(given.markdown, noted("\n\n".join(texts) + "\n", given.asked))
-        blocks = [each.text("html", templates, "capture") for each in chapters]
-        blocks += [each.text("appendix.html", templates) for each in chapters]
-        contents = {each.name: each.name for each in every}
-        evidence = {key: why for each in chapters for key, why in each.evidence.items()}
-        html = page(TITLE, blocks, evidence, contents, templates)
-        write_text(given.html, noted(html, given.asked))
+        write_report(**vars(given))
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ SHARE = 0.5
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the limits to a parser."""
     parser.add_argument(
-        f"--{UNPACKED_OPTION}", type=positive, default=UNPACKED_BYTES.get() / GIB,
-        help="most that a compressed capture may unpack to (GiB)",
+        f"--{UNPACKED_OPTION}", metavar="GIB", type=positive, default=UNPACKED_BYTES.get() / GIB,
+        help="most that a compressed capture may unpack to (16)",
     )  # fmt: skip
     parser.add_argument(
-        f"--{MEMORY_OPTION}", type=positive,
-        help="most memory that reading it may take (GiB); half of what is available",
+        f"--{MEMORY_OPTION}", metavar="GIB", type=positive,
+        help="most memory that reading it may take; without it half of what is available",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from workflow_src.captures import nsys, sqlite_store
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.recording import card_of_trace
-from workflow_src.captures.store import NotExportedError, Store
+from workflow_src.captures.store import Store
 from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
@@ -22,8 +22,6 @@ def read(path: Path) -> Capture:
     try:
         with reading(path, KIND, f"copy it again, or {GIVE}", TraceError):
             return _read(path)
-    except NotExportedError:
-        raise
     except OSError as error:
         if error.errno in ADVICE:
             raise

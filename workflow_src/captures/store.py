@@ -29,9 +29,6 @@ NEEDED: dict[str, tuple[str, ...]] = {
 }
 """The tables of events that are read, and the columns without which one can't be."""
 
-NOT_EXPORTED = "NOT_EXPORTED"
-"""The only table of a database in place of an export that failed: it says why."""
-
 MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
 """What stands for a number that is missing, so that the event never ends; in others UNKNOWN."""
 
@@ -44,10 +41,6 @@ NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKE
 Columns = dict[str, Indices]
 Among = tuple[str, Sequence[int]]
 """The rows in which a column has one of some values."""
-
-
-class NotExportedError(TraceError):
-    """Why a report of nsys, which it names, could not be exported."""
 
 
 def names_of(column: str) -> tuple[str, ...]:
@@ -117,9 +110,7 @@ class Store(ABC):
         )
 
     def check(self) -> None:
-        """Raise TraceError if this isn't an export of nsys, or NotExportedError in place of one."""
-        if NOT_EXPORTED in self.tables:
-            raise NotExportedError(str(self.values(NOT_EXPORTED, "why")[0]))
+        """Raise TraceError if this isn't an export of nsys."""
         if not {*NEEDED, ABOUT} & {*self.tables}:
             here = ", ".join(self.tables)[:150] or "none"
             raise TraceError(f"it isn't an export of nsys: its tables are {here}; {GIVE}")

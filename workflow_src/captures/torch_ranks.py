@@ -17,6 +17,7 @@ from statistics import median
 
 from workflow_src.captures.events import NOT_IN_PARTS, in_parts
 from workflow_src.captures.files import blocks, head, value_after
+from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_US
 
@@ -97,6 +98,19 @@ def jobs(paths: Sequence[Path]) -> list[Job]:
             for files in [group] if distinct else [[path] for path in group]:
                 job_of |= dict.fromkeys(files, Job(tuple(files), apart=len(files) == 1))
     return list(dict.fromkeys(job_of.get(path, Job((path,))) for path in paths))
+
+
+def named_jobs(files: Sequence[str]) -> dict[str, Job]:
+    """The captures in some files, by name: of several files the first one's.
+
+    Raises ConfigError if two would have one name.
+    """
+    names = {Path(file): name for file, name in names_of(files).items()}
+    found = {}
+    for job in jobs([*names]):
+        more = f"-and-{len(job.files) - 1}-more" if job.files[1:] else ""
+        found[names[job.files[0]] + more] = job
+    return found
 
 
 def _tied(paths: Iterable[Path], evidence: Callable[[Path, Path, bool], bool]) -> list[list[Path]]:

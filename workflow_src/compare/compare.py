@@ -24,6 +24,7 @@ from workflow_src.compare.change import (
     as_floats,
     largest_first,
 )
+from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
 from workflow_src.compare.runs import PLACE, Measured, read_run
@@ -171,7 +172,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="smaller changes of a phase's time don't matter (0.01: 1 %%)",
     )
     given = parser.parse_args(arguments)
-    write(given, "compare", read_run, lambda a, b: compare(a, b, given.threshold))
+    with usage_status():
+        found = compare(read_run(given.a), read_run(given.b), given.threshold)
+        write(found, "compare", given.templates, given.output)
 
 
 if __name__ == "__main__":

@@ -23,9 +23,11 @@ from workflow_src.compare.change import (
     with_ratio,
     work_kind,
 )
+from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.steps import PARTS, findings, host, parts, step_times
 from workflow_src.paper.number import over, to
+from workflow_src.paper.plain import paragraphs, screen
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_names import distinct_names, short_names
@@ -113,6 +115,7 @@ def compare(a: Captured, b: Captured) -> Compared:
     said = {"a": a.name, "b": b.name, "processes_needed": None}
     told = said | {"step": step, "parts": divided, "profilers": [a.profiler, b.profiler]}
     told |= facts(tables, judged if step else judged[:0])
+    said |= {name: told[name] for name in ("judged", "parts", "findings", "host")}
     return Compared(told, {name: as_floats(rows) for name, rows in tables.items()}, said)
 
 
@@ -185,11 +188,24 @@ def _kernels(of_: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
     return found.assign(family=family, calls=to(found["calls"], "calls"), ms=to(found["ms"], "ms"))
 
 
+def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
+    """Compare the captures of two folders, into a third, and print what changed; gives the status.
+
+    Raises StageError as read_capture does.
+    """
+    found = compare(read_capture(a), read_capture(b))
+    status = write(found, "compare_captures", templates, output)
+    print("", screen(paragraphs(templates, "compare_captures.text.j2", found.facts)), sep="\n")
+    return status
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the comparison of two captures into a folder."""
     what = ("tables of the capture before", "tables of the capture after")
     parser = comparison_parser("workflow_src.compare.compare_captures", __doc__, *what)
-    write(parser.parse_args(arguments), "compare_captures", read_capture, compare)
+    given = parser.parse_args(arguments)
+    with usage_status():
+        write_comparison(given.a, given.b, given.templates, given.output)
 
 
 if __name__ == "__main__":

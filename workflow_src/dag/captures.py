@@ -7,12 +7,11 @@ import json
 import os
 import re
 import shlex
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow_src.captures.torch_ranks import jobs
+from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.common.errors import ConfigError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
@@ -29,13 +28,9 @@ from workflow_src.dag.paths import (
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
-REPORT_OF_NSYS = ".nsys-rep"
 ODD = re.compile(r"[{}<>\ud800-\udfff]")
 """What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
 and it can't write bytes that aren't UTF-8, for which surrogates stand."""
-SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
-ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
-"""What a name leaves of its file's off, one instead of the other where that tells files apart."""
 LONGEST = 255
 """Letters of a file's name."""
 UNREADABLE = "unreadable"
@@ -77,27 +72,13 @@ class Captures:
         """The files of a capture. Raises ConfigError for a name that isn't among them."""
         return self.files[known("captures", wildcards.capture, self.files)]
 
-    def _exported(self, wildcards: Wildcards) -> list[str]:
-        """What the tables of a report of nsys are read from; none of another capture."""
-        is_report = self._files(wildcards)[0].endswith(REPORT_OF_NSYS)
-        return [f"{RESULTS}/{wildcards.capture}/export.sqlite"] * is_report
-
-    def argument(self, wildcards: Wildcards) -> str:
-        """The first file of a capture as a command takes it."""
-        return _no_option(self._files(wildcards)[0])
-
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """What the tables of a capture are read from as a command takes it."""
-        return list(map(_no_option, self._exported(wildcards) or self._files(wildcards)))
+        """Its files as a command takes them."""
+        return list(map(_no_option, self._files(wildcards)))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
-        files = self._files(wildcards)
-        return self._exported(wildcards) or [file for path in files for file in files_of(path)]
-
-    def report(self, wildcards: Wildcards) -> list[str]:
-        """Its report of nsys, if it can be read."""
-        return files_of(self._files(wildcards)[0])
+        return [file for path in self._files(wildcards) for file in files_of(path)]
 
     def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
         """An input function: what has a capture read again if it couldn't be read the last time."""
@@ -120,6 +101,10 @@ class Captures:
     def steps(self) -> list[str]:
         """The picture of a step of each capture."""
         return [f"{RESULTS}/{name}/step.svg" for name in self.files]
+
+    def summaries(self) -> list[str]:
+        """What is said of each capture, for programs."""
+        return [f"{RESULTS}/{name}/summary.json" for name in self.files]
 
     def folders(self) -> list[str]:
         """The folder of each capture's tables, as a param."""
@@ -183,7 +168,9 @@ def captures_of(
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
         raise ConfigError(f"captures: {printable(odd)}: {why}")
     given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
-    named, apart = _of_jobs(names_of(list(files)))
+    jobs = named_jobs(list(files))
+    named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
+    apart = frozenset(name for name, job in jobs.items() if job.apart)
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
     return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
@@ -205,50 +192,3 @@ def files_of(path: str) -> list[str]:
     if Path(path).is_dir():
         return [str(file) for file in table_files(Path(path)).values()]
     return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
-
-
-def _of_jobs(names: Mapping[str, str]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """The files of each capture, those of ranks by the first one's name, and which are apart."""
-    files = {Path(file): file for file in names}
-    found, apart = {}, set()
-    for job in jobs(list(files)):
-        first, *more = (files[path] for path in job.files)
-        name = f"{names[first]}-and-{len(more)}-more" if more else names[first]
-        found[name] = (first, *more)
-        apart |= {name} if job.apart else set()
-    return found, frozenset(apart)
-
-
-def names_of(paths: Sequence[str]) -> dict[str, str]:
-    """The name of each capture's file; those that would have one name get longer ones together.
-
-    Raises ConfigError if even their whole paths give one name.
-    """
-    alike = defaultdict[str, list[str]](list)
-    for path in paths:
-        alike[name_of(path)].append(path)
-    found = {}
-    for group in alike.values():
-        levels = range(len(ENDS) * max(len(Path(path).parts) for path in group))
-        apart = (n for n in levels if len({name_of(path, n) for path in group}) == len(group))
-        level = next(apart, levels[-1])
-        found |= {path: name_of(path, level) for path in group}
-    for name in (name for name, times in Counter(found.values()).items() if times > 1):
-        first, second, *_ = (path for path in paths if found[path] == name)
-        raise ConfigError(
-            f"captures: {first} and {second} have one name, {name}, and their tables would lie in "
-            "one folder: rename one"
-        )
-    return {path: found[path] for path in paths}
-
-
-def name_of(path: str, length: int = 0) -> str:
-    """A capture's name: its file's, without suffixes and with letters that a path may have.
-
-    A longer one keeps suffixes, or has the last folders before it, by turns.
-    """
-    folders, kept = divmod(length, len(ENDS))
-    *above, file = Path(path).parts
-    stem = ENDS[kept].sub("", file) or "capture"
-    name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"

@@ -1,4 +1,4 @@
-"""The grammar of paths: wildcards, folders, templates, names of captures, what makes stale."""
+"""The grammar of paths: wildcards, folders, templates, what makes stale."""
 
 import hashlib
 import os

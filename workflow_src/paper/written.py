@@ -21,7 +21,6 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import StageError, attempt, one_sentence
 from workflow_src.common.reading import reading
-from workflow_src.paper.drawing import drawn
 from workflow_src.paper.form import Form
 from workflow_src.paper.html import inlined
 from workflow_src.paper.run import Run
@@ -129,7 +128,12 @@ def write(
     def told(found: Facts, these: Sequence[str], log: str) -> Written:
         plot, svg = found.get("figure"), drawing
         if picture and not drawing:
-            svg = drawn(plot.draw, f"chapter_{name}", log or "its log") if plot else ""
+            svg = ""
+            if plot:
+                # Imported for a figure alone: reading captures takes no matplotlib.
+                from workflow_src.paper.drawing import drawn
+
+                svg = drawn(plot.draw, f"chapter_{name}", log or "its log")
             write_text(picture, svg or EMPTY)
         place = picture.as_posix() if picture and svg else ""
         forms = [Form(False, place), Form(True, place, inlined(svg, name) if svg else "")]

@@ -1,27 +1,19 @@
-"""Write the tables of any capture: its device time by range path, kernel and family.
+"""The tables of any capture: its device time by range path, kernel and family, and its diagnosis.
 
-Reads an SQLite export of nsys or a trace of torch.profiler, compressed or not, or a folder of Arrow
-or Parquet files that nsys exported. A column's name ends with its unit. All device time of the
-capture is in kernels.csv, which is checked before anything is written.
+A column's name ends with its unit. All device time of the capture is in `kernels`: that is checked.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import NOTES, OPERATOR, Capture, noted
-from workflow_src.captures.limits import within_limits
-from workflow_src.common.arguments import Parser, existing_file, new_folder, positive
-from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.captures.capture import NOTES, OPERATOR
+from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.table_schema import tables_in
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.families import RULES, load_rules
-from workflow_src.placing.given import add_capture, read
+from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.paths import OF_WORK, added_up, path_totals
 from workflow_src.placing.per_step import InSteps
 from workflow_src.placing.placing import WHOLE
@@ -191,35 +183,3 @@ def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
         f"{count}{about and f' ({about})'}: {meaning}"
         for _, _, count, about, meaning in notes.itertuples(name=None)
     ]
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the tables of one capture into a folder."""
-    parser = Parser(prog="workflow_src.tables.capture_tables", description=__doc__)
-    add_capture(parser)
-    parser.add_argument("--step-ms", type=positive, help="a step's time without a profiler (ms)")
-    others = (
-        "say that traces of other ranks were given, of which nothing shows that they are its job's"
-    )
-    parser.add_argument("--apart", action="store_true", help=others)
-    parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
-    parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
-    given = parser.parse_args(arguments)
-    with one_sentence():
-        try:
-            plain_ns = given.step_ms and given.step_ms * NS_PER_MS
-            with within_limits(given):
-                placed = read(given, load_rules(given.families))
-                notes = placed.notes + noted(apart=int(given.apart))
-                found = tables_of(replace(placed, notes=notes), plain_ns)
-        except TraceError as error:
-            if not given.note_problem:
-                raise
-            found = tables_of(attributed(Capture.unreadable(str(error)), None))
-        for name in TABLES:
-            write_csv(given.output / f"{name}.csv", found[name])
-        print(*sentences(found), sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,35 +1,25 @@
-"""Draw one step of another program's capture, and write it for Perfetto.
+"""The timeline of one step of another program's capture.
 
 It is the step of the median wall time, of the process and path whose steps hold the most device
 work: its ranges, its launches, the work launched in it, and why the device was idle.
 """
 
-from argparse import Namespace
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.limits import within_limits
 from workflow_src.captures.merged import OTHER_THREADS
-from workflow_src.common.arguments import Parser, new_file
-from workflow_src.common.atomic_write import write_text
-from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.placing.attributed import Attributed
-from workflow_src.placing.given import add_capture, read
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
-from workflow_src.timeline.formats import write_trace
-from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline, idle_pieces
 
 
 def timeline(source: Attributed) -> Timeline:
-    """The timeline of a step. Raises TraceError if the capture has none."""
+    """The timeline of a step; an empty one of a capture without."""
     steps = step_ranges(source)
     if steps.empty:
-        raise TraceError("the capture has no steps; --step names the ranges that are steps")
+        return Timeline.empty()
     typical = _typical(steps)
     found = of_thread(source, typical)
     idle = idle_pieces(typical, found.device, found.has_calls)
@@ -90,33 +80,3 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
         step=step["step"],
     )
     return shown.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write a step of one capture."""
-    parser = Parser(prog="workflow_src.cli.capture_timeline", description=__doc__)
-    add_capture(parser)
-    parser.add_argument("--svg", type=new_file, help="the picture")
-    parser.add_argument("--trace", type=new_file, required=True, help="a .trace.json.gz")
-    given = parser.parse_args(arguments)
-    with one_sentence():
-        found, name = _timeline(given), given.capture[0].name
-        if given.svg:
-            write_text(given.svg, draw(found))
-        write_trace(given.trace, found, name)
-
-
-def _timeline(given: Namespace) -> Timeline:
-    """The timeline that is asked for; an empty one, and why, if problems are to be noted."""
-    try:
-        with within_limits(given):
-            return timeline(read(given))
-    except TraceError as error:
-        if not given.note_problem:
-            raise
-        print(error)
-        return Timeline.empty()
-
-
-if __name__ == "__main__":
-    main()

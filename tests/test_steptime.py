@@ -1,0 +1,121 @@
+"""The command for captures: what it prints and writes, how it ends, what it needs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workflow_src.cli.steptime import main
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "data"
+GPT2, SLEEPY = (DATA / "captures" / f"{name}.sqlite.gz" for name in ("gpt2_modules", "sleepy"))
+
+FIRST_SCREEN = """\
+sleepy: 3 steps, recorded by nsys 2025.3.2.0
+
+Host and device wait for each other: the device is idle 9.3 of 18 ms a step (51 %). The largest gap,
+5.5 ms, once a step, comes after the host waited in cudaMemcpyAsync in step/copy and before work in
+step/forward.
+
+1. Data is copied to the device from pageable memory once a step in `step/copy`: 8.5 ms, in which
+the host waits; without it a step takes 9.7 instead of 18 ms. Pin the memory (pin_memory=True), copy
+with non_blocking=True, and prefetch on a stream of its own.
+
+2. The host launches nothing between `step/copy` and `step/forward`, once a step, for 4.8 ms more
+than in other such places, which take 0.61 ms each; without it a step takes 13 instead of 18 ms.
+Look at what the loop does there, such as logging, a loader or a save, and move it to another thread
+or process, or do it while the device is busy.
+
+How sure: the profiler makes launches longer; give the plain time of a step as `--step-ms` (in the
+workflow `capture_step_ms`) to correct that; means of few steps (3), which may be first ones.
+
+More: steptime/sleepy/report.html
+
+"""
+
+
+def ended(*words: object) -> int:
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, words)])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, without a clone."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_first_screen_is_printed_and_all_else_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("bad.txt").write_text("hello")
+    assert ended("bad.txt", SLEEPY) == 1, "one could not be read"
+    said = capsys.readouterr()
+    assert said.out == FIRST_SCREEN
+    assert said.err.startswith("bad.txt: it is neither an export of nsys nor a trace of torch.prof")
+    assert said.err.count("\n") == 1 and [*Path("steptime").iterdir()] == [Path("steptime/sleepy")]
+    written = {path.name for path in Path("steptime/sleepy").iterdir()}
+    assert {"report.html", "summary.json", "findings.csv", "step.trace.json.gz"} < written
+
+
+def test_the_summary_has_each_number_with_its_unit_and_rows() -> None:
+    assert ended(SLEEPY, "--step-ms", 15, "--output", "out") == 0
+    found = json.loads(Path("out/sleepy/summary.json").read_text())
+    assert (found["schema"], found["kind"], found["verdict"]) == (1, "capture", "finding")
+    first, process = found["findings"][0], found["processes"][0]
+    assert first["mechanism"] == "pageable_batch" and first["path"] == "step/copy"
+    assert first["remedy"].startswith("Pin the memory") and first["confidence"] == "medium"
+    assert first["saves_share"]["unit"] == "share" and first["saves_ms"]["unit"] == "ms"
+    assert first["saves_ms"]["rows"] == "findings.csv:2"
+    least, most = process["time_ms"]["interval"]
+    assert least <= process["time_ms"]["value"] <= most
+    assert process["step_ms"]["value"] == pytest.approx(15, rel=0.01) and process["plain"] is True
+    assert found["doubts"] == ["few"] and found["says"][0].startswith("sleepy: 3 steps")
+
+
+def test_a_comparison_ends_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(GPT2, "--against", SLEEPY) == 1
+    said = capsys.readouterr().out
+    assert said.endswith("\n\nMore: steptime/gpt2_modules/against-sleepy/compare.html\n")
+    assert re.search(r"\n  Data comes from pageable memory +step/copy +vanished +8\.63 ", said)
+    assert "B's device work takes longer than A's in each step" in said
+    found = json.loads(Path("steptime/gpt2_modules/against-sleepy/compare.json").read_text())
+    assert (found["schema"], found["kind"], found["status"]) == (1, "comparison", 1)
+    assert (found["a"], found["b"], found["verdict"]) == ("sleepy", "gpt2_modules", "slower")
+    assert found["judged"][0]["a_ms"]["rows"].startswith("A: steps.csv:2")
+    assert ended(SLEEPY, "--against", "gone.json") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "the following arguments are required: FILE"),
+        (("a.json", "--step-ms", "-1"), "--step-ms: must be a finite number above 0, not '-1'"),
+        (("a b.json", "a-b.json"), "a b.json and a-b.json have one name, a-b.json, and their t"),
+    ],
+)
+def test_wrong_arguments_have_a_sentence(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(*words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_it_imports_is_what_it_declares() -> None:
+    """Neither torch nor Snakemake, nor anything else that pyproject.toml doesn't name."""
+    reads = "workflow_src.captures.torch_profiler"
+    program = f"import sys, {reads}, workflow_src.cli.steptime; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    own = {name.partition(".")[0] for name in said.split()} - {*sys.stdlib_module_names}
+    needs = {"numpy", "pandas", "jinja2", "msgspec", "markupsafe", "dateutil", "workflow_src"}
+    # What these import where it is there, what starts Python, and compiled modules' own.
+    besides = {"typing_extensions", "sitecustomize", "usercustomize", "cython_runtime"}
+    assert {name for name in own if not name.startswith("_")} <= needs | besides
+    assert not {"torch", "snakemake", "matplotlib"} & own

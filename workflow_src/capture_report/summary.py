@@ -1,0 +1,83 @@
+"""The first screen of a capture for a terminal, and what is said of it for programs.
+
+docs/agents.md describes summary.json; SCHEMA changes when what is there changes its meaning.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.chapter import candidates, said_first
+from workflow_src.capture_report.screen import first_screen
+from workflow_src.common.table_schema import own_columns
+from workflow_src.paper.number import over, to
+from workflow_src.paper.plain import paragraphs, told
+
+SCHEMA = 1
+
+SHOWN = 3
+"""So many findings are on the first screen of a terminal."""
+
+UNSURE = {"unlike", "warm-up", "problem"}
+"""Doubts that may change what is wrong, not just by how much."""
+
+
+def first_said(capture: Capture, templates: Path) -> list[str]:
+    """What is said first of a capture: its steps, the pace, findings with remedies, doubts."""
+    facts = said_first(capture) | {
+        "findings": capture.special[:SHOWN].to_dict("records"),
+        "candidates": candidates(capture),
+    }
+    return paragraphs(templates, "capture.text.j2", facts)
+
+
+def summary(capture: Capture, templates: Path) -> dict[str, Any]:
+    """What is said of a capture for programs, with the rows that each number rests on."""
+    first, every, checks = first_screen(capture), capture.every, capture["certificate"]
+    doubted = checks[checks["verdict"] != "ok"]
+    rows = {
+        "processes": _processes(capture),
+        "findings": _findings(capture, {*first["doubts"]}, (doubted["verdict"] == "doubt").any()),
+        "smaller": capture.numbers("smaller")[["process", *own_columns("capture/smaller")]],
+        "checks": _own(capture, "certificate").loc[doubted.index],
+        "notes": _own(capture, "notes"),
+    }
+    return {
+        "schema": SCHEMA,
+        "kind": "capture",
+        "name": capture.name,
+        "recorded_by": f"{every['profiler']} {every['version']}".strip(),
+        "verdict": first["verdict"],
+        "says": first_said(capture, templates),
+        "steps": told(every["steps"]),
+        "steps_by": told(every["steps_by"]),
+        "doubts": first["doubts"],
+        **{name: told(each) for name, each in rows.items()},
+    }
+
+
+def _own(capture: Capture, table: str) -> pd.DataFrame:
+    """A table of a capture, with its own columns alone."""
+    return capture.numbers(table)[[*own_columns(f"capture/{table}")]]
+
+
+def _processes(capture: Capture) -> pd.DataFrame:
+    """How a step of each process divides, and its time from step to step with its ends."""
+    times, rows = capture.numbers("step_times"), capture.numbers("diagnoses")
+    rows = rows[["process", *own_columns("capture/diagnoses")]]
+    spread = over(times[times["step"] > 0], "process", "time_ms", "spread")
+    return rows.assign(time_ms=rows["process"].map(spread).astype(object))
+
+
+def _findings(capture: Capture, doubts: set[str], doubted: bool) -> pd.DataFrame:
+    """Findings with the share of a step that each saves, and how sure that is."""
+    names = [*own_columns("capture/findings"), "general"]
+    rows = capture.findings[["process", *names]]
+    unsure = rows["first_only"] | doubted | bool(doubts & UNSURE)
+    known = unsure.map({True: "low", False: "medium" if doubts else "high"}).astype(object)
+    return rows.assign(
+        saves_share=to(rows["saves_ms"] / rows["step_ms"], "share"),
+        confidence=known.where(rows["saves_ms"].notna(), "none"),
+    )

@@ -1,0 +1,107 @@
+"""Read one capture into a folder: its tables, and one step as a picture and for Perfetto.
+
+A capture is a report of nsys or its export as SQLite, Arrow or Parquet, or a trace of
+torch.profiler, compressed or not; or such traces of all ranks of one job.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from workflow_src.captures.capture import Capture, noted
+from workflow_src.captures.domains import domain_names
+from workflow_src.captures.export import exported
+from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.common.arguments import Parser, any_path, new_folder, pattern, positive
+from workflow_src.common.atomic_write import write_csv, write_text
+from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.placing.attributed import attributed
+from workflow_src.placing.joined import read_all
+from workflow_src.tables.capture_tables import TABLES, sentences, tables_of
+from workflow_src.timeline.captured import timeline
+from workflow_src.timeline.formats import write_trace
+from workflow_src.timeline.picture import draw
+from workflow_src.timeline.steps import Timeline
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how a capture is read."""
+    step = "name of the ranges that are steps; a * in it stands for a number"
+    step_ms = "time of a step without a profiler, as a trainer logs it (ms): savings are of that"
+    domains = "NVTX domains whose ranges count, by commas; without it all but libraries' own"
+    fold = "pattern of what is left out of ranges' names, so that layers are one: \\.\\d+"
+    parser.add_argument("--step", metavar="NAME", default="", help=step)
+    parser.add_argument("--step-ms", metavar="MS", type=positive, help=step_ms)
+    parser.add_argument("--domains", metavar="NAMES", type=domain_names, help=domains)
+    parser.add_argument("--fold", metavar="PATTERN", type=pattern, help=fold)
+    add_limits(parser)
+
+
+def read(
+    given: argparse.Namespace, apart: bool = False
+) -> tuple[dict[str, pd.DataFrame], Timeline]:
+    """The tables of a capture by name, and a step of it. Raises TraceError if it can't be read.
+
+    given: `capture`, its files, and add_options'. apart: whether traces of other ranks were given,
+    of which nothing shows that they are its job's.
+    """
+    with within_limits(given):
+        capture = read_all(given.capture)
+        found = attributed(capture, given.domains, fold=given.fold, step=given.step)
+        found = replace(found, notes=found.notes + noted(apart=int(apart)))
+        tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)
+        return tables, timeline(found)
+
+
+def write_capture(
+    given: argparse.Namespace, folder: Path, apart: bool = False
+) -> dict[str, pd.DataFrame]:
+    """Write what `read` finds into a folder; gives its tables. Raises TraceError as that does."""
+    files = exported(given.capture, folder)
+    return _write(*read(argparse.Namespace(**vars(given) | {"capture": files}), apart), folder)
+
+
+def write_problem(why: str, folder: Path) -> dict[str, pd.DataFrame]:
+    """Write the tables of a capture that can't be read, which say why; gives them."""
+    nothing = attributed(Capture.unreadable(why), None)
+    return _write(tables_of(nothing), Timeline.empty(), folder)
+
+
+def _write(
+    tables: dict[str, pd.DataFrame], step: Timeline, folder: Path
+) -> dict[str, pd.DataFrame]:
+    for name in TABLES:
+        write_csv(folder / f"{name}.csv", tables[name])
+    write_text(folder / "step.svg", draw(step))
+    write_trace(folder / "step.trace.json.gz", step, folder.name)
+    return tables
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read one capture."""
+    parser = Parser(prog="workflow_src.cli.read_capture", description=__doc__)
+    several = "the capture; several files: traces of one job's ranks"
+    parser.add_argument("--capture", type=any_path, nargs="+", required=True, help=several)
+    add_options(parser)
+    apart = "note that nothing shows whose job's rank it is, of several that were given"
+    parser.add_argument("--apart", action="store_true", help=apart)
+    problem = "write why it can't be read, and don't fail"
+    parser.add_argument("--note-problem", action="store_true", help=problem)
+    parser.add_argument("--output", type=new_folder, required=True, help="the folder")
+    given = parser.parse_args(arguments)
+    with one_sentence():
+        try:
+            tables = write_capture(given, given.output, given.apart)
+        except TraceError as error:
+            if not given.note_problem:
+                raise
+            tables = write_problem(str(error), given.output)
+        print(*sentences(tables), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
