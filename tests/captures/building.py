@@ -274,13 +274,6 @@ def thread_name(thread: int, name: str) -> dict[str, Any]:
     }
 
 
-def flow(number: int, forward: tuple[int, Any], backward: tuple[int, Any]) -> list[Any]:
-    """A flow from forward to backward, each a thread and a time in microseconds."""
-    both = zip("sf", (forward, backward), strict=True)
-    about = {"cat": "fwdbwd", "name": "fwdbwd", "id": number, "pid": 1}
-    return [about | {"ph": phase, "tid": thread, "ts": at} for phase, (thread, at) in both]
-
-
 def packed(data: bytes) -> bytes:
     """These bytes as a member of gzip that is the same at any time of day."""
     return gzip.compress(data, mtime=0)

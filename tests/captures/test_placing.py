@@ -15,13 +15,8 @@ from tests.captures.building import (
     Work,
     busy,
     capture_of,
-    event,
-    flow,
-    launched,
     notes,
     tables_in,
-    thread_name,
-    trace_file,
     unplaced,
 )
 from tests.captures.text import written
@@ -298,38 +293,6 @@ def test_two_trainers_that_share_a_device_get_their_own_backward(
     assert unplaced(tables) == {} and sum(busy(tables).values()) == 222
     assert (busy(tables) == SHARED) is told
     assert notes(tables) == {"lent": 20} if told else notes(tables)["shared"] > 0
-
-
-def test_flows_tell_the_backwards_of_two_trainers_at_once_apart(tmp_path: Path) -> None:
-    """Nodes of both graphs take turns on the thread of one device."""
-    events: list[Any] = [thread_name(HELPER, "pt_autograd_0")]
-    for number, trainer in enumerate((TRAINER, SECOND)):
-        events += [
-            event("user_annotation", f"trainer {trainer}", number, 100, tid=trainer),
-            event("user_annotation", "backward", 50 + number, 40, tid=trainer),
-            *launched(1 + number, 10 + 3 * number, 1, tid=trainer),
-        ]
-    for node in range(8):
-        trainer, at = (TRAINER, SECOND)[node % 2], 52 + 4 * node
-        events += flow(node, (trainer, 10 + node), (HELPER, at))
-        events += launched(10 + node, at + 1, 2 + trainer, tid=HELPER)
-    tables = tables_in(trace_file(tmp_path, events))
-    assert list(busy(tables).values()) == [1_000, 4 * 3_000, 1_000, 4 * 6_000]
-    assert notes(tables) == {"lent": 8}
-
-
-def test_flows_tell_autograds_thread_where_it_has_no_name(tmp_path: Path) -> None:
-    """Those of forward that runs again on that thread don't make it a caller."""
-    events = [
-        event("user_annotation", "backward", 50, 40),
-        event("cuda_runtime", "cudaMalloc", 60, 9),
-        event("user_annotation", "FSDP::post_backward", 60, 9, tid=HELPER),
-        *launched(1, 62, 4, tid=HELPER),
-        *flow(7, (HELPER, 61), (HELPER, 80)),
-        *flow(7 + 1, (TRAINER, 10), (HELPER, 55)),
-    ]
-    tables = tables_in(trace_file(tmp_path, events))
-    assert busy(tables) == {"backward": 0, "backward/FSDP::post_backward": 4_000}
 
 
 @st.composite

@@ -99,14 +99,12 @@ def test_two_trainers_have_the_same_and_their_own_kernels() -> None:
         assert sorted(found.values()) == sorted(2 * [60, 6, 120, 3])
 
 
-def test_any_evidence_alone_places_the_same(recorded: tuple[str, Capture, Placed]) -> None:
-    """Without names of threads, without flows, and with calls that take turns alone."""
+def test_turns_alone_place_the_same_as_names(recorded: tuple[str, Capture, Placed]) -> None:
+    """Without names of threads, with calls that take turns alone."""
     _, capture, placed = recorded
-    told = capture.threads
-    for less in (Threads(flows=told.flows), Threads(names=told.names), Threads()):
-        found = placed_by(replace(capture, threads=less))
-        assert np.array_equal(found.work["range"], placed.work["range"])
-        pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])
+    found = placed_by(replace(capture, threads=Threads()))
+    assert np.array_equal(found.work["range"], placed.work["range"])
+    pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])
 
 
 def test_a_loader_has_a_tree_of_its_own_on_whichever_thread_it_is() -> None:

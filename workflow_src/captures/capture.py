@@ -38,7 +38,6 @@ WORK = (
     "launch_ns", "launch_end_ns", "thread", "missing",
 )  # fmt: skip
 THREADS = ("process", "thread", "name")
-FLOWS = ("process", "thread", "start_ns", "forward_thread")
 STREAM_WAITS = (
     "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
 )  # fmt: skip
@@ -92,15 +91,12 @@ class Threads:
     """What is said of threads, and of streams that wait for each other.
 
     names: a row per name of a thread, with THREADS; a profiler may give several.
-    flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
-    the forward operator that it differentiates.
     waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
     after wait_ns starts after what was launched on record_stream before record_ns. These are
     UNKNOWN where the profiler doesn't tell which record it was.
     """
 
     names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
-    flows: pd.DataFrame = field(default_factory=lambda: empty(FLOWS))
     waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
 
 

@@ -70,11 +70,7 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
         every(lambda each: each.work),
         every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
         joined_copies([(part.copies, len(part.work)) for part in parts]),
-        Threads(
-            every(lambda each: each.threads.names),
-            every(lambda each: each.threads.flows),
-            every(lambda each: each.threads.waits),
-        ),
+        Threads(every(lambda each: each.threads.names), every(lambda each: each.threads.waits)),
         (
             Note("ranks", len(parts), f"of {ranks[0].world_size}"),
             *(Note(code, count, about) for (code, about), count in counts.items()),

@@ -5,17 +5,16 @@ ranges that it pushes (gradient hooks, FSDP's own, emit_nvtx, forward run again 
 belong below what is open on the thread that called backward, as if that one had done it all. A
 loader's or a saver's thread works beside the others: its ranges are a tree of their own. So a
 thread is a helper if the capture says that it is autograd's: by its name, pt_autograd_0, or else by
-torch.profiler's flows, which lead from each operator of forward to the one of backward that
-differentiates it, or by ranges that only autograd pushes. Where it says so of no thread, turns
-decide: who calls backward waits for it, and makes no call meanwhile, whereas ranges of a thread
-that works beside another one soon hold some of its calls. A thread without ranges that nothing ties
-to another one is taken for a helper, too, and the report says so.
+ranges that only autograd pushes. Where it says so of no thread, turns decide: who calls backward
+waits for it, and makes no call meanwhile, whereas ranges of a thread that works beside another one
+soon hold some of its calls. A thread without ranges that nothing ties to another one is taken for a
+helper, too, and the report says so.
 
 Helpers work for a thread that has ranges and isn't one. Of several such, it is decided for each
 unit of a helper's work: an outermost range with all that is in it, or a launch outside. Autograd
 runs each operator of backward on the stream of the forward operator that it differentiates, so
-streams that one caller alone launches on tell first; then the flow that last led to the helper;
-else it is the caller whose silence the unit fits.
+streams that one caller alone launches on tell first; else it is the caller whose silence the unit
+fits.
 """
 
 import re
@@ -70,8 +69,7 @@ def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Thread:
-    """A thread of a process: the rows of its ranges that count and of its launches, its names, and
-    the flows to it from other threads."""
+    """A thread of a process: the rows of its ranges that count and of its launches, its names."""
 
     capture: Capture
     ranges: pd.DataFrame
@@ -80,7 +78,6 @@ class Thread:
     pushed: Indices
     launched: Indices
     names: Sequence[str]
-    flows: pd.DataFrame
 
     @property
     def is_first(self) -> bool:
@@ -132,12 +129,12 @@ class Thread:
         return np.asarray(found, dtype=np.int64)
 
     def is_autograds(self) -> bool:
-        """Whether flows lead to it, or most of its outermost ranges are only autograd's."""
+        """Whether most of its outermost ranges are only autograd's."""
         starts = self.whole.starts
         begun = self.pushed[np.isin(self.times[0], starts)]
         names = self.ranges["name"].to_numpy()[begun]
         spoken = sum(AUTOGRADS_RANGE.match(name) is not None for name in names)
-        return not self.is_first and (len(self.flows) > 0 or 2 * spoken > len(starts))
+        return not self.is_first and 2 * spoken > len(starts)
 
     def takes_turns(self, callers: "Sequence[Thread]") -> bool:
         """Whether another one, which makes calls itself, waits whenever this one works."""
@@ -187,15 +184,14 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     """Every thread that has ranges or launches something, in order of process and number."""
-    names, flows = capture.threads.names, capture.threads.flows
-    flows = flows[flows["thread"] != flows["forward_thread"]].sort_values("start_ns")
+    names = capture.threads.names
     known = np.flatnonzero(capture.work["missing"] == "")
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])
-    called, led = rows_by(names[THREAD]), rows_by(flows[THREAD])
+    called = rows_by(names[THREAD])
     return [
         Thread(
             capture, ranges, key[0], key[1], pushed.get(key, NONE), known[launched.get(key, NONE)],
-            names["name"].iloc[called.get(key, NONE)].tolist(), flows.iloc[led.get(key, NONE)],
+            names["name"].iloc[called.get(key, NONE)].tolist(),
         )
         for key in sorted({*pushed, *launched})
     ]  # fmt: skip
@@ -236,7 +232,6 @@ def _help(found: Helped, helper: Thread, callers: Sequence[Thread]) -> int:
     alike, which = 0, np.zeros(len(units[0]), dtype=np.int64)
     if len(callers) > 1:
         which = _by_streams(helper, callers, of_launch, len(which))
-        which = np.where(which == NOWHERE, _by_flows(helper, callers, units[1]), which)
         if (untold := which == NOWHERE).any():
             fits, several = _by_silences(units, callers)
             which, alike = np.where(untold, fits, which), int((several & untold).sum())
@@ -272,17 +267,6 @@ def _by_streams(
     votes = np.zeros((units, len(callers)), dtype=np.int64)
     np.add.at(votes, (of_launch[alone], shares.argmax(axis=0)[alone]), 1)
     return np.where(votes.any(axis=1), votes.argmax(axis=1), NOWHERE)
-
-
-def _by_flows(helper: Thread, callers: Sequence[Thread], ends: Indices) -> Indices:
-    """The caller whose forward the last flow before the end of each unit came from."""
-    place = {each.number: index for index, each in enumerate(callers)}
-    flows = helper.flows[helper.flows["forward_thread"].isin(place)]
-    if flows.empty:
-        return np.full(len(ends), NOWHERE)
-    # A range of autograd's holds the operator that a flow leads to.
-    last = np.searchsorted(flows["start_ns"].to_numpy(), ends) - 1
-    return np.asarray(flows["forward_thread"].map(place).to_numpy()[np.maximum(last, 0)])
 
 
 def _by_silences(units: Spans, callers: Sequence[Thread]) -> tuple[Indices, Mask]:
