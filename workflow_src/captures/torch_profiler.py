@@ -26,7 +26,6 @@ from workflow_src.captures.capture import (
     WORK,
     Capture,
     Note,
-    Threads,
     coded,
     copies_frame,
     counted,
@@ -98,10 +97,8 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         table,
         all_calls(made, work, copies, overheads),
         copies,
-        Threads(
-            frame(THREADS, parts["threads"]),
-            _waits(parts["waits"], calls, ranges, made),
-        ),
+        frame(THREADS, parts["threads"]),
+        _waits(parts["waits"], calls, ranges, made),
         (*counted(lost), *left_out, *unread, *named),
         by,
     )
