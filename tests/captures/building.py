@@ -14,11 +14,12 @@ import pandas as pd
 
 from workflow_src.capture_report import capture as reported
 from workflow_src.captures.capture import (
+    CALLS,
     RANGES,
+    THREADS,
     UNKNOWN,
     WORK,
     Capture,
-    Threads,
     calls_frame,
     frame,
 )
@@ -185,50 +186,28 @@ def capture_of(
     ranges: Sequence[Range], work: Sequence[Work], names: Mapping[int, str] | None = None
 ) -> Capture:
     """A capture; each kernel starts a bit later than the one before. `names`: of threads."""
-    range_rows = {
-        "name": [r.name for r in ranges],
-        "domain": ["default"] * len(ranges),
-        "start_ns": [r.start for r in ranges],
-        "end_ns": [r.end for r in ranges],
-        "process": [r.thread[0] for r in ranges],
-        "thread": [r.thread[1] for r in ranges],
-    }
-    starts = [(50 if w.launch is None else w.launch) + n for n, w in enumerate(work)]
-    launches = [UNKNOWN if w.launch is None else w.launch for w in work]
-    work_rows = {
-        "kind": ["kernel"] * len(work),
-        "name": ["gemm"] * len(work),
-        "start_ns": starts,
-        "end_ns": [start + w.length for start, w in zip(starts, work, strict=True)],
-        "duration_ns": [w.length for w in work],
-        "process": [w.thread[0] for w in work],
-        "device": [w.device for w in work],
-        "stream": [0] * len(work),
-        "launch_ns": launches,
-        "launch_end_ns": launches,
-        "thread": [UNKNOWN if w.launch is None else w.thread[1] for w in work],
-        "missing": [NO_CALL if w.launch is None else "" for w in work],
-    }
-    calls = [w for w in work if w.launch is not None]
-    numbers = {
-        "start_ns": [w.launch for w in calls],
-        "end_ns": [w.launch + 1 for w in calls if w.launch is not None],
-        "process": [w.thread[0] for w in calls],
-        "thread": [w.thread[1] for w in calls],
-        "correlation": range(len(calls)),
-    }
-    threads = [
-        {"process": 1, "thread": thread, "name": name} for thread, name in (names or {}).items()
-    ]
+    spans = [(r.name, "default", r.start, r.end, *r.thread) for r in ranges]
+    rows, calls = list[tuple[Any, ...]](), list[tuple[int, ...]]()
+    for n, w in enumerate(work):
+        start = (50 if w.launch is None else w.launch) + n
+        launch = [UNKNOWN] * 3 if w.launch is None else [w.launch, w.launch, w.thread[1]]
+        about = ("kernel", "gemm", start, start + w.length, w.length, w.thread[0], w.device, 0)
+        rows.append((*about, *launch, NO_CALL if w.launch is None else ""))
+        if w.launch is not None:
+            calls.append((w.launch, w.launch + 1, *w.thread, len(calls)))
+    numbers = np.array(calls, dtype=np.int64).reshape(-1, 5).T
+    threads = [(1, thread, name) for thread, name in (names or {}).items()]
+
+    def table(columns: Sequence[str], of: list[Any]) -> pd.DataFrame:
+        return frame(columns, pd.DataFrame(of, columns=list(columns)))
+
     return Capture(
-        frame(RANGES, range_rows),
-        frame(WORK, work_rows),
+        table(RANGES, spans),
+        table(WORK, rows),
         calls_frame(
-            ["api"] * len(calls),
-            [""] * len(calls),
-            {k: np.array(v, dtype="int64") for k, v in numbers.items()},
+            ["api"] * len(calls), [""] * len(calls), dict(zip(CALLS[2:], numbers, strict=True))
         ),
-        threads=Threads(pd.DataFrame(threads, columns=["process", "thread", "name"])),
+        thread_names=table(THREADS, threads),
     )
 
 
@@ -272,13 +251,6 @@ def thread_name(thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": "thread_name", "pid": 1, "tid": thread, "ts": 0} | {
         "args": {"name": f"thread {thread} ({name})"}
     }
-
-
-def flow(number: int, forward: tuple[int, Any], backward: tuple[int, Any]) -> list[Any]:
-    """A flow from forward to backward, each a thread and a time in microseconds."""
-    both = zip("sf", (forward, backward), strict=True)
-    about = {"cat": "fwdbwd", "name": "fwdbwd", "id": number, "pid": 1}
-    return [about | {"ph": phase, "tid": thread, "ts": at} for phase, (thread, at) in both]
 
 
 def packed(data: bytes) -> bytes:

@@ -62,7 +62,7 @@ def test_ranks_are_processes_of_one_capture_whatever_their_clocks(tmp_path: Path
     found = read_all(files)
     assert notes(found) == {"ranks": 2} and found.notes[0].about == "of 2"
     assert found.work["device"].nunique() == 2 and found.total_ns == 62_000
-    waits, devices = found.threads.waits, found.work["device"].unique().tolist()
+    waits, devices = found.waits, found.work["device"].unique().tolist()
     assert waits["process"].tolist() == [0, 1] and waits["device"].tolist() == devices
     assert waits["record_device"].tolist() == devices
     assert waits["wait_ns"].diff()[1] == waits["record_ns"].diff()[1] == 1_000

@@ -15,13 +15,8 @@ from tests.captures.building import (
     Work,
     busy,
     capture_of,
-    event,
-    flow,
-    launched,
     notes,
     tables_in,
-    thread_name,
-    trace_file,
     unplaced,
 )
 from tests.captures.text import written
@@ -90,7 +85,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "a loader whose ranges hold the trainer's calls": (
         f"{STEP}; load 20-95 @3; +45 16 @3; +98 32 @3",
-        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3},
+        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3, "shared": 3},
     ),
     "a saver whose calls meet the trainer's": (
         f"{STEP}; save 1-4 @3; save 41-44 @3; save 91-94 @3; ~ 9-12 @3; *42 16 @3",
@@ -101,13 +96,6 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "a thread that nothing ties to another": (
         f"{STEP}; ~ 9-12 @3; *45 16 @3", RIGHT | {"step": 16}, {}, {"turns": 3, "assumed": 1},
-    ),
-    # Also where the trainer makes a call meanwhile, for a node of backward on the host.
-    "autograd's thread, told by ranges of emit_nvtx": (
-        f"""{STEP}; ~ 70-72
-        MmBackward0, seq = 51, op_id = 7 52-58 @2; MmBackward0, seq = 51, op_id = 7 82-88 @2""",
-        RIGHT | {"step/backward": 0, "step/backward/MmBackward0, seq = 51, op_id = 7": 2},
-        {}, {"lent": 3},
     ),
 }  # fmt: skip
 
@@ -268,66 +256,12 @@ def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> N
     assert tables["steps"]["busy_ns"].tolist() == [15] * 6
 
 
-SHARED = {"trainer 1": 1, "trainer 1/backward": 20, "trainer 4": 1, "trainer 4/backward": 200}
-
-
-@pytest.mark.parametrize(
-    ("offset", "stream", "told"), [(45, 7, True), (150, 7, True), (10, 13, True), (10, 7, False)]
-)
-def test_two_trainers_that_share_a_device_get_their_own_backward(
-    export: Export, offset: int, stream: int, told: bool
-) -> None:
-    """By turns on one stream, on two streams even at once. Else, a note says what they share.
-
-    20 ns are launched in backward of the first, 200 in that of the second, which begins later.
-    """
+def test_a_thread_that_works_for_two_trainers_is_told(export: Export) -> None:
     export.named(HELPER, "pt_autograd_0")
-    for begin, trainer, length, on in ((0, TRAINER, 2, 7), (offset, SECOND, 20, stream)):
-        written(
-            f"""trainer {trainer} {begin}-{begin + 100} @{trainer}
-            *{begin + 1} 1 @{trainer} :0:{on}; backward {begin + 50}-{begin + 90} @{trainer}""",
-            export,
-        )
-        for call in range(begin + 5, begin + 40, 3):
-            export.wait(call, call + 1, thread=trainer, name="cudaLaunchKernel")
-        for call in range(begin + 51, begin + 90, 4):
-            export.work(call, length, thread=HELPER, stream=on)
-    tables = export.tables()
-    assert unplaced(tables) == {} and sum(busy(tables).values()) == 222
-    assert (busy(tables) == SHARED) is told
-    assert notes(tables) == {"lent": 20} if told else notes(tables)["shared"] > 0
-
-
-def test_flows_tell_the_backwards_of_two_trainers_at_once_apart(tmp_path: Path) -> None:
-    """Nodes of both graphs take turns on the thread of one device."""
-    events: list[Any] = [thread_name(HELPER, "pt_autograd_0")]
-    for number, trainer in enumerate((TRAINER, SECOND)):
-        events += [
-            event("user_annotation", f"trainer {trainer}", number, 100, tid=trainer),
-            event("user_annotation", "backward", 50 + number, 40, tid=trainer),
-            *launched(1 + number, 10 + 3 * number, 1, tid=trainer),
-        ]
-    for node in range(8):
-        trainer, at = (TRAINER, SECOND)[node % 2], 52 + 4 * node
-        events += flow(node, (trainer, 10 + node), (HELPER, at))
-        events += launched(10 + node, at + 1, 2 + trainer, tid=HELPER)
-    tables = tables_in(trace_file(tmp_path, events))
-    assert list(busy(tables).values()) == [1_000, 4 * 3_000, 1_000, 4 * 6_000]
-    assert notes(tables) == {"lent": 8}
-
-
-def test_flows_tell_autograds_thread_where_it_has_no_name(tmp_path: Path) -> None:
-    """Those of forward that runs again on that thread don't make it a caller."""
-    events = [
-        event("user_annotation", "backward", 50, 40),
-        event("cuda_runtime", "cudaMalloc", 60, 9),
-        event("user_annotation", "FSDP::post_backward", 60, 9, tid=HELPER),
-        *launched(1, 62, 4, tid=HELPER),
-        *flow(7, (HELPER, 61), (HELPER, 80)),
-        *flow(7 + 1, (TRAINER, 10), (HELPER, 55)),
-    ]
-    tables = tables_in(trace_file(tmp_path, events))
-    assert busy(tables) == {"backward": 0, "backward/FSDP::post_backward": 4_000}
+    for begin, trainer in ((0, TRAINER), (10, SECOND)):
+        train(export, begin, trainer)
+    found = notes(export.tables())
+    assert (found["lent"], found["shared"]) == (6, 6)
 
 
 @st.composite

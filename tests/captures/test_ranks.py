@@ -125,11 +125,6 @@ def test_the_slowest_process_is_that_of_the_most_work(export: Export) -> None:
     assert float(row["median"]) == pytest.approx((100 + 33) * 1e-6)
 
 
-def test_one_process_waits_for_none() -> None:
-    tables = tables_in(DATA / "streams.sqlite.gz")
-    assert tables["paths"]["wait_ms"].isna().all() and ranks(as_capture(tables)).empty
-
-
 def test_two_recorded_ranks_do_the_same_work_and_one_waits() -> None:
     tables = tables_in(DATA / "ddp.sqlite.gz")
     steps = tables["paths"][tables["paths"]["path"] == "step"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.captures.capture import Capture, Threads
+from workflow_src.captures.capture import Capture
 from workflow_src.captures.domains import choose
 from workflow_src.captures.reading import read
 from workflow_src.common.nesting import NOWHERE
@@ -27,8 +27,6 @@ ACTIVITIES = {
     "fsdp2.rank0.json.gz": (684, 12, 1293, 120),
     "loader_thread.sqlite.gz": (60, 6, 120, 3),
     "not_first_thread.sqlite.gz": (60, 6, 120, 3),
-    "two_trainers.json.gz": (120, 12, 240, 6),
-    "two_trainers.sqlite.gz": (120, 12, 240, 6),
 }
 """How many activities each part of the steps launches: as many as where autograd runs on the
 calling thread, but for fsdp2, for which plain loops counted those launched while it was open."""
@@ -47,14 +45,6 @@ def ancestors(placed: Placed) -> list[frozenset[int]]:
     return [*map(of, range(len(parent) - 1)), frozenset()]
 
 
-def parts(placed: Placed) -> Counter[tuple[int, str]]:
-    """How much was launched in each part of a step, by the thread that the step is on."""
-    above, ranges = ancestors(placed), placed.ranges
-    rows = (row for each in placed.work["range"] for row in above[each])
-    threads, names = ranges["thread"].tolist(), ranges["name"].tolist()
-    return Counter((threads[row], names[row]) for row in rows if names[row] in PARTS)
-
-
 def placed_by(capture: Capture) -> Placed:
     return place(capture, choose(capture.ranges, None).ranges)
 
@@ -67,16 +57,15 @@ def recorded(request: pytest.FixtureRequest) -> tuple[str, Capture, Placed]:
 
 def test_each_part_of_a_step_has_what_it_launched(recorded: tuple[str, Capture, Placed]) -> None:
     name, _, placed = recorded
-    sums: Counter[str] = Counter()
-    for (_, part), count in parts(placed).items():
-        sums[part] += count
+    above, names = ancestors(placed), placed.ranges["name"].tolist()
+    sums = Counter(names[row] for each in placed.work["range"] for row in above[each])
     assert tuple(sums[part] for part in PARTS) == ACTIVITIES[name]
 
 
 def test_what_is_launched_while_ranges_of_the_trainer_are_open_lies_in_them(
     recorded: tuple[str, Capture, Placed],
 ) -> None:
-    """By plain loops, but for a loader's launches and, of two trainers, the other one's."""
+    """By plain loops, but for a loader's launches."""
     _, _, placed = recorded
     above, ranges = ancestors(placed), placed.ranges
     steps = ranges[ranges["name"] == "step"]
@@ -85,28 +74,18 @@ def test_what_is_launched_while_ranges_of_the_trainer_are_open_lies_in_them(
         start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
         work = placed.work[placed.work["process"] == process]
         loads = ranges.index[ranges["name"] == "load"]
-        others = [each for each in steps["thread"].unique() if each != trainer]
-        apart = work["range"].isin(loads) | work["tree"].isin(others)
-        launches = work.loc[~apart, ["launch_ns", "range"]]
+        launches = work.loc[~work["range"].isin(loads), ["launch_ns", "range"]]
         for moment, row in launches.to_numpy().tolist():
             held = own.index[(start <= moment) & (moment < end)]
             assert set(held) <= above[row]
 
 
-def test_two_trainers_have_the_same_and_their_own_kernels() -> None:
-    for name in ("two_trainers.json.gz", "two_trainers.sqlite.gz"):
-        found = parts(placed_by(read(DATA / name)))
-        assert sorted(found.values()) == sorted(2 * [60, 6, 120, 3])
-
-
-def test_any_evidence_alone_places_the_same(recorded: tuple[str, Capture, Placed]) -> None:
-    """Without names of threads, without flows, and with calls that take turns alone."""
+def test_turns_alone_place_the_same_as_names(recorded: tuple[str, Capture, Placed]) -> None:
+    """Without names of threads, with calls that take turns alone."""
     _, capture, placed = recorded
-    told = capture.threads
-    for less in (Threads(flows=told.flows), Threads(names=told.names), Threads()):
-        found = placed_by(replace(capture, threads=less))
-        assert np.array_equal(found.work["range"], placed.work["range"])
-        pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])
+    found = placed_by(replace(capture, thread_names=capture.thread_names[:0]))
+    assert np.array_equal(found.work["range"], placed.work["range"])
+    pd.testing.assert_series_equal(found.ranges["parent"], placed.ranges["parent"])
 
 
 def test_a_loader_has_a_tree_of_its_own_on_whichever_thread_it_is() -> None:

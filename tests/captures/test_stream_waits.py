@@ -22,7 +22,7 @@ CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO (processId INTEGER, contextId INTEGER
 
 
 def rows(capture: Capture) -> list[list[int]]:
-    return capture.threads.waits[list(STREAM_WAITS)].to_numpy().tolist()
+    return capture.waits[list(STREAM_WAITS)].to_numpy().tolist()
 
 
 @pytest.mark.parametrize("has_records", [True, False])

@@ -133,21 +133,11 @@ def test_what_is_missing_or_odd_is_left_out_and_counted(
         assert tables["summary"]["version"].unique().tolist() == ["unknown"]
 
 
-def test_work_of_no_length_is_counted_as_an_activity(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 0)
-    row = export.tables()["paths"].iloc[0]
-    assert (row["activities"], row["busy_ms"], row["span_ms"]) == (1, 0, 0)
-
-
-@pytest.mark.parametrize("declared", ["INTEGER", ""])
-def test_what_is_no_integer_is_told_whatever_a_column_is_declared_as(
-    tmp_path: Path, declared: str
-) -> None:
+def test_what_is_no_integer_counts_as_missing(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     values = [5, None, "x", 2.5, b"7x", "", "1,2", -(2**60)]
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"CREATE TABLE t (start {declared}, end {declared})")
+        connection.execute("CREATE TABLE t (start INTEGER, end INTEGER)")
         connection.executemany("INSERT INTO t VALUES (0, ?)", [(each,) for each in values])
     with opened(path) as database:
         found = database.integers("t", ("start", "end"))["end"]
@@ -161,12 +151,6 @@ def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
     tables = export.tables()
     assert busy(tables) == {"(string 1)": 1} and notes(tables) == {"lost names": 2}
     assert tables["kernels"]["name"].tolist() == ["(kernel 2)"]
-
-
-def test_of_a_process_without_ranges_work_without_launches_counts_too(export: Export) -> None:
-    export.work(None, 1, start=20)
-    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
-    assert busy(export.tables()) == {WHOLE: 1}
 
 
 def test_ranges_without_device_work_are_noted(export: Export) -> None:

@@ -38,7 +38,6 @@ WORK = (
     "launch_ns", "launch_end_ns", "thread", "missing",
 )  # fmt: skip
 THREADS = ("process", "thread", "name")
-FLOWS = ("process", "thread", "start_ns", "forward_thread")
 STREAM_WAITS = (
     "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
 )  # fmt: skip
@@ -88,23 +87,6 @@ def noted(**counts: int) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True)
-class Threads:
-    """What is said of threads, and of streams that wait for each other.
-
-    names: a row per name of a thread, with THREADS; a profiler may give several.
-    flows: a row per operator of backward on a thread, with FLOWS: when it began, and the thread of
-    the forward operator that it differentiates.
-    waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
-    after wait_ns starts after what was launched on record_stream before record_ns. These are
-    UNKNOWN where the profiler doesn't tell which record it was.
-    """
-
-    names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
-    flows: pd.DataFrame = field(default_factory=lambda: empty(FLOWS))
-    waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
-
-
-@dataclass(frozen=True)
 class Capture:
     """One capture.
 
@@ -117,13 +99,18 @@ class Capture:
     copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
     PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
     or UNKNOWN_TEXT; a set has no source); bytes, or NaN.
+    thread_names: a row per name of a thread, with THREADS; a profiler may give several.
+    waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
+    after wait_ns starts after what was launched on record_stream before record_ns. These are
+    UNKNOWN where the profiler doesn't tell which record it was.
     """
 
     ranges: pd.DataFrame
     work: pd.DataFrame
     calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
     copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
-    threads: Threads = field(default_factory=Threads)
+    thread_names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
+    waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
     notes: tuple[Note, ...] = ()
     recording: Recording = field(default_factory=Recording)
 

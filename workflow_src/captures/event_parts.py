@@ -30,10 +30,9 @@ WORK = {
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
 ANNOTATION, OLD_OPERATOR, SYNCHRONIZATION = "user_annotation", "Operator", "cuda_sync"
-THREAD_NAME, FLOW, WAIT = "thread_name", "fwdbwd", "Stream Wait Event"
-"""The name of events that name a thread; the category of flows from an operator of forward to the
-operator of backward that differentiates it; the name of a stream's waits among synchronizations,
-which Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
+THREAD_NAME, WAIT = "thread_name", "Stream Wait Event"
+"""The name of events that name a thread, and of a stream's waits among synchronizations, which
+Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
 
 PARTS = {
     ANNOTATION: "ranges",
@@ -42,7 +41,6 @@ PARTS = {
     "overhead": "overheads",
     **dict.fromkeys(("cpu_op", "operator"), "operators"),
     THREAD_NAME: "threads",
-    FLOW: "flows",
 }
 """The part that an event belongs to, by its category in lower case."""
 
@@ -52,9 +50,8 @@ API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING, METADATA, FLOW_BEGIN, FLOW_END = "X", "M", "s", "f"
-"""Phases: of events that have a length, that say something of a thread, and where a flow begins and
-ends."""
+LASTING, METADATA = "X", "M"
+"""Phases: of events that have a length, and that say something of a thread."""
 
 UNREAD = (None, "B", "E")
 """Phases of what is no event, and of those that begin and end apart, as torch's never do."""
@@ -67,11 +64,10 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "operators": ("external",),
     "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
     "threads": (),
-    "flows": ("id",),
 }
-"""What is read of the events of each part besides, all but `id` from their arguments."""
+"""What is read of the arguments of each part's events besides."""
 
-ALWAYS = ("waits", "threads", "flows")
+ALWAYS = ("waits", "threads")
 """Parts that are read whatever is asked for."""
 
 FIRST_TEXT = 2**30
@@ -104,8 +100,6 @@ class Trace:
                 self.lost["bad events"] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
-            elif event.ph in (FLOW_BEGIN, FLOW_END) and event.cat == FLOW:
-                groups[FLOW].append(event)
         for category, some in groups.items():
             self._add(category, some)
 
@@ -120,9 +114,7 @@ class Trace:
             return
         start = length = np.zeros(len(events), dtype=np.int64)
         if part != "threads":
-            start = times([event.ts for event in events])
-        if part not in ("threads", "flows"):
-            length = times([event.dur for event in events])
+            start, length = (times([getattr(e, name) for e in events]) for name in ("ts", "dur"))
         timed, lasts = start != NOT_A_TIME, length >= 0
         good = timed & (lasts | (part in ("calls", "waits")))
         self.lost[f"bad {part}"] += int((~good).sum())
@@ -141,7 +133,8 @@ class Trace:
     ) -> None:
         """Keep events of a part, of one category, at these times (ns)."""
         codes = self._names
-        names = (_called(part, event) for event in events)
+        names = [event.args.name if part == "threads" else event.name for event in events]
+        names = [name if isinstance(name, str) else "(no name)" for name in names]
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
             "start_ns": start,
@@ -153,8 +146,7 @@ class Trace:
             kind = [*WORK].index(str(category).lower())
             columns["kind"] = np.full(len(events), kind, dtype=np.int8)
         for name in NUMBERS[part]:
-            of = [event if name == "id" else event.args for event in events]
-            columns[name] = integers([getattr(each, name) for each in of])
+            columns[name] = integers([getattr(event.args, name) for event in events])
         self._columns[part].append(columns)
 
     def _identities(self, values: Sequence[Any]) -> Indices:
@@ -168,7 +160,7 @@ class Trace:
     def parts(self) -> Parts:
         """A table of each part: name, start_ns, end_ns, process, thread, and its NUMBERS.
 
-        Of work also `kind`. A flow's name is its phase, a thread's what it is called.
+        Of work also `kind`. A thread's name is what it is called.
         """
         texts = [printable(name) for name in self._names]
         return {part: self._part(part, texts) for part in (*self.wanted, *ALWAYS)}
@@ -206,14 +198,6 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
     for events in lists:
         found.add(events)
     return found
-
-
-def _called(part: str, event: Event) -> str:
-    if part == "flows":
-        return str(event.ph)
-    if part == "threads":
-        return str(event.args.name)
-    return event.name if isinstance(event.name, str) else "(no name)"
 
 
 def _category(event: Event) -> str | None:

@@ -55,7 +55,6 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     dur: msgspec.Raw = NULL
     pid: Any = None
     tid: Any = None
-    id: Any = None
     args: Arguments = Arguments()
 
 

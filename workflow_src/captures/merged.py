@@ -40,13 +40,12 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
 
     first: the number of the main thread of each row's process until now.
     """
-    process, threads = rows["process"].to_numpy(), {}
-    for name in {"thread", "forward_thread"} & {*rows.columns}:
-        own = rows[name].to_numpy(dtype=np.int64)
-        other = np.where(own == first, number, own + OTHER_THREADS)
-        threads[name] = np.where(own == UNKNOWN, UNKNOWN, other)
-    called = np.where(process == UNKNOWN, UNKNOWN, number)
-    return rows.assign(process=as_small(called), **threads)
+    called = as_small(np.where(rows["process"] == UNKNOWN, UNKNOWN, number))
+    if "thread" not in rows:
+        return rows.assign(process=called)
+    own = rows["thread"].to_numpy(dtype=np.int64)
+    thread = np.where(own == first, number, own + OTHER_THREADS)
+    return rows.assign(process=called, thread=np.where(own == UNKNOWN, UNKNOWN, thread))
 
 
 def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:

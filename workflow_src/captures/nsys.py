@@ -18,7 +18,6 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     WORK,
     Capture,
-    Threads,
     as_small,
     calls_frame,
     coded,
@@ -71,14 +70,14 @@ def read(store: Store) -> Capture:
     lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
     lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
     processes = {*ranges["process"].unique(), *rows["process"].unique()}
-    threads = Threads(_thread_names(store, processes), waits=nsys_waits(store, made))
     lengths = {"duration_ns": rows["end_ns"] - rows["start_ns"]}
     return Capture(
         frame(RANGES, ranges),
         frame(WORK, dict(rows.items()) | lengths | found.columns),
         calls,
         copies,
-        threads,
+        _thread_names(store, processes),
+        nsys_waits(store, made),
         (*counted(lost), *notes, *store.unread()),
         recording(store, found),
     )

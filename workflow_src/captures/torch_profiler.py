@@ -16,7 +16,6 @@ import pandas as pd
 from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     COPY,
-    FLOWS,
     OPERATOR,
     RANGES,
     REUSED_NUMBERS,
@@ -27,14 +26,13 @@ from workflow_src.captures.capture import (
     WORK,
     Capture,
     Note,
-    Threads,
     coded,
     copies_frame,
     counted,
     frame,
 )
 from workflow_src.captures.domains import torch_domain
-from workflow_src.captures.event_parts import ALWAYS, FLOW_BEGIN, Trace, read_parts
+from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
 from workflow_src.captures.launches import (
     REUSED,
     Numbered,
@@ -99,11 +97,8 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         table,
         all_calls(made, work, copies, overheads),
         copies,
-        Threads(
-            frame(THREADS, parts["threads"]),
-            _flows(parts["flows"]),
-            _waits(parts["waits"], calls, ranges, made),
-        ),
+        frame(THREADS, parts["threads"]),
+        _waits(parts["waits"], calls, ranges, made),
         (*counted(lost), *left_out, *unread, *named),
         by,
     )
@@ -174,15 +169,6 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
     one = (counts["size"] == 1).to_numpy() & (number != UNKNOWN)
     process = np.where(one, counts["first"].fillna(UNKNOWN), UNKNOWN).astype(np.int64)
     return process, (counts["size"] > 1).to_numpy() & (number != UNKNOWN)
-
-
-def _flows(ends: pd.DataFrame) -> pd.DataFrame:
-    """The flows that have both ends in one process, with FLOWS."""
-    ends = ends[ends["id"] != UNKNOWN]
-    begins = ends.loc[ends["name"] == FLOW_BEGIN, ["process", "id", "thread"]]
-    begins = begins.drop_duplicates(["process", "id"]).rename(columns={"thread": "forward_thread"})
-    both = ends[ends["name"] != FLOW_BEGIN].merge(begins, on=["process", "id"])
-    return both[list(FLOWS)]
 
 
 def _waits(

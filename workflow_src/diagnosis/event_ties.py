@@ -20,7 +20,7 @@ def event_ties(
 ) -> pd.DataFrame:
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
-    places: the device and stream of each activity; waits: Capture.threads.waits of the process. A
+    places: the device and stream of each activity; waits: Capture.waits of the process. A
     wait whose record isn't among others that are is for one of before the capture.
     """
     told = waits["record_ns"] != UNKNOWN

@@ -49,7 +49,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     calls["cost_ns"] = own_costs(calls, work, waiting, held)
     returned = (calls["start_ns"] + calls["cost_ns"]).to_numpy(copy=True)
     returned[held] = calls["end_ns"].to_numpy()[held]
-    events = attributed.capture.threads.waits
+    events = attributed.capture.waits
     places = attributed.work.loc[work["activity"], ["device", "stream"]]
     awaited = event_ties(work, places, calls, events[events["process"] == process])
     work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)

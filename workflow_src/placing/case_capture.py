@@ -23,9 +23,6 @@ _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<valu
 LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless calls")
 """Notes of a capture in which something could not be read."""
 
-SEES_NEW_NVTX = 2024
-"""The year of the first nsys that sees ranges of the nvtx package 0.2.12 and later."""
-
 
 @dataclass(frozen=True)
 class CaseCapture:
@@ -87,21 +84,13 @@ def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
 def require_complete(case: CaseCapture) -> None:
     """Raise TraceError unless the capture's closing range is there, and all of it could be read."""
     capture, made = case.capture, case.capture.recording
+    by = f"{made.profiler} {made.version}"
     if not (capture.ranges["name"] == END_OF_CAPTURE).any():
-        year, unseen = made.version[:4], ""
-        old = made.profiler == "nsys" and year.isdigit() and int(year) < SEES_NEW_NVTX
-        if old and not len(capture.ranges):
-            unseen = (
-                f" (nsys {made.version} does not see the nvtx package 0.2.12 and later: install "
-                "nvtx 0.2.11)"
-            )
         raise TraceError(
             f"the capture was cut short: its closing range {END_OF_CAPTURE!r} is not among the "
-            f"{len(capture.ranges)} ranges that {made.profiler} {made.version} kept"
-            f"{unseen}; {CAPTURE_AGAIN}, with a profiler no older than the CUDA libraries it has "
-            "to understand"
+            f"{len(capture.ranges)} ranges that {by} kept; {CAPTURE_AGAIN}, with a profiler no "
+            "older than the CUDA libraries it has to understand"
         )
     for note in capture.notes:
         if note.code in LOST:
-            by = f"{made.profiler} {made.version}"
             raise TraceError(f"{note.count} {note.code} in the capture by {by}; {CAPTURE_AGAIN}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, Threads, joined_copies
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
@@ -70,11 +70,8 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
         every(lambda each: each.work),
         every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
         joined_copies([(part.copies, len(part.work)) for part in parts]),
-        Threads(
-            every(lambda each: each.threads.names),
-            every(lambda each: each.threads.flows),
-            every(lambda each: each.threads.waits),
-        ),
+        every(lambda each: each.thread_names),
+        every(lambda each: each.waits),
         (
             Note("ranks", len(parts), f"of {ranks[0].world_size}"),
             *(Note(code, count, about) for (code, about), count in counts.items()),

@@ -4,18 +4,14 @@ Autograd runs backward on threads of its own, one per device. What such a thread
 ranges that it pushes (gradient hooks, FSDP's own, emit_nvtx, forward run again by checkpointing),
 belong below what is open on the thread that called backward, as if that one had done it all. A
 loader's or a saver's thread works beside the others: its ranges are a tree of their own. So a
-thread is a helper if the capture says that it is autograd's: by its name, pt_autograd_0, or else by
-torch.profiler's flows, which lead from each operator of forward to the one of backward that
-differentiates it, or by ranges that only autograd pushes. Where it says so of no thread, turns
-decide: who calls backward waits for it, and makes no call meanwhile, whereas ranges of a thread
-that works beside another one soon hold some of its calls. A thread without ranges that nothing ties
-to another one is taken for a helper, too, and the report says so.
+thread is a helper if its name says that it is autograd's: pt_autograd_0. Where no thread has such a
+name, turns decide: who calls backward waits for it, and makes no call meanwhile, whereas ranges of
+a thread that works beside another one soon hold some of its calls. A thread without ranges that
+nothing ties to another one is taken for a helper, too, and the report says so.
 
-Helpers work for a thread that has ranges and isn't one. Of several such, it is decided for each
-unit of a helper's work: an outermost range with all that is in it, or a launch outside. Autograd
-runs each operator of backward on the stream of the forward operator that it differentiates, so
-streams that one caller alone launches on tell first; then the flow that last led to the helper;
-else it is the caller whose silence the unit fits.
+A helper works for one thread that has ranges and isn't one: of several, for that which waits during
+most of what the helper does. Of two that train at once, with one thread of autograd's for both,
+that is right of one alone, and the report says so.
 """
 
 import re
@@ -31,11 +27,8 @@ import pandas as pd
 from workflow_src.captures.capture import COPY, OVERHEAD, SET, Capture
 from workflow_src.captures.domains import is_library
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.common.nesting import NOWHERE
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
-AUTOGRADS_RANGE = re.compile(r"autograd::engine::evaluate_function: |\w+Backward\d*, seq = ")
-"""The beginning of a range of torch.autograd.profiler.emit_nvtx that only autograd pushes."""
 
 WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
 """Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
@@ -45,8 +38,8 @@ THROUGHOUT = 0.99
 """Share of a thread's calls, and of its outermost ranges, from which on another one waits during
 them all. The rest is left for nodes of backward on the host, which the waiting thread runs."""
 
-COMPARABLE = 0.5
-"""Share of the best fit from which on that of another caller is about as good."""
+COMPARABLE = 0.9
+"""Share of the time that the best caller waits from which on another one fits about as well."""
 
 FEW = 0.1
 """Share of what the busiest thread does below which another one isn't taken for a trainer."""
@@ -56,7 +49,7 @@ NONE = np.array([], dtype=np.int64)
 
 Mask = npt.NDArray[np.bool_]
 Spans = tuple[Indices, Indices]
-"""Starts and ends (ns), in order of starts."""
+"""Starts and ends (ns)."""
 
 
 def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
@@ -70,8 +63,7 @@ def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Thread:
-    """A thread of a process: the rows of its ranges that count and of its launches, its names, and
-    the flows to it from other threads."""
+    """A thread of a process: the rows of its ranges that count and of its launches, its names."""
 
     capture: Capture
     ranges: pd.DataFrame
@@ -80,7 +72,6 @@ class Thread:
     pushed: Indices
     launched: Indices
     names: Sequence[str]
-    flows: pd.DataFrame
 
     @property
     def is_first(self) -> bool:
@@ -126,19 +117,6 @@ class Thread:
         changes = np.searchsorted(bounds, end) - np.searchsorted(bounds, start, "right")
         return np.asarray((calls <= 0) & (changes <= 0) & self.whole.holds(start))
 
-    def silence(self, moments: Indices) -> Indices:
-        """The number of the silence that each moment is in: of what begins and ends before it."""
-        found = sum(np.searchsorted(each, moments, "right") for each in self._over)
-        return np.asarray(found, dtype=np.int64)
-
-    def is_autograds(self) -> bool:
-        """Whether flows lead to it, or most of its outermost ranges are only autograd's."""
-        starts = self.whole.starts
-        begun = self.pushed[np.isin(self.times[0], starts)]
-        names = self.ranges["name"].to_numpy()[begun]
-        spoken = sum(AUTOGRADS_RANGE.match(name) is not None for name in names)
-        return not self.is_first and (len(self.flows) > 0 or 2 * spoken > len(starts))
-
     def takes_turns(self, callers: "Sequence[Thread]") -> bool:
         """Whether another one, which makes calls itself, waits whenever this one works."""
         others = [each for each in callers if each is not self and len(each.calls[0])]
@@ -155,7 +133,7 @@ class Helped:
 
     of_range, of_work: for each row of the ranges, and of the capture's work.
     why: AUTOGRADS, TURNS or ASSUMED, of each helper, with the rows of what it launched; main: the
-    main thread of each process. shared: how many units of helpers fit several callers.
+    main thread of each process. shared: how many launches of helpers fit several callers.
     """
 
     of_range: Indices
@@ -181,21 +159,22 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
                 turns = helper not in why and helper.takes_turns(callers)
                 code = why.get(helper, TURNS if turns else ASSUMED)
                 found.why.append((code, helper.launched))
-                shared += _help(found, helper, callers)
+                caller, alike = _caller(helper, callers)
+                of_range[helper.pushed] = of_work[helper.launched] = caller.number
+                shared += alike * len(helper.launched)
     return replace(found, shared=shared)
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     """Every thread that has ranges or launches something, in order of process and number."""
-    names, flows = capture.threads.names, capture.threads.flows
-    flows = flows[flows["thread"] != flows["forward_thread"]].sort_values("start_ns")
+    names = capture.thread_names
     known = np.flatnonzero(capture.work["missing"] == "")
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])
-    called, led = rows_by(names[THREAD]), rows_by(flows[THREAD])
+    called = rows_by(names[THREAD])
     return [
         Thread(
             capture, ranges, key[0], key[1], pushed.get(key, NONE), known[launched.get(key, NONE)],
-            names["name"].iloc[called.get(key, NONE)].tolist(), flows.iloc[led.get(key, NONE)],
+            names["name"].iloc[called.get(key, NONE)].tolist(),
         )
         for key in sorted({*pushed, *launched})
     ]  # fmt: skip
@@ -214,8 +193,7 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
         if not all(map(is_library, each.ranges["domain"].iloc[each.pushed].unique()))
     ] or having
     named = [each for each in threads if any(map(AUTOGRADS_NAME.search, each.names))]
-    autograds = named or [each for each in threads if each.is_autograds()]
-    why = dict.fromkeys(autograds, AUTOGRADS) or dict.fromkeys(
+    why = dict.fromkeys(named, AUTOGRADS) or dict.fromkeys(
         [each for each in speaking if not each.is_first and each.takes_turns(speaking)], TURNS
     )
     callers = [each for each in speaking if each not in why] or speaking
@@ -227,81 +205,18 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     return why, [main, *(each for each in callers if each is not main)]
 
 
-def _help(found: Helped, helper: Thread, callers: Sequence[Thread]) -> int:
-    """Set whom a helper works for, and return how many units of its work fit several about as well.
+def _caller(helper: Thread, callers: Sequence[Thread]) -> tuple[Thread, bool]:
+    """Whom a helper works for: of those that make calls, who waits during most of what it does.
 
-    Where evidence of one kind is missing, a unit's caller is NOWHERE.
+    And whether another one waits about as much.
     """
-    units, of_range, of_launch = _units(helper)
-    alike, which = 0, np.zeros(len(units[0]), dtype=np.int64)
-    if len(callers) > 1:
-        which = _by_streams(helper, callers, of_launch, len(which))
-        which = np.where(which == NOWHERE, _by_flows(helper, callers, units[1]), which)
-        if (untold := which == NOWHERE).any():
-            fits, several = _by_silences(units, callers)
-            which, alike = np.where(untold, fits, which), int((several & untold).sum())
-    tree = np.array([each.number for each in callers])[which]
-    found.of_range[helper.pushed], found.of_work[helper.launched] = tree[of_range], tree[of_launch]
-    return alike
-
-
-def _units(helper: Thread) -> tuple[Spans, Indices, Indices]:
-    """The units of a thread's work, first its outermost ranges, and which one each of its ranges
-    and each of its launches is of."""
-    whole, work = helper.whole, helper.capture.work
-    begin, end = (work[name].to_numpy()[helper.launched] for name in ("launch_ns", "launch_end_ns"))
-    # A range of no length begins where a unit does, though it isn't open there.
-    of_range, of_launch = (
-        np.searchsorted(whole.starts, moments, side="right") - 1
-        for moments in (helper.times[0], begin)
-    )
-    outside = ~whole.holds(begin)
-    of_launch[outside] = len(whole.starts) + np.arange(int(outside.sum()))
-    units = np.append(whole.starts, begin[outside]), np.append(whole.ends, end[outside])
-    return units, of_range, of_launch
-
-
-def _by_streams(
-    helper: Thread, callers: Sequence[Thread], of_launch: Indices, units: int
-) -> Indices:
-    """The caller that alone launches on the streams on which most launches of each unit are."""
-    stream = helper.capture.work.groupby(["device", "stream"]).ngroup().to_numpy()
-    own = stream[helper.launched]
-    shares = np.stack([np.isin(own, stream[caller.launched]) for caller in callers])
-    alone = shares.sum(axis=0) == 1
-    votes = np.zeros((units, len(callers)), dtype=np.int64)
-    np.add.at(votes, (of_launch[alone], shares.argmax(axis=0)[alone]), 1)
-    return np.where(votes.any(axis=1), votes.argmax(axis=1), NOWHERE)
-
-
-def _by_flows(helper: Thread, callers: Sequence[Thread], ends: Indices) -> Indices:
-    """The caller whose forward the last flow before the end of each unit came from."""
-    place = {each.number: index for index, each in enumerate(callers)}
-    flows = helper.flows[helper.flows["forward_thread"].isin(place)]
-    if flows.empty:
-        return np.full(len(ends), NOWHERE)
-    # A range of autograd's holds the operator that a flow leads to.
-    last = np.searchsorted(flows["start_ns"].to_numpy(), ends) - 1
-    return np.asarray(flows["forward_thread"].map(place).to_numpy()[np.maximum(last, 0)])
-
-
-def _by_silences(units: Spans, callers: Sequence[Thread]) -> tuple[Indices, Mask]:
-    """Which caller waits in each unit, and where others fit about as well.
-
-    Those that wait throughout have called, and of several the one that did most in its turn before.
-    If none does, callers share the thread, and it is the one in whose silence most work was done.
-    """
-    waits = np.stack([caller.waits(units) for caller in callers])
-    calls = np.array([len(caller.calls[0]) for caller in callers])
-    throughout = (waits.mean(axis=1) >= THROUGHOUT) & (calls > 0)
-    throughout &= calls >= FEW * calls[throughout].max(initial=0)
-    chosen = waits & throughout[:, np.newaxis] if throughout.any() else waits
-    score = np.zeros(waits.shape, dtype=np.int64)
-    for row, caller in enumerate(callers):
-        silences = caller.silence(units[0][chosen[row]])
-        number, inverse, counts = np.unique(silences, return_inverse=True, return_counts=True)
-        before = np.diff(number, prepend=0)
-        score[row, chosen[row]] = (before if throughout.any() else counts)[inverse]
-    best = score.max(axis=0, initial=0)
-    alike = (score >= COMPARABLE * best).sum(axis=0) > 1
-    return np.argmax(score, axis=0), np.asarray(alike & (best > 0))
+    calls = [len(each.calls[0]) for each in callers]
+    able = [each for each, n in zip(callers, calls, strict=True) if n >= FEW * max(calls)]
+    work = helper.capture.work.iloc[helper.launched]
+    starts, ends = (work[name].to_numpy() for name in ("launch_ns", "launch_end_ns"))
+    whole = helper.whole
+    spans = np.append(whole.starts, starts), np.append(whole.ends, ends)
+    waits = [float(each.waits(spans).mean()) for each in able]
+    order = sorted(range(len(able)), key=lambda n: -waits[n])
+    alike = len(able) > 1 and waits[order[0]] > 0
+    return able[order[0]], alike and waits[order[1]] >= COMPARABLE * waits[order[0]]
