@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
@@ -21,6 +20,7 @@ from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.machine import environment
 from workflow_src.tables.operators import operator_tables
+from workflow_src.tables.records import of_ranges
 from workflow_src.tables.timings import timings
 
 
@@ -52,11 +52,8 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
     Launches outside every step range have an empty phase and path.
     """
-    phases, paths = (
-        np.append(ranges[name].to_numpy(dtype=object), "")[activities["range"].to_numpy()]
-        for name in ("phase", "path")
-    )
-    placed = activities.assign(phase=phases, path=np.where(phases == "", "", paths))
+    placed = of_ranges(ranges, activities)
+    placed["path"] = placed["path"].where(placed["phase"] != "", "")
     grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)
     table = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = ranges[ranges["step"] != NOWHERE].groupby("phase")["step"].nunique()

@@ -18,7 +18,6 @@ from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.products import (
     Product,
-    calls_per_step,
     counted_flops,
     expected_flops,
     fitting,
@@ -76,12 +75,20 @@ def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
         busy_ms_per_step=(total["busy_ns"] / NS_PER_MS / steps).round(6),
     )
     total[f"{amount}_per_step"] = grouped[amount].sum(skipna=False)[amount] / steps
-    if name == "products":
-        # A call counts with its first kernel, as its FLOPs do.
-        total["kernels_per_step"] = total["calls_per_step"]
-        total["calls_per_step"] = calls_per_step(total)
-    total = total.sort_values("busy_ns", ascending=False, kind="stable")
-    return total[[*own_columns(name)]]
+    return total.sort_values("busy_ns", ascending=False, kind="stable")
+
+
+def products_table(multiplied: pd.DataFrame) -> pd.DataFrame:
+    """A row per product, its sizes and kernel, of a phase's activities as of with_products.
+
+    A call counts where its FLOPs do: 0 for kernels that only take part in one, as adding up what a
+    product split.
+    """
+    total = _per_step(multiplied, "products", "flops")
+    once = 2 * total[["m", "n", "k", "matrices"]].astype("float64").prod(axis=1)
+    return total.assign(
+        kernels_per_step=total["calls_per_step"], calls_per_step=total["flops_per_step"] / once
+    )
 
 
 def with_products(
@@ -156,7 +163,7 @@ def operator_tables(
         family=families(steps["name"], rules), short_name=short_names(steps["name"])
     )
     modules = told_apart(ranges["path"].unique())
-    operators, products, rows = [], [], []
+    made: dict[str, list[pd.DataFrame]] = {"operators": [], "products": [], "alignment": []}
     for phase, of_phase in steps.groupby("phase", sort=False):
         recorded = result["phases"].get(phase, {})
         launched = recorded.get("launched") or {"status": NOT_RECORDED}
@@ -167,17 +174,13 @@ def operator_tables(
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()
             found = with_records(of_phase.reset_index(drop=True), launched, case, captured)
             multiplied = with_products(found, launched, case, modules)
-            operators.append(operators_table(found, launched))
-            products.append(_per_step(multiplied, "products", "flops"))
+            made["operators"].append(operators_table(found, launched))
+            made["products"].append(products_table(multiplied))
             row |= alignment_row(found, launched, multiplied)
-        rows.append(row)
+        made["alignment"].append(pd.DataFrame([row]))
     return {
-        "operators": _together("operators", operators),
-        "products": _together("products", products),
-        "alignment": pd.DataFrame(rows, columns=[*own_columns("alignment")]),
+        name: pd.concat(parts or [pd.DataFrame()], ignore_index=True).reindex(
+            columns=[*own_columns(name)]
+        )
+        for name, parts in made.items()
     }
-
-
-def _together(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
-    empty = pd.DataFrame(columns=[*own_columns(name)])
-    return pd.concat(parts, ignore_index=True) if parts else empty

@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from workflow_src.common.case import AnyCase, Brought, Case
 from workflow_src.common.operators import GROUPED, LAYERS, MULTIPLYING
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
@@ -185,16 +183,6 @@ def named(fit: Sequence[str], said: str) -> str:
     if len(inside) == 1:
         return inside[0]
     return GATE_OR_UP if tuple(inside) == IN_FEED_FORWARD[:2] else said
-
-
-def calls_per_step(products: pd.DataFrame) -> pd.Series:
-    """The calls of each row of products.csv: how often its FLOPs are those of its sizes.
-
-    0 for kernels that only take part in a call which has its FLOPs elsewhere, as adding up what a
-    product split.
-    """
-    once = 2 * products[["m", "n", "k", "matrices"]].astype("float64").prod(axis=1)
-    return products["flops_per_step"] / once
 
 
 def expected_flops(case: AnyCase, phase: str) -> int | None:

@@ -4,7 +4,6 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
@@ -31,17 +30,16 @@ def families_of(launched: Launched) -> pd.Series:
     return families(pd.Series([each["operator"] for each in launched["operators"]], dtype="str"))
 
 
-def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Activities launched in a step, with `phase`, `step` and `path`, in the order they ran.
-
-    ranges: attributed and numbered; activities: attributed.
-    """
+def of_ranges(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """Attributed activities with `phase`, `step` and `path` of their numbered range, or ""."""
     at = activities["range"].to_numpy()
-    of_range = {
-        name: np.append(ranges[name].to_numpy(dtype=object), "")
-        for name in ("phase", "step", "path")
-    }
-    placed = activities.assign(**{name: values[at] for name, values in of_range.items()})
+    named = {n: np.append(ranges[n].to_numpy(dtype=object), "") for n in ("phase", "step", "path")}
+    return activities.assign(**{name: values[at] for name, values in named.items()})
+
+
+def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
+    """The same of those that were launched in a step, in the order they ran."""
+    placed = of_ranges(ranges, activities)
     placed = placed[placed["phase"] != ""]
     return placed.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
 
@@ -123,19 +121,18 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     """
     known = table["operator"] != NOT_ALIGNED
     gradient = known & (table["forward_operator"] != "")
-    of_operator = table["forward_operator"].where(gradient, table["operator_name"])
-    ties = table.assign(of_operator=of_operator)[[*TIE, "path", "phase"]]
-    forward = defaultdict(set)
-    for *tie, path, _ in ties[known & ~gradient].drop_duplicates().itertuples(index=False):
-        forward[tuple(tie)].add(path)
-    places = {}
-    for *tie, _, phase in ties[gradient].drop_duplicates().itertuples(index=False):
-        recorded = f"{phase}/{tie[0]}".rstrip("/")
-        own = forward.get(tuple(tie))
-        places[tuple(tie)] = innermost(own) if own else captured_place(recorded, captured)
-    path = table["path"].copy()
-    path[gradient] = [places[tie] for tie in ties.loc[gradient, TIE].itertuples(False, None)]
-    return table.assign(path=path, captured_path=table["path"])
+    rows = table.assign(
+        of_operator=table["forward_operator"].where(gradient, table["operator_name"])
+    )
+    own = rows[known & ~gradient].groupby(TIE)["path"].agg(lambda paths: innermost(set(paths)))
+    found = rows[gradient].join(own.rename("own"), on=TIE)
+    recorded = (found["phase"] + "/" + found["range_path"]).str.rstrip("/")
+    without = recorded[found["own"].isna()]
+    places = {path: captured_place(path, captured) for path in without.unique()}
+    path = found["own"].astype(object).fillna(without.map(places))
+    return table.assign(
+        path=path.reindex(table.index).fillna(table["path"]), captured_path=table["path"]
+    )
 
 
 def innermost(paths: Iterable[str]) -> str:
