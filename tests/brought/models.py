@@ -149,14 +149,6 @@ def llama(device, context=8):
     return of_transformers(device, config, context)
 
 
-def vit(device):
-    from torchvision.models import VisionTransformer
-
-    model = VisionTransformer(16, 8, 2, 2, hidden_dim=16, mlp_dim=32, num_classes=3).to(device)
-    x, y = torch.randn(2, 3, 16, 16, device=device), torch.randint(3, (2,), device=device)
-    return Workload(model, (x,), lambda model, x: nn.functional.cross_entropy(model(x), y))
-
-
 class TwoInputs(nn.Module):
     """A dictionary as output, dropout, control flow that depends on data, an unused parameter."""
 
@@ -281,22 +273,6 @@ def too_large(device):
 
 def leaving(device):
     raise SystemExit("usage: train.py --data FOLDER")
-
-
-def cancelled(device):
-    raise GeneratorExit
-
-
-def stopped(device):
-    def loss(model, x):
-        raise BaseException("no Exception")
-
-    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss)
-
-
-def tuple_as_output(device):
-    x = torch.ones(2, 3, 4, device=device)
-    return Workload(nn.LSTM(4, 4).to(device), (x,), lambda model, x: model(x).sum())
 
 
 def moving(device):
