@@ -138,3 +138,10 @@ def test_torch_s_softmax_runs_in_float32_under_a_gpu_s_autocast(
     """From bf16 by a cast, from fp16 in the kernel; the Triton kernel takes what there is."""
     found = column(case_of(attention, precision=precision, device=device), "bytes")
     assert found["softmax"] == 2 * each * 18
+
+
+def test_half_the_element_size_halves_the_bytes_except_for_the_mask() -> None:
+    full, half = column(case_of(), "bytes"), column(case_of(precision="bf16"), "bytes")
+    mask = {"scores": 2 * 9}
+    for name in COMPONENTS:
+        assert 2 * (half[name] - mask.get(name, 0)) == full[name] - mask.get(name, 0)

@@ -60,21 +60,6 @@ def test_a_replay_takes_as_long_as_its_kernels(phase: str) -> None:
     assert device_ns == pytest.approx(busy_ns, rel=0.08)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_logits_of_a_replay_are_those_of_the_eager_pass(precision: str) -> None:
-    workload = Workload(replace(LAUNCH_BOUND, precision=precision))
-    kept: list[torch.Tensor] = []
-    workload.model.register_forward_hook(lambda *given: kept.append(given[-1]))
-    workload.forward()
-    eager = kept[-1].clone()
-    step = graphed(workload.forward)
-    inside = kept[-1]
-    inside.zero_()
-    step()
-    torch.cuda.synchronize()
-    assert torch.equal(inside, eager)
-
-
 def test_a_replay_computes_the_gradients_of_the_eager_pass() -> None:
     workload = Workload(LAUNCH_BOUND)
     weights = list(workload.model.parameters())

@@ -101,9 +101,6 @@ def test_attention_core_agrees_with_sdpa_below_the_full_context(name: str) -> No
     torch.testing.assert_close(attention_core(name, 16)(q, k, v), expected)
 
 
-# --- feed-forward and loss
-
-
 # --- the whole model
 
 
@@ -255,3 +252,13 @@ def test_ranges_open_in_the_order_of_the_computation(
     block = ["block", "block/norm", "block/attention"]
     block += [f"block/attention/{name}" for name in inside] + ["block/norm", "block/feed_forward"]
     assert paths == ["embedding", *block, *block, "norm", "head"]
+
+
+def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
+    logits, targets = normal(2, 3, 5), torch.tensor([[0, 4, 2], [1, 1, 3]])
+    chosen = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1))
+    torch.testing.assert_close(cross_entropy(logits, targets), -chosen.mean())
+
+
+def test_rotary_keeps_a_lower_precision() -> None:
+    assert RotaryEmbedding(4, 8)(normal(4, 8).bfloat16()).dtype == torch.bfloat16

@@ -22,6 +22,7 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.operators import SEARCHED
 from workflow_src.measure import activities, benchmark, operators, processes, profiled_run
 from workflow_src.measure.rows import Row
+from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.placing.alignment import REACH, align, normal_names
 from workflow_src.tables.case_tables import case_tables
@@ -529,3 +530,9 @@ def test_on_a_gpu_each_activity_has_the_operator_that_launched_it() -> None:
         ("aten::mm", "aten::mm", "forward/qkv"),
         ("aten::add_", "", "backward"),
     ]
+
+
+def test_a_phase_that_ran_out_of_memory_has_no_record() -> None:
+    rows = {"forward": {"status": "oom", "reason": "x"}}
+    assert operators.add_launched(Workload(CASE), rows) == rows
+    assert operators.add_launched(None, {}) == {}
