@@ -89,20 +89,6 @@ def test_a_job_of_two_devices_holds_two_or_as_many_as_there_are(
             one_locked(held, "", 0).__enter__()
 
 
-def test_a_job_more_than_devices_waits_for_a_lock_and_takes_the_same_device(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """So that more of Snakemake's slots than devices are safe: --resources gpu=2 on one GPU."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.setattr(devices, "cuda_devices", lambda: devices._visible(["GPU-a"]))
-    with hold("cuda") as first:
-        with pytest.raises(DeviceError, match="GPU-a still in use after 0 s"):
-            hold("cuda", wait_s=0).__enter__()
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == first
-    with hold("cuda", wait_s=0) as second:
-        assert second == first == "GPU-a"
-
-
 def test_a_measurement_waits_until_the_previous_process_has_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -29,7 +29,7 @@ from tests.workflow import ROOT, SUITE, Project, make_project, served_stage
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import StageError, TraceError
 from workflow_src.measure import capture as capture_stage
-from workflow_src.measure import nsys_profile
+from workflow_src.measure import capture as nsys
 from workflow_src.measure.capture import capture
 from workflow_src.measure.processes import in_fresh_processes
 from workflow_src.placing.families import RULES
@@ -262,7 +262,7 @@ def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
 @requires_nsys
 def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
-    nsys_profile.profile(good, ["true"], "cpu", os_tracing=False)
+    nsys.profile(good, ["true"], "cpu", os_tracing=False)
     content = good.read_bytes()
     half, overwritten = content[: len(content) // 2], b"\xff" * (len(content) - 200)
     for damaged in (half, content[:200] + overwritten, b"", b"a report of its own"):

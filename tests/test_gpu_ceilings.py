@@ -12,7 +12,7 @@ from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.ceilings import bandwidths, exponentials
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.products import products, sustained_products
+from workflow_src.measure.products import products
 from workflow_src.measure.timing import time_call
 
 pytestmark = [
@@ -48,31 +48,10 @@ def test_products_are_faster_in_fewer_bits() -> None:
 
 
 def test_each_sample_of_a_product_has_a_clock() -> None:
-    rows = [row for row in products("cuda", "bf16", SIZES["cuda"]) if row["name"] == "matmul"]
+    rows = products("cuda", "bf16", SIZES["cuda"])
     assert len(rows) == 3 * len(SIZES["cuda"]["shapes"])
     assert all(len(row["sm_clock_mhz"]) == len(row["samples_ns"]) == FEWEST for row in rows)
     print(f"bf16: {best(rows):.0f} TFLOP/s")
-
-
-def test_products_of_zeros_are_as_fast_as_others_or_faster() -> None:
-    rows = products("cuda", "bf16", SIZES["cuda"])
-    zeros = [row for row in rows if row["kind"] == "compute of zeros"]
-    others = [row for row in rows if row["kind"] == "compute"]
-    print(f"bf16: {best(others):.0f} TFLOP/s of normal numbers, {best(zeros):.0f} of zeros")
-    assert len(zeros) == len(SIZES["cuda"]["shapes"])
-    assert best(zeros) >= 0.98 * best(others)
-
-
-def test_a_sustained_product_of_zeros_draws_less_power() -> None:
-    normal, zeros = sustained_products("cuda", "bf16", products("cuda", "bf16", SIZES["cuda"]))
-    for row in (normal, zeros):
-        assert row["status"] == "ok" and len(row["samples_ns"]) == len(row["power_w"]) > 20
-        used = [watts for watts in row["power_w"] if watts is not None]
-        capped = sum(map(bool, row["power_capped"])) / len(row["power_capped"])
-        print(f"{row['name']}: {median(used):.0f} W, capped in {capped:.0%} of readings")
-        # It is kept on average: medians of three H100s were up to 1.12 times it, readings 1.33.
-        assert median(used) <= 1.2 * row["power_limit_w"][0]
-    assert median(zeros["power_w"]) < median(normal["power_w"])
 
 
 def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:

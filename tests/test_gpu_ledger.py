@@ -16,7 +16,8 @@ from workflow_src.captures.export_case import export
 from workflow_src.captures.reading import read
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import nsys_profile, profiled_run
+from workflow_src.measure import capture as nsys
+from workflow_src.measure import profiled_run
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 
 pytestmark = [
@@ -33,7 +34,7 @@ GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "a
 def captured(folder: Path, program: Sequence[str]) -> CaseCapture:
     """The trace of a Python program under nsys."""
     command = [sys.executable, "-m", *program]
-    nsys_profile.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
+    nsys.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
     export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
     return read_case(folder / "export")
 

@@ -1,16 +1,16 @@
 """The levers study on a CUDA device: run with `python -m pytest -m gpu`."""
 
 import copy
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 import torch
 
 from workflow_src.common.devices import cuda_devices
-from workflow_src.studies.levers.measure import measure
-from workflow_src.studies.levers.points import Variant, points, variants, with_remedy
-from workflow_src.studies.levers.trial import Trial, case_at
+from workflow_src.studies.levers.measure import built, call_of, case_at, tasks
+from workflow_src.studies.levers.variants import combined, variants
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows
 
 pytestmark = [
     pytest.mark.gpu,
@@ -25,38 +25,37 @@ NARROW = {"logits": 0.1, "gradients": 0.2}
 
 
 def point(name: str) -> dict[str, Any]:
-    made = {row["variant"]["name"]: row for row in points("cuda", "full", SETTINGS)}
+    made = {row["variant"]["name"]: row for row in points("levers", "cuda", "full", SETTINGS)}
     return made[name] | SHORT
 
 
 @pytest.mark.parametrize("name", [variant.name for variant in variants("fp32", "cuda")])
 def test_every_variant_runs_and_its_results_are_near(name: str) -> None:
     given = point(name)
-    rows = measure(given)
-    assert [row for row in rows if row["status"] != "ok"] == []
-    (error,) = [row for row in rows if row["measurement"] == "error"]
+    found = rows(tasks, given)
+    assert [row for row in found if row["status"] != "ok"] == []
+    (error,) = [row for row in found if row["measurement"] == "error"]
     most = NARROW if given["variant"]["precision"] == "bf16" else EXACT
     assert error["logits_error"] <= most["logits"]
     assert error["gradients_error"] <= most["gradients"]
-    phases = [row for row in rows if row["measurement"] == "phase"]
+    phases = [row for row in found if row["measurement"] == "phase"]
     assert all(row["device_samples_ns"] and row["activities"] for row in phases)
 
 
 def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:
     """Three steps warm up before the capture, which itself runs nothing."""
-    graph = with_remedy(with_remedy(Variant(), "fused"), "graph")
-    given = point("fused") | {"variant": asdict(graph) | {"remedies": list(graph.remedies)}}
-    replayed = Trial(case_at(given), graph)
-    eager = Trial(case_at(given), with_remedy(Variant(), "fused"))
-    start = copy.deepcopy(replayed.workload.model.state_dict())
-    assert all(torch.equal(start[k], v) for k, v in eager.workload.model.state_dict().items())
-    step = replayed.call("train_step")
+    case, graph = case_at(point("fused")), combined("fused", "graph")
+    (replayed, _), (eager, _) = built(graph, case), built(combined("fused"), case)
+    assert replayed and eager
+    start = copy.deepcopy(replayed.model.state_dict())
+    assert all(torch.equal(start[k], v) for k, v in eager.model.state_dict().items())
+    step = call_of(replayed, graph, "train_step")
     for _ in range(4):
         step()
     for _ in range(3 + 4):
-        eager.call("train_step")()
-    found = replayed.workload.model.state_dict()
-    for name, value in eager.workload.model.state_dict().items():
+        eager.train_step()
+    found = replayed.model.state_dict()
+    for name, value in eager.model.state_dict().items():
         assert torch.equal(found[name], value), name
         assert not torch.equal(start[name], value), name
 
@@ -91,9 +90,9 @@ def test_compiled_gradients_that_break_are_finite_once_rounded() -> None:
     shape = {"d_model": 320, "d_ff": 640, "layers": 2, "heads": 4}
     given = point("compile") | {"size": "broken", "sizes": {"broken": shape}, "context": 256}
     given |= {"case": "broken-ctx256-bf16", "precision": "bf16"}
-    rows = measure(given)
-    (error,) = [row for row in rows if row["measurement"] == "error"]
-    again = [row for row in rows if row["measurement"] == "rounded_error"]
+    found = rows(tasks, given)
+    (error,) = [row for row in found if row["measurement"] == "error"]
+    again = [row for row in found if row["measurement"] == "rounded_error"]
     print(f"compiled: {error}, rounded: {again}")
     assert bool(again) == (error["gradients_error"] is None)
     assert all(row["gradients_error"] is not None for row in again)

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import nsys_profile, profiled_run
+from workflow_src.measure import capture as nsys
+from workflow_src.measure import profiled_run
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
@@ -37,7 +37,7 @@ def tables_of(case: Case, folder: Path) -> Any:
         capture = folder / "c.nsys-rep"
         row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": 2})
         program = [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row]
-        nsys_profile.profile(capture, program, "cuda", os_tracing=False)
+        nsys.profile(capture, program, "cuda", os_tracing=False)
     else:
         capture = folder / "c.kineto.json.gz"
         profiled_run.profiled_run(case, 3, 2, capture)
@@ -88,12 +88,3 @@ def test_kernels_of_the_backward_pass_name_their_forward_operator() -> None:
     print(len(operators), len(named), sorted({each["operator"] for each in in_backward}))
     assert len(in_backward) < 0.05 * len(named)
     assert {each["forward_operator"] for each in named} >= {"aten::mm", "aten::bmm", "aten::exp"}
-
-
-def test_what_a_record_of_many_kernels_costs_is_printed() -> None:
-    workload = Workload(replace(CASE, layers=48, context=64, batch=1))
-    workload.train_step()
-    start = time.perf_counter()
-    found = launched(workload.train_step, "cuda")
-    print(f"{len(found['sequence'])} activities: {time.perf_counter() - start:.2f} s")
-    assert len(found["sequence"]) > 10_000

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,10 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.own_memory import available_bytes
 from workflow_src.common.summary import summarize
 from workflow_src.common.units import GIB
-from workflow_src.dag.start import make_dag
 from workflow_src.measure import benchmark, machine, profiled_run
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.rows import Row, attempt, in_turn
 from workflow_src.measure.workload import Workload
-from workflow_src.plan.config import load
-from workflow_src.studies import run_point
-from workflow_src.studies.warmup import measure as warmup
 from workflow_src.tables.case_tables import case_tables
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
@@ -282,18 +277,3 @@ def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: P
     export(tmp_path / "c.kineto.json.gz", tmp_path / "export", os_tracing=False)
     timed = case_tables(tmp_path / "export", output)["timings"]
     assert timed["reason"].tolist()[1] == "CPU out of memory"
-
-
-def test_a_studys_point_keeps_to_the_memory_limit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    chosen = {"device": "cpu", "cpu_threads": 1, "memory_limit_gib": 0.25, "study_scale": "small"}
-    dag = make_dag(load(Path("config.yaml")) | chosen)
-    point = dict(next(iter(dag.studies.points("warmup").values()))) | {"context": 2048}
-    point |= {"warmup_steps": 1, "steps": 1}
-    output = tmp_path / "p.json"
-    arguments = ["measure", "--point", json.dumps(point), "--output", str(output)]
-    monkeypatch.setattr(sys, "argv", arguments)
-    run_point.main(warmup.measure)
-    rows = json.loads(output.read_text())["rows"]
-    assert [row["status"] for row in rows] == ["oom", "skipped"]

@@ -1,6 +1,5 @@
 """Each part of the model, then the whole model, against a plain PyTorch reference."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -78,15 +77,6 @@ def test_rotary_is_multiplication_by_a_complex_phase() -> None:
     torch.testing.assert_close(turned, expected.flatten(-2).float())
 
 
-def test_rotary_keeps_a_lower_precision() -> None:
-    assert RotaryEmbedding(4, 8)(normal(4, 8).bfloat16()).dtype == torch.bfloat16
-
-
-def test_rotary_refuses_an_odd_head_size() -> None:
-    with pytest.raises(ValueError, match="odd"):
-        RotaryEmbedding(4, 7)
-
-
 # --- softmax and attention
 
 
@@ -104,30 +94,11 @@ def test_written_out_softmax_agrees_with_pytorch(
     torch.testing.assert_close(written_out_softmax(x), torch.softmax(x, dim=-1))
 
 
-def test_written_out_softmax_gives_masked_positions_zero_weight() -> None:
-    out = written_out_softmax(torch.tensor([[1e4, -math.inf, 1e4]]))
-    assert out.tolist() == [[0.5, 0.0, 0.5]]
-
-
 @pytest.mark.parametrize("name", ON_CPU)
 def test_attention_core_agrees_with_sdpa_below_the_full_context(name: str) -> None:
     q, k, v = normal(3, 2, 4, 11, 8).unbind(0)
     expected = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(attention_core(name, 16)(q, k, v), expected)
-
-
-def test_unknown_attention_is_refused() -> None:
-    with pytest.raises(ValueError, match="'flash'"):
-        attention_core("flash", 8)
-
-
-# --- feed-forward and loss
-
-
-def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
-    logits, targets = normal(2, 3, 5), torch.tensor([[0, 4, 2], [1, 1, 3]])
-    chosen = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1))
-    torch.testing.assert_close(cross_entropy(logits, targets), -chosen.mean())
 
 
 # --- the whole model
@@ -214,16 +185,6 @@ def test_weights_follow_the_seed() -> None:
     assert 0.015 < first.std() < 0.02
 
 
-def test_heads_must_divide_the_width() -> None:
-    with pytest.raises(ValueError, match="5 heads"):
-        build_model(small_case(heads=5))
-
-
-def test_more_tokens_than_the_context_are_refused() -> None:
-    with pytest.raises(ValueError, match="17 tokens"):
-        build_model(small_case())(torch.zeros(1, 17, dtype=torch.long))
-
-
 @pytest.mark.parametrize("optimizer", ["adamw", "foreach"])
 @pytest.mark.parametrize("attention", ON_CPU)
 def test_a_step_reads_no_value_off_the_device(attention: str, optimizer: str) -> None:
@@ -291,3 +252,13 @@ def test_ranges_open_in_the_order_of_the_computation(
     block = ["block", "block/norm", "block/attention"]
     block += [f"block/attention/{name}" for name in inside] + ["block/norm", "block/feed_forward"]
     assert paths == ["embedding", *block, *block, "norm", "head"]
+
+
+def test_cross_entropy_is_the_mean_negative_log_likelihood() -> None:
+    logits, targets = normal(2, 3, 5), torch.tensor([[0, 4, 2], [1, 1, 3]])
+    chosen = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1))
+    torch.testing.assert_close(cross_entropy(logits, targets), -chosen.mean())
+
+
+def test_rotary_keeps_a_lower_precision() -> None:
+    assert RotaryEmbedding(4, 8)(normal(4, 8).bfloat16()).dtype == torch.bfloat16

@@ -23,7 +23,7 @@ from workflow_src.captures.reading import read
 from workflow_src.common import nsys_cli
 from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
-from workflow_src.measure import nsys_profile
+from workflow_src.measure import capture as nsys
 from workflow_src.placing.case_capture import placed_case, read_case, require_complete
 from workflow_src.tables.case_tables import kernels_table, stats_total_ns
 
@@ -131,7 +131,7 @@ def test_each_failure_of_nsys_has_its_own_message(
 ) -> None:
     stand_in(shell.format(out=tmp_path / "c"))
     with pytest.raises(TraceError, match=said):
-        nsys_profile.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+        nsys.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
 
 
 def test_a_failed_import_is_tried_once_more(
@@ -139,15 +139,15 @@ def test_a_failed_import_is_tried_once_more(
 ) -> None:
     out = tmp_path / "c"
     stand_in(f"if mkdir {out}; then touch {out}.qdstrm; exit 1; else touch {out}.nsys-rep; fi")
-    nsys_profile.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
+    nsys.profile(tmp_path / "c.nsys-rep", ["true"], "cuda", os_tracing=False)
     assert not (tmp_path / "c.qdstrm").exists()
 
 
 def test_the_program_opens_the_window_on_cuda_and_sampling_is_off() -> None:
-    on_cuda = nsys_profile.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
+    on_cuda = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cuda", os_tracing=False)
     assert "cudaProfilerApi" in on_cuda and "--capture-range-end=stop" in on_cuda
     assert on_cuda[on_cuda.index("-s") + 1] == "none" and "--cpuctxsw=none" in on_cuda
-    on_cpu = nsys_profile.profile_command(Path("c.nsys-rep"), ["prog"], "cpu", os_tracing=True)
+    on_cpu = nsys.profile_command(Path("c.nsys-rep"), ["prog"], "cpu", os_tracing=True)
     assert "cudaProfilerApi" not in on_cpu and "cuda,nvtx,osrt" in on_cpu
 
 
@@ -168,7 +168,7 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
         "        with nvtx.annotate('block'): sum(range(1000))\n"
         f"with nvtx.annotate('{END_OF_CAPTURE}'): sum(range(1000))\n"
     )
-    nsys_profile.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
+    nsys.profile(capture, [sys.executable, "-c", code], "cpu", os_tracing=False)
     export(capture, folder, os_tracing=False)
     case = read_case(folder)
     require_complete(case)
@@ -186,8 +186,8 @@ STAGE = """
 import sys
 from pathlib import Path
 from workflow_src.common import nsys_cli
-from workflow_src.measure import nsys_profile
-nsys_profile.profile(Path(sys.argv[1]), sys.argv[2:], "cpu", os_tracing=False)
+from workflow_src.measure import capture as nsys
+nsys.profile(Path(sys.argv[1]), sys.argv[2:], "cpu", os_tracing=False)
 """
 AGENT = """
 setsid sleep 600 > /dev/null 2>&1 &

@@ -78,17 +78,6 @@ def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range(
     assert captured_place(recorded, ranges) == place
 
 
-def test_gradients_are_placed_in_captured_ranges_and_say_where_they_were_launched() -> None:
-    launched = record(PLAIN)
-    capture = captured(launched)
-    paths = capture[0]["path"]
-    for name in ("softmax", "attention", "block"):
-        table = operators_of(capture, lost(launched, name))
-        assert all((paths + "/").str.startswith(f"{path}/").any() for path in set(table["path"]))
-        moved = table[table["path"] != table["captured_path"]]
-        assert set(moved["captured_path"]) == {"train_step/backward"}
-
-
 def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     given = [([4, 8], "float32")]
     silu, div = (operator(name, *given, range="forward/block") for name in ("silu", "aten::div"))

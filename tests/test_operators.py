@@ -2,10 +2,8 @@
 
 import gc
 import json
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,14 +18,13 @@ from torch._C._profiler import RecordScope, _EventType
 from tests.joined import joined
 from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import OPTIMIZERS, PHASES, Case
+from workflow_src.common.case import PHASES, Case
 from workflow_src.common.operators import SEARCHED
-from workflow_src.measure import activities, alone, benchmark, operators, processes, profiled_run
+from workflow_src.measure import activities, benchmark, operators, processes, profiled_run
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
 from workflow_src.placing.alignment import REACH, align, normal_names
-from workflow_src.plan.code import reached
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
@@ -449,90 +446,6 @@ def test_what_was_timed_is_not_lost_to_a_profiler(
         assert found[phase]["launched"]["status"] == status and found[phase]["launched"]["reason"]
 
 
-def test_a_phase_that_ran_out_of_memory_has_no_record() -> None:
-    rows = {"forward": {"status": "oom", "reason": "x"}}
-    assert operators.add_launched(Workload(CASE), rows) == rows
-    assert operators.add_launched(None, {}) == {}
-
-
-def test_profiles_are_read_while_the_device_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who holds it next waits until this process has ended, and for 10 s at most."""
-    order = []
-
-    @contextmanager
-    def held(*arguments: object) -> Iterator[list[str]]:
-        yield ["cpu"]
-        order.append("released")
-
-    monkeypatch.setattr(alone, "hold_several", held)
-    compact = operators.compact
-
-    def read(result: Any, device: str) -> Row:
-        order.append("read")
-        return compact(result, device)
-
-    monkeypatch.setattr(operators, "compact", read)
-    benchmark.benchmark(CASE, 0, 1)
-    assert order == ["read", "read", "released"], "a pass and a training step"
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_training_step_begins_with_what_computes_gradients(
-    precision: str, optimizer: str
-) -> None:
-    workload = Workload(replace(CASE, precision=precision, optimizer=optimizer))
-    for _ in range(2):
-        workload.train_step()
-    whole = operators.launched(workload.train_step, "cpu")
-    alone = operators.launched(workload.forward_backward, "cpu")
-    assert operators.before_optimizer(whole) == alone
-    assert len(alone["sequence"]) < len(whole["sequence"])
-
-
-def test_gradients_are_profiled_where_no_training_step_is() -> None:
-    workload = Workload(CASE)
-    ran_out = {"status": "oom", "reason": "x"}
-    rows = {phase: {"status": "ok"} for phase in PHASES[:2]} | {"train_step": ran_out}
-    found = operators.add_launched(workload, rows)
-    assert found["forward_backward"]["launched"]["sequence"] and found["train_step"] == ran_out
-
-
-OPTIMIZER = "torch.optim.AdamW([torch.ones(1, requires_grad=True)])"
-PROFILER = "window = torch.profiler.profile(); window.start(); window.stop()"
-
-
-NEEDS = {
-    "measure.ceilings": "",
-    "measure.workload": OPTIMIZER,
-    "measure.activities": f"{PROFILER}; {OPTIMIZER}",
-}
-FORKED = """
-import importlib, json, os, sys, torch, torch.profiler
-for module, use in json.loads(sys.argv[1]).items():
-    if os.fork() == 0:
-        importlib.import_module(f"workflow_src.{module}")
-        before = set(sys.modules)
-        exec(use)
-        print(module, len(set(sys.modules) - before), "torch._dynamo" in before, flush=True)
-        os._exit(0)
-    os.wait()
-"""
-
-
-def test_importing_what_measures_imports_all_that_it_needs() -> None:
-    """Otherwise torch imports its compiler when a device is held already."""
-    command = [sys.executable, "-c", FORKED, json.dumps(NEEDS)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    imported = dict(zip(found[::3], map(int, found[1::3]), strict=True))
-    assert imported.keys() == NEEDS.keys()
-    assert {module: n for module, n in imported.items() if n >= 20} == {}
-    assert found[2::3] == ["False", "True", "True"], "without need, no compiler either"
-    for study in ("matmul", "fusion", "mlp"):
-        imports = reached(f"workflow_src.studies.{study}.measure")
-        assert "workflow_src.measure.activities" in imports
-
-
 def test_only_the_first_of_several_processes_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -612,3 +525,9 @@ def test_on_a_gpu_each_activity_has_the_operator_that_launched_it() -> None:
         ("aten::mm", "aten::mm", "forward/qkv"),
         ("aten::add_", "", "backward"),
     ]
+
+
+def test_a_phase_that_ran_out_of_memory_has_no_record() -> None:
+    rows = {"forward": {"status": "oom", "reason": "x"}}
+    assert operators.add_launched(Workload(CASE), rows) == rows
+    assert operators.add_launched(None, {}) == {}

@@ -11,7 +11,6 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import ConfigError, StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
-from workflow_src.measure.machine import host_speed
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
@@ -103,10 +102,6 @@ def test_two_processes_measure_one_after_another(
 def test_a_process_that_fails_is_named() -> None:
     with pytest.raises(StageError, match=r"process 1 of 2 ended with status 1; its own message"):
         in_fresh_processes("workflow_src.measure.benchmark", {"case": "t"}, 2)
-
-
-def test_the_speed_of_a_cpus_host_has_no_launches() -> None:
-    assert list(host_speed("cpu")) == ["host_operation_us"]
 
 
 def process(before: float, after: float, **state: float) -> dict[str, Any]:

@@ -104,7 +104,7 @@ BEHAVIOR = [
         {"remedies"}, id="what a remedy is expected to do",
     ),
     pytest.param(
-        "studies/levers/trial.py", "replay()\n", "replay()\n            replay()\n",
+        "studies/levers/measure.py", "replay()\n", "replay()\n        replay()\n",
         {"levers point"}, id="how a remedy is tried",
     ),
     pytest.param(
@@ -165,17 +165,11 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/activities.py", "calls[activity] += 1", "calls[activity] += 2",
-        {"benchmark"} | {
-            f"{s} point"
-            for s in (
-                "profiler", "precision", "attention", "fusion", "matmul", "mlp", "accounting",
-                "levers",
-            )
-        },
+        {"benchmark", *(f"{study} point" for study in STUDIES)},
         id="how the studies count activities",
     ),
     pytest.param(
-        "measure/nsys_profile.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
+        "measure/capture.py", '"--cpuctxsw=none"', '"--cpuctxsw=process-tree"',
         {"capture", "profiler point"}, id="how nsys captures",
     ),
     pytest.param(

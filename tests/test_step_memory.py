@@ -11,7 +11,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import (
     LiveTensors,
-    available_mib,
     kept_tensors,
     step_peak,
     storage_bytes,
@@ -139,7 +138,3 @@ def test_autocast_holds_seven_matrices_of_scores() -> None:
     # w = 1024; its weights' gradient in float32 has replaced their copy.
     assert feed_forward.worst == feed_forward.saved + 4 * 1024 + 4 * 512 + 2 * 512
     assert stream_bytes(case) == 4 * 512
-
-
-def test_a_cpu_has_no_allocator_to_ask() -> None:
-    assert available_mib("cpu") is None

@@ -88,23 +88,6 @@ def test_an_operator_that_calls_its_own_name_is_one_call_with_it(tmp_path: Path)
     ]
 
 
-def test_on_a_gpu_kernels_take_the_launch_calls_time_and_thread(tmp_path: Path) -> None:
-    path = trace_file(
-        tmp_path,
-        event("user_annotation", "backward", "1.000", "9.000"),
-        event("cpu_op", "aten::mm", "2.000", "3.000", tid=7, **{"External id": 5}),
-        event("cuda_runtime", "cudaLaunchKernel", "3.000", "0.100", tid=7, correlation=11),
-        event("kernel", "sgemm", "20.000", "4.000", tid=99, correlation=11, **{"External id": 5}),
-        event("gpu_memset", "Memset (Device)", "30.000", "1.000", tid=99, correlation=12),
-        event("gpu_user_annotation", "backward", "20.000", "4.000", tid=99),
-    )
-    case = placed_case(read(path))
-    kernel, memset = case.work.to_dict("records")
-    assert (kernel["launch_ns"], kernel["thread"]) == (3_000, 7)
-    assert (memset["kind"], memset["launch_ns"]) == ("set", -1)
-    assert case.ranges["path"][kernel["range"]] == "backward"
-
-
 def gpu_events() -> list[str]:
     """A step with a kernel, a copy from pageable memory, a wait, and overhead of the profiler."""
     return [
@@ -137,19 +120,6 @@ def test_api_calls_and_overhead_of_a_gpu_trace_survive_the_export(tmp_path: Path
     # copy the rest of that call and 60 ns of the host, less 30 ns overhead, then the wait.
     expected = {"launch": 160, "queued": 50, "synchronization": 90 + 70, "profiler": 30}
     assert idle(table) == expected | {"tail": 400}
-
-
-def test_on_a_cpu_there_are_no_causes(tmp_path: Path) -> None:
-    events = [
-        event("user_annotation", "forward", "0.000", "1.000"),
-        event("cpu_op", "aten::linear", "0.200", "0.300"),
-        event("cpu_op", "aten::mm", "0.300", "0.100"),
-    ]
-    table = ledger_of(placed_case(read(trace_file(tmp_path, *events))))
-    assert table[["device_active_ns", "busy_ns", "idle_ns"]].to_numpy().tolist() == [
-        [300, 300, 700]
-    ]
-    assert table["idle_launch_ns"].isna().all()
 
 
 def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:

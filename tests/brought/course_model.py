@@ -24,31 +24,6 @@ class Embedding(nn.Module):
         return self.weight[ids]
 
 
-class RMSNorm(nn.Module):
-    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(d_model)), eps
-
-    def forward(self, x: Tensor) -> Tensor:
-        scale = torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + self.eps)
-        return (self.weight * (x * scale)).to(x.dtype)
-
-
-class RotaryEmbedding(nn.Module):
-    angles: Tensor
-
-    def __init__(self, context_length: int, dim: int, theta: float) -> None:
-        super().__init__()
-        frequencies = theta ** -(torch.arange(0, dim, 2) / dim)
-        angles = torch.outer(torch.arange(context_length), frequencies)
-        self.register_buffer("angles", angles, persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        cos, sin = self.angles[: x.shape[-2]].cos(), self.angles[: x.shape[-2]].sin()
-        even, odd = x[..., 0::2], x[..., 1::2]
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
-
-
 class SwiGLU(nn.Module):
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
@@ -69,9 +44,9 @@ def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) 
 
 
 class CausalMultiHeadSelfAttention(nn.Module):
-    def __init__(self, d_model: int, num_heads: int, positions: RotaryEmbedding) -> None:
+    def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
-        self.num_heads, self.positions = num_heads, positions
+        self.num_heads = num_heads
         self.q_proj, self.k_proj = Linear(d_model, d_model), Linear(d_model, d_model)
         self.v_proj, self.output_proj = Linear(d_model, d_model), Linear(d_model, d_model)
 
@@ -81,48 +56,36 @@ class CausalMultiHeadSelfAttention(nn.Module):
             for each in (self.q_proj, self.k_proj, self.v_proj)
         )
         mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).tril()
-        mixed = scaled_dot_product_attention(self.positions(q), self.positions(k), v, mask)
+        mixed = scaled_dot_product_attention(q, k, v, mask)
         output: Tensor = self.output_proj(mixed.transpose(-2, -3).flatten(-2))
         return output
 
 
 class TransformerBlock(nn.Module):
-    def __init__(self, d_model: int, num_heads: int, d_ff: int, positions: RotaryEmbedding) -> None:
+    def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
         super().__init__()
-        self.attn = CausalMultiHeadSelfAttention(d_model, num_heads, positions)
+        self.attn = CausalMultiHeadSelfAttention(d_model, num_heads)
         self.ffn = SwiGLU(d_model, d_ff)
-        self.ln1, self.ln2 = RMSNorm(d_model), RMSNorm(d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attn(self.ln1(x))
-        output: Tensor = x + self.ffn(self.ln2(x))
+        x = x + self.attn(x)
+        output: Tensor = x + self.ffn(x)
         return output
 
 
 class BasicsTransformerLM(nn.Module):
     def __init__(
-        self,
-        vocab_size: int,
-        context_length: int,
-        d_model: int,
-        num_layers: int,
-        num_heads: int,
-        d_ff: int,
-        rope_theta: float = 10000.0,
+        self, vocab_size: int, d_model: int, num_layers: int, num_heads: int, d_ff: int
     ) -> None:
         super().__init__()
         self.token_embeddings = Embedding(vocab_size, d_model)
-        self.positional_encoder = RotaryEmbedding(context_length, d_model // num_heads, rope_theta)
-        self.layers = nn.ModuleList(
-            TransformerBlock(d_model, num_heads, d_ff, self.positional_encoder)
-            for _ in range(num_layers)
-        )
-        self.ln_final = RMSNorm(d_model)
+        blocks = (TransformerBlock(d_model, num_heads, d_ff) for _ in range(num_layers))
+        self.layers = nn.ModuleList(blocks)
         self.lm_head = Linear(d_model, vocab_size)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.token_embeddings(ids)
         for layer in self.layers:
             x = layer(x)
-        logits: Tensor = self.lm_head(self.ln_final(x))
+        logits: Tensor = self.lm_head(x)
         return logits

@@ -107,7 +107,7 @@ def next_token(model, device, context, batch=2):
 
 
 def course(device, *, context, layers=2):
-    return next_token(BasicsTransformerLM(50, context, 16, layers, 2, 32), device, context)
+    return next_token(BasicsTransformerLM(50, 16, layers, 2, 32), device, context)
 
 
 def annotated(device, context=8):
@@ -122,39 +122,8 @@ def annotated(device, context=8):
             return weights @ v
 
     annotated_model.scaled_dot_product_attention = attention
-    model = annotated_model.BasicsTransformerLM(50, context, 16, 2, 2, 32)
+    model = annotated_model.BasicsTransformerLM(50, 16, 2, 2, 32)
     return next_token(model, device, context)
-
-
-def of_transformers(device, config, context):
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").to(device)
-    ids = torch.randint(config.vocab_size, (2, context), device=device)
-    return Workload(model, (ids,), lambda model, ids: model(ids, labels=ids).loss)
-
-
-def gpt2(device, context=8):
-    from transformers import GPT2Config
-
-    config = GPT2Config(n_layer=2, n_embd=16, n_head=2, vocab_size=50, n_positions=context)
-    return of_transformers(device, config, context)
-
-
-def llama(device, context=8):
-    from transformers import LlamaConfig
-
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "vocab_size": 50}
-    config = LlamaConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
-    return of_transformers(device, config, context)
-
-
-def vit(device):
-    from torchvision.models import VisionTransformer
-
-    model = VisionTransformer(16, 8, 2, 2, hidden_dim=16, mlp_dim=32, num_classes=3).to(device)
-    x, y = torch.randn(2, 3, 16, 16, device=device), torch.randint(3, (2,), device=device)
-    return Workload(model, (x,), lambda model, x: nn.functional.cross_entropy(model(x), y))
 
 
 class TwoInputs(nn.Module):
@@ -281,22 +250,6 @@ def too_large(device):
 
 def leaving(device):
     raise SystemExit("usage: train.py --data FOLDER")
-
-
-def cancelled(device):
-    raise GeneratorExit
-
-
-def stopped(device):
-    def loss(model, x):
-        raise BaseException("no Exception")
-
-    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss)
-
-
-def tuple_as_output(device):
-    x = torch.ones(2, 3, 4, device=device)
-    return Workload(nn.LSTM(4, 4).to(device), (x,), lambda model, x: model(x).sum())
 
 
 def moving(device):

@@ -16,7 +16,7 @@ from tests.test_nsys import requires_nsys
 from tests.workflow import Project, make_project
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
-from workflow_src.measure import nsys_profile
+from workflow_src.measure import capture as nsys
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
@@ -72,7 +72,7 @@ def test_folders_of_a_real_nsys_have_the_same_tables(tmp_path: Path) -> None:
         "nvtx.push_range('never closed')"
     )
     recorded = tmp_path / "c.nsys-rep"
-    nsys_profile.profile(recorded, [sys.executable, "-c", program], "cpu", os_tracing=False)
+    nsys.profile(recorded, [sys.executable, "-c", program], "cpu", os_tracing=False)
     for kind in ("sqlite", "arrowdir", "parquetdir"):
         command = ["nsys", "export", "--quiet=true", "--type", kind, "--lazy=false"]
         subprocess.run([*command, "-o", tmp_path / kind, recorded], check=True)

@@ -29,7 +29,7 @@ from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.capture_names import name_of, names_of
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.captures import captures_of
-from workflow_src.measure import nsys_profile
+from workflow_src.measure import capture as nsys
 from workflow_src.paper.form import Form
 from workflow_src.paper.number import Number
 from workflow_src.paper.run import Run
@@ -456,7 +456,7 @@ def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[
 @requires_nsys
 def test_a_report_of_nsys_is_exported_once_and_left_as_it_is(tmp_path: Path) -> None:
     recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c" / "export.sqlite"
-    nsys_profile.profile(recorded, ["true"], "cpu", os_tracing=False)
+    nsys.profile(recorded, ["true"], "cpu", os_tracing=False)
     before = recorded.read_bytes()
     given = ["--capture", str(recorded), "--output", str(tmp_path / "c")]
     made = []

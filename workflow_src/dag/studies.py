@@ -1,9 +1,7 @@
 """The companion studies: their points, what these take, and what their sections are made from."""
 
-import importlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.paths import Wildcards, chapter_templates, known, made
@@ -11,7 +9,8 @@ from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
 from workflow_src.studies.study import BESIDE, STUDIES, Point
 
-STUDY_FILES = Path(__file__).parent.parent / "studies"
+MEMORY_MIB = 16384
+MINUTES = 30
 
 
 @dataclass(frozen=True)
@@ -34,12 +33,7 @@ class Studies:
         scale = settings["study_scale"]
         if scale == "auto":
             scale = "full" if self.plan.device == "cuda" else "small"
-        if (STUDY_FILES / name / "points.yaml").is_file():
-            found = points(name, self.plan.device, scale, settings)
-        else:
-            # By name: only the chosen studies are loaded, and a new one needs no import here.
-            module = importlib.import_module(f"workflow_src.studies.{name}.points")
-            found = module.points(self.plan.device, scale, settings)
+        found = points(name, self.plan.device, scale, settings)
         if not found:
             sizes = ", ".join(settings["sizes"])
             raise ConfigError(f"studies: {name!r} measures none of the configured sizes ({sizes})")

@@ -1,21 +1,23 @@
-"""What a brought function makes: loaded from its file, called, and checked."""
+"""Brought code: loaded from its file, blamed for what it raises; a model's called and checked."""
 
 import importlib.util
 import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import AdamW, Optimizer
+from torch.utils._pytree import tree_leaves
 
-from workflow_src.common.case import AnyCase, Brought
+from workflow_src.common.case import Brought
 from workflow_src.common.errors import StageError
+from workflow_src.measure.precision import use_precision
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.workload import Workload
 
@@ -42,18 +44,13 @@ HINTS = {
 """What to do about an attribute of a type that is often tried."""
 
 
-def blamed(case: AnyCase, what: str) -> AbstractContextManager[None]:
-    """Turn whatever brought code raises into one sentence, unless memory has run out.
-
-    Exceptions of this project's own model propagate, unless a brought attention of it is among
-    what raised them. Raises StageError.
-    """
-    where = case.brought_code
-    return _blamed(where, what, isinstance(case, Brought)) if where else nullcontext()
-
-
 @contextmanager
-def _blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
+def blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
+    """Turn whatever brought code at `where` raises into one sentence, unless memory has run out.
+
+    Of what isn't all theirs, such as a model with a brought attention, exceptions propagate unless
+    that code is among what raised them. Raises StageError.
+    """
     folder = os.getcwd()
     try:
         yield
@@ -61,7 +58,7 @@ def _blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]
         raise
     except BaseException as error:
         os.chdir(folder)
-        place = place_of(where, error)
+        place = place_of(where, error) if where else ""
         if out_of_memory(error) or not (place or is_all_theirs):
             raise
         raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
@@ -106,7 +103,7 @@ def function_of(where: str) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     sys.path.insert(0, str(file.resolve().parent))
-    with _blamed(where, "importing the file"):
+    with blamed(where, "importing the file"):
         spec.loader.exec_module(module)
     found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
@@ -114,59 +111,68 @@ def function_of(where: str) -> Callable[..., Any]:
     return found
 
 
-def takes(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function has a parameter of this name."""
-    return name in inspect.signature(function).parameters
-
-
-def made(case: Brought, function: Callable[..., Any]) -> Workload:
-    """The workload that a function makes of a case's device and axes, random from its seed.
-
-    May run out of memory. Raises StageError if it can't be called so, or makes something else.
-    """
-    given = case.arguments | {"precision": case.precision}
-    around = [name for name in AROUND if not takes(function, name)]
-    given = {name: each for name, each in given.items() if name not in around}
+def parameters_of(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters; none where they aren't known, as of one in C."""
     try:
-        inspect.signature(function).bind(torch.device(case.device), **given)
-    except TypeError as error:
-        said = ", ".join(["device", *given])
-        raise wrong(case.workload, f"the function can't be called with {said} ({error})") from None
+        return list(inspect.signature(function).parameters)
+    except ValueError:
+        return []
+
+
+def made(case: Brought) -> tuple[Workload, set[str]]:
+    """What a case's function makes of its device and axes, and which axes AROUND it takes itself.
+
+    Random from the case's seed; a precision that it doesn't take is set. The loss is checked at
+    each call; an optimizer that is missing is AdamW, if there is anything to train. May run out of
+    memory. Raises StageError if the function fails, or makes something else.
+    """
+    function = function_of(case.workload)
+    taken = set(AROUND) & set(parameters_of(function))
+    given = case.arguments | {"precision": case.precision}
+    given = {name: each for name, each in given.items() if name in taken or name not in AROUND}
+    if "precision" not in taken:
+        use_precision(case.precision)
     torch.manual_seed(case.seed)
-    with blamed(case, "the function"):
+    with blamed(case.workload, "the function"):
         found = function(torch.device(case.device), **given)
-    return _checked(case, found)
+    if why := _problem(found, case.device):
+        raise wrong(case.workload, why)
+    model, given_loss = found.model, found.loss
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = getattr(found, "optimizer", None) or (AdamW(trained) if trained else None)
+
+    def loss(*given: Any) -> Tensor:
+        return _checked_loss(case, given_loss(*given), model)
+
+    return Workload(model, tuple(found.batch), loss, optimizer), taken
 
 
-def _checked(case: Brought, found: Any) -> Workload:
-    names = ("model", "batch", "loss", "optimizer")
-    if not all(hasattr(found, name) for name in names[:-1]):
-        why = f"must return a Workload(model, batch, loss), not {type(found).__name__}"
-        raise wrong(case.workload, f"the function {why}")
-    parts: tuple[Any, ...] = tuple(getattr(found, name, None) for name in names)
-    model, batch, loss, optimizer = parts
-    right = (
-        (isinstance(model, nn.Module), "an nn.Module"),
-        (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
-        (callable(loss), "a function of the model and the batch"),
-        (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
-    )
-    for name, (is_right, what) in zip(names, right, strict=True):
+def _problem(found: Any, device: str) -> str:
+    """What is wrong with what a function returned; "" if nothing is."""
+    if not all(hasattr(found, name) for name in ("model", "batch", "loss")):
+        kind = type(found).__name__
+        return f"the function must return a Workload(model, batch, loss), not {kind}"
+    model, batch, optimizer = found.model, found.batch, getattr(found, "optimizer", None)
+    right = {
+        "model": (isinstance(model, nn.Module), "an nn.Module"),
+        "batch": (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
+        "loss": (callable(found.loss), "a function of the model and the batch"),
+        "optimizer": (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
+    }
+    for name, (is_right, what) in right.items():
         if not is_right:
             kind = type(getattr(found, name)).__name__
             said = f"{name} {kind}, which must be {what}{HINTS.get((name, kind), '')}"
-            raise wrong(case.workload, f"what the function returns has {said}")
-    places = {each.device.type for each in model.parameters()} - {case.device}
+            return f"what the function returns has {said}"
+    places = {each.device.type for each in model.parameters()} - {device}
     if places:
-        why = f"the model is on {places.pop()}, and the device is {case.device}"
-        raise wrong(case.workload, why)
+        return f"the model is on {places.pop()}, and the device is {device}"
     needed = {id(each) for each in model.parameters() if each.requires_grad}
     groups = optimizer.param_groups if optimizer is not None else []
     given = {id(each) for group in groups for each in group["params"]}
     if groups and needed and needed.isdisjoint(given):
-        why = "the optimizer has none of the model's parameters, so no step changes it"
-        raise wrong(case.workload, why)
-    return Workload(model, tuple(batch), loss, optimizer)
+        return "the optimizer has none of the model's parameters, so no step changes it"
+    return ""
 
 
 def batch_size(batch: Iterable[Any]) -> dict[str, int]:
@@ -174,7 +180,7 @@ def batch_size(batch: Iterable[Any]) -> dict[str, int]:
 
     Those are the first axis of that tensor. Empty for a batch without tensors.
     """
-    first = next(_tensors(batch), None)
+    first = next((each for each in tree_leaves(list(batch)) if isinstance(each, Tensor)), None)
     if first is None or not first.dim():
         return {}
     if first.dim() > 1 and first.dtype in (torch.int64, torch.int32):
@@ -182,16 +188,7 @@ def batch_size(batch: Iterable[Any]) -> dict[str, int]:
     return {"samples": first.shape[0]}
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors in a value, in lists, tuples and mappings, too."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _tensors(each)
-
-
-def checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
+def _checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
     """A loss of a model. Raises StageError if it isn't a scalar tensor with a gradient."""
     if not isinstance(loss, Tensor):
         why = f"is of type {type(loss).__name__}, not a scalar tensor"

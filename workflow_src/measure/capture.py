@@ -1,7 +1,8 @@
-"""Capture one case under its profiler."""
+"""Capture one case under its profiler: Nsight Systems (nsys 2023.4 to 2025.3) or torch.profiler."""
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,51 @@ from workflow_src.common.arguments import Parser, add_plan_row, new_file
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
+from workflow_src.common.nsys_cli import version
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
-from workflow_src.measure import nsys_profile
+
+
+def profile_command(
+    output: Path, program: Sequence[str], device: str, os_tracing: bool
+) -> list[str]:
+    """The command that captures `program` into `output` (a name that ends in .nsys-rep).
+
+    On a CUDA device the program itself opens and closes the capture window (cudaProfilerApi),
+    after its warm-up; on a CPU that call doesn't exist, and the program emits no range before its
+    window. Sampling and context-switch tracing stay off: they made captures of gigabytes.
+    """
+    traced = "cuda,nvtx,osrt" if os_tracing else "cuda,nvtx"
+    window = ["-c", "cudaProfilerApi", "--capture-range-end=stop"] if device == "cuda" else []
+    quiet = ["-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
+    return ["nsys", "profile", "-t", traced, *quiet, *window, "-o", str(output), *program]
+
+
+def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool) -> None:
+    """Run `program` under nsys and write its capture to `output`.
+
+    Once more if nsys's importer fails, which it may do for no lasting reason (seen with 2023.4).
+    Raises TraceError, with the cause, if the program failed or nsys left no report.
+    """
+    version()
+    command = profile_command(output, program, device, os_tracing)
+    left = output.with_suffix(".qdstrm")
+    status = run_tied(command).returncode
+    if left.is_file() and not output.is_file():
+        left.unlink()
+        status = run_tied(command).returncode
+    if output.is_file() and status == 0:
+        return
+    if left.is_file() and not output.is_file():
+        raise TraceError(
+            f"nsys left {left.name} and no report, twice: its importer failed, or did not run; "
+            "install the library that it misses (libdw1 on Debian and Ubuntu) and capture again"
+        )
+    if output.is_file() or status:
+        raise TraceError(f"the program under nsys {how_it_ended(status)}")
+    raise TraceError(
+        "nsys left no report: the program never opened the capture range (cudaProfilerStart), or "
+        "nsys was ended before it could write"
+    )
 
 
 def recorder(row: dict[str, Any]) -> list[str]:
@@ -29,7 +73,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
     with partial_folder(output) as folder:
         partial = folder / output.name
         if row["profiler"] == "nsys":
-            nsys_profile.profile(partial, recorder(row), row["device"], row["os_tracing"])
+            profile(partial, recorder(row), row["device"], row["os_tracing"])
         else:
             status = run_tied([*recorder(row), "--output", str(partial)]).returncode
             if status or not partial.exists():

@@ -20,7 +20,7 @@ from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.products import products, sustained_products
+from workflow_src.measure.products import products
 from workflow_src.measure.rows import Row, attempt, free
 from workflow_src.measure.sampling import Sizes, measured
 from workflow_src.measure.timing import Call, wake
@@ -51,8 +51,7 @@ def measure(point: Mapping[str, Any]) -> list[Row]:
     device, sizes = point["device"], point["sizes"]
     rows = bandwidths(device, sizes)
     for precision in point["precisions"]:
-        found = products(device, precision, sizes)
-        rows += found + sustained_products(device, precision, found)
+        rows += products(device, precision, sizes)
     return rows + exponentials(device, sizes)
 
 

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +17,6 @@ from torch import nn
 from workflow_src.measure.rows import LONGEST_REASON, Row, out_of_memory
 from workflow_src.measure.timing import Call
 from workflow_src.model.ranges import listening, range_
-
-Options = Mapping[str, str | int | bool | Callable[..., object]]
 
 CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 """The variables that say where torch.compile keeps what it compiled, and a folder for each."""
@@ -53,11 +51,11 @@ def compiler_is_missing(device: str) -> bool:
     return device == "cpu" and not any(map(shutil.which, names))
 
 
-def compile_whole(model: nn.Module, options: Options | None = None) -> None:
+def compile_whole(model: nn.Module, rounded: bool = False) -> None:
     """Have each call of a model run under torch.compile, from its first call on.
 
     It is one range, and those inside are silent: a compiled graph would either lose them, or be
-    compiled again for the profiler that listens.
+    compiled again for the profiler that listens. rounded: kernels round where plain ones do.
     """
 
     # A function of this module, where torch.compile starts: frames of torch.nn it skips, so that of
@@ -66,7 +64,7 @@ def compile_whole(model: nn.Module, options: Options | None = None) -> None:
         return model._call_impl(*given, **named)
 
     torch.compiler.reset()
-    compiled = torch.compile(call, options=dict(options) if options else None)
+    compiled = torch.compile(call, options={"emulate_precision_casts": True} if rounded else None)
 
     def one_range(*given: Any, **named: Any) -> Any:
         with range_(RANGE), listening(None):

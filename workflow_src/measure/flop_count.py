@@ -84,8 +84,6 @@ ADDED: dict[str, Callable[..., int]] = {
     "_scaled_grouped_mm": _grouped,
     "_cudnn_rnn": _recurrent,
     "_cudnn_rnn_backward": partial(_recurrent, times=WITH_GRADIENTS),
-    "miopen_rnn": _recurrent,
-    "miopen_rnn_backward": partial(_recurrent, times=WITH_GRADIENTS),
     "mkldnn_rnn_layer": _recurrent_layer,
     "mkldnn_rnn_layer_backward": partial(_recurrent_layer, times=WITH_GRADIENTS),
     "_scaled_dot_product_flash_attention_for_cpu": (

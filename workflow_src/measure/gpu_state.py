@@ -47,11 +47,8 @@ WINDOW = "window_ns"
 """The key of a row with the times (CLOCK_MONOTONIC, ns) between which its steps ran."""
 
 
-def _mask(handle: Any) -> int:
-    return int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-
-
-def _throttles(mask: int) -> list[str]:
+def _throttles(handle: Any) -> list[str]:
+    mask = int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
     return [name for name, bit in THROTTLES.items() if mask & getattr(pynvml, bit)]
 
 
@@ -67,16 +64,10 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "temperature_c": lambda gpu: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
     "average_power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
     "power_w": _power_now,
-    "power_limit_w": lambda gpu: pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000,
-    "power_capped": lambda gpu: bool(_mask(gpu) & pynvml.nvmlClocksThrottleReasonSwPowerCap),
-    "throttle": lambda gpu: _throttles(_mask(gpu)),
+    "throttle": _throttles,
     "processes": pynvml.nvmlDeviceGetComputeRunningProcesses,
 }
 """What can be asked of a device. power_w is that of the moment, and the other a second's mean."""
-
-LOAD = ("sm_clock_mhz", "power_w", "power_limit_w", "power_capped")
-"""Of a device that works: its clock, its power, the limit of it, and whether that lowers the
-clock."""
 
 
 def asked(device: str, names: tuple[str, ...]) -> Row:

@@ -83,14 +83,8 @@ def _hooked(hooks: Iterable[tuple[nn.Module, Hook, Hook]]) -> Iterator[None]:
             handle.remove()
 
 
-class _Open(threading.local):
-    """The ranges of modules that are open on this thread."""
-
-    def __init__(self) -> None:
-        self.ranges: list[AbstractContextManager[object]] = []
-
-
-_OPEN = _Open()
+_OPEN = threading.local()
+"""Its `ranges` are those of modules that are open on this thread."""
 
 
 def module_ranges(model: nn.Module, depth: int, fold: str) -> AbstractContextManager[None]:
@@ -99,7 +93,7 @@ def module_ranges(model: nn.Module, depth: int, fold: str) -> AbstractContextMan
     def begin(name: str, *_: Any) -> None:
         opened = range_(name)
         opened.__enter__()
-        _OPEN.ranges.append(opened)
+        vars(_OPEN).setdefault("ranges", []).append(opened)
 
     def end(*_: Any) -> None:
         _OPEN.ranges.pop().__exit__(None, None, None)

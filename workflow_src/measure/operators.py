@@ -18,8 +18,6 @@ from workflow_src.measure.windows import profiled
 from workflow_src.measure.workload import Workload
 
 LONGEST_LIST = 8
-OPTIMIZER = "optimizer"
-"""The range in which a training step (measure/workload.py) does what a forward_backward doesn't."""
 
 
 def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
@@ -130,21 +128,6 @@ def compact(result: Any, device: str) -> Row:
     return about | {"sequence": sequence, "continued": continued}
 
 
-def before_optimizer(launched: Row) -> Row:
-    """Of what `compact` wrote of a training step, what came before its optimizer: gradients."""
-    operators, names, sequence = (launched[name] for name in ("operators", "names", "sequence"))
-    own = {n for n, each in enumerate(operators) if each["range"].split("/")[0] == OPTIMIZER}
-    end = next((n for n, (number, _) in enumerate(sequence) if number in own), len(sequence))
-    kept = sequence[:end]
-    # Both are numbered in the order in which they first come.
-    return launched | {
-        "operators": operators[: 1 + max((number for number, _ in kept), default=-1)],
-        "names": names[: 1 + max((name for _, name in kept), default=-1)],
-        "sequence": kept,
-        "continued": [pair for pair in launched["continued"] if pair[0] < end],
-    }
-
-
 def launched(step: Callable[[], object], device: str) -> Row:
     """What launched each device activity of one `step`: see `compact`. On a CPU, its operators.
 
@@ -168,20 +151,12 @@ def _counted(step: Callable[[], object]) -> Row:
 
 
 def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of phases, those that are ok with `launched`, which has a status of its own.
-
-    A training step begins with a whole forward_backward, which is profiled only without such a one.
-    """
-    for phase, row in reversed(rows.items()):
-        if workload is None or row["status"] != "ok":
-            continue
-        whole = rows.get("train_step", {}).get("launched", {})
-        if phase == "forward_backward" and whole.get("status") == "ok":
-            row["launched"] = before_optimizer(whole)
-            continue
-        measure = partial(launched, workload.phase(phase), workload.case.device)
-        with workload.observed():
-            row["launched"] = _kept(measure, workload.release)
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
+    for phase, row in rows.items():
+        if workload and row["status"] == "ok":
+            measure = partial(launched, workload.phase(phase), workload.case.device)
+            with workload.observed():
+                row["launched"] = _kept(measure, workload.release)
     return rows
 
 

@@ -3,18 +3,16 @@
 The check is against attention in float64 of the same inputs, forward and backward.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from workflow_src.common.case import Case
 from workflow_src.common.errors import StageError
-from workflow_src.measure.brought import function_of, in_words, place_of, wrong
+from workflow_src.measure.brought import function_of, in_words, parameters_of, place_of, wrong
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.model.ranges import range_
@@ -55,13 +53,13 @@ def loaded(where: str) -> Core:
     """
     found = function_of(where)
     if not isinstance(found, type):
-        flag = next((name for name in CAUSAL if name in _parameters(found)), None)
+        flag = next((name for name in CAUSAL if name in parameters_of(found)), None)
         return partial(found, **{flag: True}) if flag else found
     if not issubclass(found, torch.autograd.Function):
         raise wrong(where, "a class must be a torch.autograd.Function; of a module, name an object")
     # `apply` takes no arguments by name.
     has_context = found.setup_context is torch.autograd.Function.setup_context
-    names = _parameters(found.forward)[has_context:]
+    names = parameters_of(found.forward)[has_context:]
     flag = next((name for name in names if name in CAUSAL), None)
     if flag and names.index(flag) != 3:
         raise wrong(where, f"{flag!r} must be the fourth parameter, after q, k and v")
@@ -69,12 +67,12 @@ def loaded(where: str) -> Core:
     return (lambda q, k, v: call(q, k, v, True)) if flag else call  # type: ignore[call-arg]
 
 
-def _parameters(function: Callable[..., object]) -> list[str]:
-    """The names of a function's parameters; none where they aren't known, as of one in C."""
-    try:
-        return list(inspect.signature(function).parameters)
-    except ValueError:
-        return []
+def _of_shape(out: object, q: Tensor) -> Tensor:
+    """What a core returned. Raises StageError if that isn't a tensor of the shape of q."""
+    if isinstance(out, Tensor) and out.shape == q.shape:
+        return out
+    kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
+    raise StageError(f"the output is {kind}, and q of shape {tuple(q.shape)}")
 
 
 def folded(core: Core) -> Core:
@@ -88,20 +86,11 @@ def folded(core: Core) -> Core:
     return run
 
 
-def _of_shape(out: object, q: Tensor) -> Tensor:
-    """What a core returned. Raises StageError if that isn't a tensor of the shape of q."""
-    if isinstance(out, Tensor) and out.shape == q.shape:
-        return out
-    kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
-    raise StageError(f"the output is {kind}, and q of shape {tuple(q.shape)}")
-
-
 LAYOUTS: dict[str, Callable[[Core], Core]] = {
     "(batch, T, d)": folded,
     "(batch, heads, T, d)": lambda core: core,
 }
 """What a function may take, in the order in which it is tried."""
-
 
 Inputs = tuple[Tensor, Tensor, Tensor, Tensor]
 """Random q, k, v and the gradient of the output, (batch, heads, T, d) each."""
@@ -160,25 +149,20 @@ def relative_errors(core: Core, inputs: Inputs, is_causal: bool = True) -> dict[
     }
 
 
-class Checked(NamedTuple):
-    """A core of (batch, heads, T, d), and its relative errors; without dq, it has no backward."""
+def checked(
+    where: str, context: int, d: int, device: str, dtype: torch.dtype
+) -> tuple[Core, dict[str, float]]:
+    """The attention at file.py:name as a core of (batch, heads, T, d), and its relative errors.
 
-    core: Core
-    errors: dict[str, float]
-
-
-def checked(where: str, context: int, d: int, device: str, dtype: torch.dtype) -> Checked:
-    """The attention at file.py:name, in the first of LAYOUTS in which it is right.
-
+    In the first of LAYOUTS in which it is right; without an error of dq, it has no backward pass.
     May run out of memory. Raises StageError if it is right in none, which says how far off it is.
     """
-    core = loaded(where)
-    tried: dict[str, list[str]] = {}
+    core, tried = loaded(where), dict[str, list[str]]()
     inputs = random_inputs(min(context, CONTEXT), d, device, dtype)
     for layout, arranged in LAYOUTS.items():
         errors, why = _judged(where, arranged(core), inputs)
         if not why:
-            return Checked(arranged(core), errors)
+            return arranged(core), errors
         tried.setdefault(why, []).append(layout)
     raise wrong(where, "; ".join(f"on {' or '.join(on)} {why}" for why, on in tried.items()))
 
@@ -186,10 +170,16 @@ def checked(where: str, context: int, d: int, device: str, dtype: torch.dtype) -
 def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
     """The relative errors of what a file has, and what is wrong with it; "" if nothing is."""
     allowed = allowed_error(inputs[0].dtype)
+
+    def off(errors: dict[str, float]) -> str:
+        # Not a number counts as off.
+        wide = [f"{error:.2g} in {name}" for name, error in errors.items() if not error <= allowed]
+        return f"its error is {', '.join(wide)}, where {allowed:.2g} is allowed" if wide else ""
+
     try:
         errors = relative_errors(core, inputs)
-        why = _off(errors, allowed)
-        if why and not _off(relative_errors(core, inputs, is_causal=False), allowed):
+        why = off(errors)
+        if why and not off(relative_errors(core, inputs, is_causal=False)):
             why += ", but it is right without a causal mask"
     except StageError as error:
         return {}, str(error)
@@ -198,12 +188,6 @@ def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], s
             raise
         return {}, f"it raised {in_words(error)}{place_of(where, error)}"
     return errors, why
-
-
-def _off(errors: dict[str, float], allowed: float) -> str:
-    """Which results are further off than allowed; "" if none is. Not a number counts as off."""
-    wide = [f"{error:.2g} in {name}" for name, error in errors.items() if not error <= allowed]
-    return f"its error is {', '.join(wide)}, where {allowed:.2g} is allowed" if wide else ""
 
 
 class OwnAttention(nn.Module):
@@ -228,7 +212,7 @@ def own_core(case: Case) -> OwnAttention | None:
     if not where:
         return None
     dtype = AUTOCAST.get(case.precision, torch.float32)
-    found = checked(where, case.context, case.d_head, case.device, dtype)
-    if "dq" not in found.errors:
+    core, errors = checked(where, case.context, case.d_head, case.device, dtype)
+    if "dq" not in errors:
         raise wrong(where, "it has no backward pass, without which no model can be trained")
-    return OwnAttention(found.core)
+    return OwnAttention(core)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from workflow_src.common.case import PHASES, AnyCase
+from workflow_src.common.case import PHASES, AnyCase, Brought
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.rows import Row, attempt, free, in_turn, said
 from workflow_src.measure.workload import Workload
@@ -16,12 +16,13 @@ Built = tuple[Workload | None, Row]
 """A workload, and the row (status, reason) of building it."""
 
 
-def build(case: AnyCase) -> Built:
-    """The workload of a case, None if not even the model fits in memory, and the row of that."""
+def build(case: AnyCase, *how: bool) -> Built:
+    """The workload of a case, built as a study says, None if not even the model fits in memory, and
+    the row of that."""
     made: list[Workload] = []
 
     def make() -> Row:
-        made.append(Workload(case))
+        made.append(Workload(case, *how))
         return {}
 
     row = attempt(make, partial(free, case.device))
@@ -42,7 +43,7 @@ def run_phases(
 
     def step(phase: str) -> Row:
         assert workload is not None, "it has phases"
-        with blamed(case, "a step"):
+        with blamed(case.brought_code, "a step", isinstance(case, Brought)):
             return run(workload, phase)
 
     possible = [phase for phase in phases if workload and phase in workload.phases]

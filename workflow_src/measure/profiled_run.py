@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from workflow_src.common.arguments import Parser, add_plan_row, new_file
-from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
+from workflow_src.common.case import END_OF_CAPTURE, AnyCase, Brought, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import ended_without_threads
@@ -46,7 +46,7 @@ def _fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]
             for _ in range(steps):
                 run_step(workload, phase)
 
-        with blamed(workload.case, "a step"):
+        with blamed(workload.case.brought_code, "a step", isinstance(workload.case, Brought)):
             if workload.compiles:
                 return refused(several, workload.case.device)
             several()

@@ -1,4 +1,4 @@
-"""Samples of a ceiling: of a call again and again, in bursts with pauses, or for a second."""
+"""Samples of a ceiling: of a call again and again, or in bursts with pauses."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,8 +9,7 @@ import torch
 
 from workflow_src.common.ceilings import FEWEST
 from workflow_src.common.errors import UnavailableError
-from workflow_src.common.units import NS_PER_MS
-from workflow_src.measure.gpu_state import LOAD, asked
+from workflow_src.measure.gpu_state import asked
 from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import (
     Call,
@@ -18,7 +17,6 @@ from workflow_src.measure.timing import (
     elapsed_ns,
     event_pairs,
     repeated,
-    time_call,
     time_steps,
 )
 
@@ -28,23 +26,14 @@ Sizes = Mapping[str, Any]
 GROUP = 5
 """Samples between two readings of the clock."""
 
-SUSTAINED_S, PAUSE_S, SUSTAINED_SAMPLE_MS = 1.0, 2.0, 20.0
-"""How long a call is sustained (a GPU lowers its clock for power within a fraction of that), how
-long the device rests before, and how long the calls of a sample take."""
-
 
 def measured(
     about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
 ) -> Row:
-    """As `attempted`, of samples of the call that `make` builds."""
-    return attempted(about, lambda: sampled(make(), device, sizes, pause_ms), device)
-
-
-def attempted(about: Row, take: Callable[[], Row], device: str) -> Row:
-    """A row `about` a ceiling with samples that `take` takes, or with why it can't."""
+    """A row `about` a ceiling with samples of the call that `make` builds, or with why it can't."""
     free(device)
     try:
-        row = attempt(take, partial(free, device))
+        row = attempt(lambda: sampled(make(), device, sizes, pause_ms), partial(free, device))
     except UnavailableError as error:
         row = {"status": "skipped", "reason": str(error)}
     name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
@@ -81,34 +70,6 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
     call()
     for pair in pairs:
         between_events(pair, call)
-    clock = asked(_uuid(), LOAD[:1])[LOAD[0]]
+    uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    clock = asked(uuid, ("sm_clock_mhz",))["sm_clock_mhz"]
     return elapsed_ns(pairs), clock
-
-
-def _uuid() -> str:
-    return f"GPU-{torch.cuda.get_device_properties(0).uuid}"
-
-
-def sustained(call: Call) -> Row:
-    """`samples_ns` of a call that a CUDA device repeats for SUSTAINED_S without a pause.
-
-    A sample is a mean of `calls_per_sample`. With a reading of LOAD (see measure.gpu_state) for
-    each, taken while the device works on it.
-    """
-    uuid = _uuid()
-    calls = max(1, round(SUSTAINED_SAMPLE_MS * NS_PER_MS / min(time_call(call, "cuda", 2, 3))))
-    # What was measured before may have lowered the clock.
-    time.sleep(PAUSE_S)
-    pairs: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
-    readings: list[Row] = []
-    end = time.monotonic() + SUSTAINED_S
-    while time.monotonic() < end:
-        (pair,) = event_pairs(1)
-        between_events(pair, lambda: [call() for _ in range(calls)])
-        readings.append(asked(uuid, LOAD))
-        if pairs:
-            pairs[-1][1].synchronize()
-        pairs.append(pair)
-    samples = [round(ns / calls) for ns in elapsed_ns(pairs)]
-    found = {"samples_ns": samples, "calls_per_sample": calls, "samples_per_group": 1}
-    return found | {name: [each[name] for each in readings] for name in LOAD}

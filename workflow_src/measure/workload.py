@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Optimizer
 
 from workflow_src.common.case import COMPILED, PHASES, AnyCase, Brought, Case
 from workflow_src.measure import brought
-from workflow_src.measure.compiling import Options, compile_whole
+from workflow_src.measure.compiling import compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.own_attention import own_core
 from workflow_src.measure.precision import AUTOCAST, use_precision
@@ -20,65 +19,40 @@ from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.ranges import range_
 from workflow_src.model.transformer import build_model, cross_entropy
-
-
-@dataclass(frozen=True)
-class Build:
-    """How a workload is built, where a study departs from what every case does.
-
-    bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast. compiled: the
-    model runs under torch.compile. capturable: torch's optimizers can be part of a CUDA graph.
-    rounded: compiled kernels round to bf16 wherever plain ones do, which they otherwise leave out.
-    """
-
-    bf16_weights: bool = False
-    compiled: bool = False
-    capturable: bool = False
-    rounded: bool = False
-
-    @property
-    def options(self) -> Options | None:
-        """What torch.compile is told; None leaves its own choices."""
-        return {"emulate_precision_casts": True} if self.rounded else None
-
-
-USUAL = Build()
-
-
-class Parts(NamedTuple):
-    """What a workload runs.
-
-    optimizer: None without a parameter that needs a gradient. precision: what is set around the
-    model, "" for nothing. compiles: whether the whole model is to run under torch.compile.
-    """
-
-    model: nn.Module
-    batch: tuple[Any, ...]
-    loss: Callable[..., Tensor]
-    optimizer: Optimizer | None
-    precision: str
-    compiles: bool
+from workflow_src.workload import Workload as Made
 
 
 class Workload:
     """A model, its optimizer and one batch, ready to run any phase.
 
-    Each phase emits its own inner ranges; the caller emits the step range around it.
+    Each phase emits its own inner ranges; the caller emits the step range around it. precision:
+    what is set around the model, "" for nothing. compiles: whether the whole model is to run under
+    torch.compile.
     """
 
-    def __init__(self, case: AnyCase, build: Build = USUAL) -> None:
-        """Build everything for `case` on its device. May run out of memory."""
-        self.case, self.build = case, build
+    def __init__(self, case: AnyCase, bf16_weights: bool = False, rounded: bool = False) -> None:
+        """Build everything for `case` on its device. May run out of memory.
+
+        bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast. rounded:
+        compiled kernels round to bf16 wherever plain ones do, which they otherwise leave out.
+        """
+        self.case, self.rounded = case, rounded
         self.device = torch.device(case.device)
-        parts = _of_function(case) if isinstance(case, Brought) else _own(case, build)
-        self.model, self.batch, self.loss, self._optimizer, self.precision, self.compiles = parts
+        made, taken = brought.made(case) if isinstance(case, Brought) else (_own(case), set())
+        self.model, self.batch, self.loss = made.model, made.batch, made.loss
+        self._optimizer = made.optimizer
+        if bf16_weights:
+            for parameter in self.model.parameters():
+                parameter.data = parameter.data.bfloat16()
+        self.precision = "" if bf16_weights or "precision" in taken else case.precision
+        self.compiles = case.execution == COMPILED and "execution" not in taken
         self.scaler = torch.amp.GradScaler(case.device, enabled=self.precision == "fp16")
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
         state = self._optimizer.state if self._optimizer else {}
         self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
         if self.compiles:
-            compile_whole(self.model, build.options)
+            compile_whole(self.model, rounded)
 
     @property
     def compiled(self) -> bool:
@@ -199,13 +173,10 @@ class Workload:
         free(self.case.device)
 
 
-def _own(case: Case, build: Build) -> Parts:
+def _own(case: Case) -> Made:
     """This project's Transformer with random tokens, and the mean cross-entropy of the next one."""
     use_precision(case.precision)
     model = build_model(case, own_core(case))
-    if build.bf16_weights:
-        for parameter in model.parameters():
-            parameter.data = parameter.data.bfloat16()
     generator = torch.Generator().manual_seed(case.seed)
     shape = (case.batch, case.context + 1)
     tokens = torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
@@ -217,25 +188,5 @@ def _own(case: Case, build: Build) -> Parts:
         with range_("loss"):
             return cross_entropy(logits, targets)
 
-    optimizer = build_optimizer(case.optimizer, model.parameters(), build.capturable)
-    precision = "" if build.bf16_weights else case.precision
-    compiles = build.compiled or case.execution == COMPILED
-    return Parts(model, (inputs,), loss, optimizer, precision, compiles)
-
-
-def _of_function(case: Brought) -> Parts:
-    """What a brought function makes; a precision and an execution that it takes are its own."""
-    function = brought.function_of(case.workload)
-    own_precision = brought.takes(function, "precision")
-    if not own_precision:
-        use_precision(case.precision)
-    found = brought.made(case, function)
-
-    def loss(*given: Any) -> Tensor:
-        return brought.checked_loss(case, found.loss(*given), found.model)
-
-    trained = [each for each in found.model.parameters() if each.requires_grad]
-    optimizer = found.optimizer or (torch.optim.AdamW(trained) if trained else None)
-    precision = "" if own_precision else case.precision
-    compiles = case.execution == COMPILED and not brought.takes(function, "execution")
-    return Parts(found.model, found.batch, loss, optimizer, precision, compiles)
+    optimizer = build_optimizer(case.optimizer, model.parameters())
+    return Made(model, (inputs,), loss, optimizer)

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from workflow_src.common.case import ATTENTIONS
 from workflow_src.common.errors import UnavailableError
 from workflow_src.model.ranges import range_
 
@@ -74,18 +73,14 @@ def triton_softmax() -> Callable[[Tensor], Tensor]:
 def attention_core(name: str, context: int) -> nn.Module:
     """The attention core called `name` (see case.ATTENTIONS); it has no parameters.
 
-    Raises ValueError for any other name, and UnavailableError for triton_softmax without Triton.
+    Raises UnavailableError for triton_softmax without Triton.
     """
-    softmaxes = {
-        "naive": lambda: written_out_softmax,
-        "fused_softmax": lambda: fused_softmax,
-        "triton_softmax": triton_softmax,
-    }
-    if name in softmaxes:
-        return MaterializedAttention(context, softmaxes[name]())
     if name == "sdpa":
         return FusedAttention()
-    raise ValueError(f"attention: {name!r} is not one of {', '.join(ATTENTIONS)}")
+    if name == "triton_softmax":
+        return MaterializedAttention(context, triton_softmax())
+    softmaxes = {"naive": written_out_softmax, "fused_softmax": fused_softmax}
+    return MaterializedAttention(context, softmaxes[name])
 
 
 class RotaryEmbedding(nn.Module):
@@ -93,8 +88,7 @@ class RotaryEmbedding(nn.Module):
 
     Features 2i and 2i+1 at position t are rotated by t * theta^(-2i / d_head) radians, so that
     positions affect the product of a query and a key only through their distance.
-    (..., T, d_head) -> (..., T, d_head), in the input's dtype, for T <= context.
-    Raises ValueError for an odd d_head.
+    (..., T, d_head) -> (..., T, d_head), in the input's dtype, for T <= context and an even d_head.
     """
 
     cos: Tensor
@@ -102,8 +96,6 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(self, context: int, d_head: int, theta: float = 10000.0) -> None:
         super().__init__()
-        if d_head % 2:
-            raise ValueError(f"rotary embedding turns pairs of features: d_head {d_head} is odd")
         exponents = torch.arange(0, d_head, 2, dtype=torch.float64) / d_head
         angles = torch.outer(torch.arange(context, dtype=torch.float64), theta**-exponents)
         self.register_buffer("cos", angles.cos().float(), persistent=False)

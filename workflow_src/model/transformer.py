@@ -70,8 +70,8 @@ class TransformerLM(nn.Module):
     """Next-token logits of a decoder-only Transformer; output head untied, no biases.
 
     Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `attention` is
-    one of case.ATTENTIONS, or a core itself; a state_dict loads into any of them.
-    Raises ValueError if heads do not divide d_model or the head width is odd.
+    one of case.ATTENTIONS, or a core itself; a state_dict loads into any of them. Heads divide
+    d_model into an even width (see case.heads_problem).
     """
 
     def __init__(
@@ -85,11 +85,8 @@ class TransformerLM(nn.Module):
         attention: str | nn.Module,
     ) -> None:
         super().__init__()
-        if d_model % heads:
-            raise ValueError(f"d_model {d_model} does not divide into {heads} heads")
         rotary = RotaryEmbedding(context, d_model // heads)
         core = attention_core(attention, context) if isinstance(attention, str) else attention
-        self.context = context
         self.embedding = nn.Embedding(vocabulary, d_model)
         self.blocks = nn.ModuleList(
             Block(d_model, d_ff, MultiHeadAttention(d_model, heads, rotary, core))
@@ -99,9 +96,7 @@ class TransformerLM(nn.Module):
         self.head = nn.Linear(d_model, vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the token after each position. Raises ValueError for T > context."""
-        if tokens.shape[-1] > self.context:
-            raise ValueError(f"{tokens.shape[-1]} tokens exceed the context of {self.context}")
+        """Logits of the token after each position."""
         with range_("embedding"):
             x = self.embedding(tokens)
         for block in self.blocks:
@@ -126,8 +121,6 @@ def build_model(case: Case, core: nn.Module | None = None) -> TransformerLM:
     """The case's model, in float32 on the case's device, with weights drawn from its seed.
 
     `core` takes the place of the attention that the case names.
-
-    Raises ValueError as TransformerLM does.
     """
     with torch.device(case.device):
         model = TransformerLM(

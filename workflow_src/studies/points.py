@@ -1,5 +1,6 @@
 """What studies measure, by device and scale: from the points.yaml of each."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import yaml
 
 from workflow_src.common.case import short_name
 from workflow_src.common.errors import StageError
+from workflow_src.studies.levers.variants import PLAIN, variants
 from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
 
@@ -29,7 +31,8 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
     keys = {device, scale, str(settings.get("profiler"))}
-    chosen = [made for each in _chosen(written, keys) for made in _brought(each, settings)]
+    tried = [made for each in _chosen(written, keys) for made in _tried(each, settings, device)]
+    chosen = [made for each in tried for made in _brought(each, settings)]
     found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 
@@ -53,6 +56,25 @@ def _brought(point: Row, settings: Settings) -> list[Row]:
         | {"code": code}
         for where, code in settings.get(point["brought"], {}).items()
     ]  # fmt: skip
+
+
+def _tried(point: Row, settings: Settings, device: str) -> list[Row]:
+    """A point with cases, as of the study levers, as one for each variant of each case."""
+    if "cases" not in point:
+        return [point]
+    common = {key: value for key, value in point.items() if key not in ("cases", "processes")}
+    of_plain, of_others = point["processes"]
+    found = []
+    for case in settings["levers_cases"] or point["cases"]:
+        size, context, precision = case.rsplit("-", 2)
+        about = common | {"case": case, "sizes": [size], "size": size, "precision": precision}
+        about |= {"context": int(context.removeprefix("ctx"))}
+        for variant in variants(precision, device):
+            name = point["point"].format(case=case, variant=variant.name)
+            processes = of_plain if variant.name == PLAIN else of_others
+            made = asdict(variant) | {"remedies": list(variant.remedies)}
+            found.append(about | {"point": name, "processes": processes, "variant": made})
+    return found
 
 
 def _sized(point: Row, settings: Settings) -> Row:

@@ -6,16 +6,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-NO_COMPILER = ("InvalidCxxCompiler", "TritonMissing")
-"""What torch.compile raises, or wraps, if it finds no compiler."""
+from workflow_src.measure.compiling import WITHOUT
 
-REFUSALS = (
-    "No available kernel",
-    "No viable backend",
-    "No valid execution plan",
-    "Failed to find C compiler",
-)
-"""Parts of the messages of backends that reject an input, and of Triton without a C compiler."""
+REFUSALS = ("No available kernel", "No viable backend", "No valid execution plan")
+"""Parts of the messages of backends that reject an input."""
 
 
 def refusal(call: Callable[[], object]) -> str:
@@ -31,8 +25,8 @@ def refusal(call: Callable[[], object]) -> str:
             raise
         except RuntimeError as error:
             cause = getattr(error, "inner_exception", error)
-            known = type(cause).__name__ in NO_COMPILER
-            if not known and not any(text in str(cause) for text in REFUSALS):
+            told = f"{type(cause).__name__}: {cause}"
+            if not any(text in told for text in (*WITHOUT, *REFUSALS)):
                 raise
             return reason_of(str(cause), [str(warning.message) for warning in caught])
     return ""

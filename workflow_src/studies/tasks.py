@@ -1,37 +1,49 @@
 """Measures a study's tasks one after another: memory that runs out, timing, profiling, freeing.
 
-A study's `measure` only says what to do: `tasks(point)` yields a Task for each row.
+A study's `measure` only says what to do: `tasks(point)` yields a Task for each row. What it has to
+measure itself, such as several phases of one workload in turn, it yields as rows.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import Any
 
-from workflow_src.common.errors import UnavailableError
+from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.measure.activities import activities_of
+from workflow_src.measure.alone import ended_without_threads, measured_alone
+from workflow_src.measure.machine import use_threads
+from workflow_src.measure.processes import in_fresh_processes, merged_point
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
-from workflow_src.studies import run_point
 from workflow_src.studies.study import Point, Row
 
 Made = Call | tuple[Call, Row] | Row
 """A call to time, maybe with more columns of its row; or a row that is measured already."""
 
+IDENTITY = ("measurement", "phase", "name")
+"""The keys of a row that tell which measurement it is, in points measured in several processes."""
 
-@dataclass(frozen=True)
+
+@dataclass
 class Task:
     """A row to measure: what it is about, and what makes the call that is timed.
 
     All of `make` is inside of what may run out of memory, or say that it can't run here
     (UnavailableError); both are results. profiled: whether the activities of one call are recorded,
     too. ladder: a name of tasks in increasing order of memory; after one that ran out, the others
-    of that name are skipped.
+    of that name are skipped. row: what was found, once the task is done.
     """
 
     about: Mapping[str, object]
     make: Callable[[], Made]
     profiled: bool = False
     ladder: str = ""
+    row: Row = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -39,23 +51,30 @@ class Task:
         return " ".join(str(each) for each in self.about.values())
 
 
-def rows(tasks: Callable[[Point], Iterable[Task]], point: Point) -> list[Row]:
+Tasks = Callable[..., Iterable[Task | Row]]
+"""A study's `tasks`: from a point and, if it writes files beside it, the path of its result."""
+
+
+def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
     The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`.
     """
-    return list(_rows(tasks(point), point))
+    return list(_rows(tasks(point, *beside), point))
 
 
-def _rows(tasks: Iterable[Task], point: Point) -> Iterator[Row]:
+def _rows(tasks: Iterable[Task | Row], point: Point) -> Iterator[Row]:
     ran_out: dict[str, str] = {}
     for task in tasks:
+        if isinstance(task, dict):
+            yield task
+            continue
         before = ran_out.get(task.ladder, "")
-        row = skipped(before) if before else _row(task, point)
-        if task.ladder and row["status"] == "oom":
+        task.row = skipped(before) if before else _row(task, point)
+        if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
-        yield {**task.about, "device": point["device"], **said(task.name, row)}
+        yield {**task.about, "device": point["device"], **said(task.name, task.row)}
 
 
 def _row(task: Task, point: Point) -> Row:
@@ -78,11 +97,34 @@ def _measured(task: Task, point: Point) -> Row:
     return {**more, **times, **activities}
 
 
+@one_sentence()
 def main(
-    tasks: Callable[[Point], Iterable[Task]],
+    tasks: Tasks,
     module: str = "",
-    in_processes: run_point.InProcesses | None = None,
+    in_processes: Callable[[Point], list[dict[str, Any]]] | None = None,
+    beside: bool = False,
 ) -> None:
-    """Measure one point as a command; see run_point. module: the study's own, for a point that is
-    measured in several fresh processes, or in_processes, which runs these."""
-    run_point.main(partial(rows, tasks), module=module, in_processes=in_processes)
+    """Measure one point, and write its raw rows with the environment they were measured in.
+
+    A point whose `processes` is above 1 runs `module`, the study's own, in that many processes, one
+    after another; each has its number in the point, under "process". `in_processes` runs them
+    instead, if it is given.
+    """
+    parser = Parser(description=__doc__)
+    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
+    parser.add_argument("--output", type=new_file, required=True)
+    given = parser.parse_args()
+    point, count = given.point, given.point.get("processes", 1)
+    if count > 1 and (module or in_processes):
+        results = (
+            in_processes(point)
+            if in_processes
+            else in_fresh_processes(module, point, count, "--point")
+        )
+        write_json(given.output, merged_point(results, IDENTITY) | {"point": point})
+        return
+    use_threads(point)
+    run = partial(rows, tasks, point, *([given.output] if beside else []))
+    with ended_without_threads(point["point"]):
+        result = measured_alone(point["point"], point, "rows", run)
+        write_json(given.output, {"point": point} | result)

@@ -4,8 +4,9 @@ import json
 from functools import cache
 from typing import Any
 
-from workflow_src.studies.levers.measure import measure
-from workflow_src.studies.levers.points import points
+from workflow_src.studies.levers.measure import tasks
+from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows
 
 SIZES = {"tiny": {"d_model": 16, "d_ff": 32, "layers": 2, "heads": 2}}
 
@@ -15,7 +16,7 @@ ENVIRONMENT = {"gpu": "", "cpu": "c", "cpu_threads": "1", "driver": "", "cuda": 
 
 
 def point(name: str, **other: Any) -> dict[str, Any]:
-    made = {row["variant"]["name"]: row for row in points("cpu", "small", SETTINGS)}
+    made = {row["variant"]["name"]: row for row in points("levers", "cpu", "small", SETTINGS)}
     return made[name] | {"device": "cpu", "steps": 2} | other
 
 
@@ -23,7 +24,7 @@ def point(name: str, **other: Any) -> dict[str, Any]:
 def measured(name: str) -> str:
     """A point's result as the stage writes it."""
     made = point(name)
-    return json.dumps({"point": made, "rows": measure(made), "environment": ENVIRONMENT})
+    return json.dumps({"point": made, "rows": rows(tasks, made), "environment": ENVIRONMENT})
 
 
 def result(name: str) -> dict[str, Any]:

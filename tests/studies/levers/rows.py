@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workflow_src.studies.levers.points import PLAIN
+from workflow_src.studies.levers.variants import PLAIN
 
 
 def tried(variant: str, ms: float | None, **other: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from workflow_src.common.words import DASH
 from workflow_src.paper.run import typed
 from workflow_src.studies.levers import chapter
 from workflow_src.studies.levers.chapter import key_of
-from workflow_src.studies.levers.points import PLAIN
+from workflow_src.studies.levers.variants import PLAIN
 
 LOST = tried("sdpa", None, status="oom", reason="full")
 BROKEN = {"gradients_error": None}

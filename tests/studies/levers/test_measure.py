@@ -11,21 +11,21 @@ import torch
 from tests.studies.levers.points import point, result
 from workflow_src.common.case import PHASES
 from workflow_src.measure.compiling import CACHES
-from workflow_src.measure.workload import Build, Workload
+from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers import analyze, errors
 from workflow_src.studies.levers import measure as measure_stage
-from workflow_src.studies.levers.measure import measure
-from workflow_src.studies.levers.points import PLAIN, Variant
-from workflow_src.studies.levers.trial import Trial, case_at
+from workflow_src.studies.levers.measure import case_at, tasks
+from workflow_src.studies.levers.variants import PLAIN
+from workflow_src.studies.tasks import rows
 
 SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 
 
 def test_the_plain_point_holds_its_phases_and_no_error() -> None:
-    rows = result(PLAIN)["rows"]
-    assert all(row["status"] == "ok" for row in rows)
-    assert [row["phase"] for row in rows if row["measurement"] == "phase"] == list(PHASES)
-    (error,) = [row for row in rows if row["measurement"] == "error"]
+    found = result(PLAIN)["rows"]
+    assert all(row["status"] == "ok" for row in found)
+    assert [row["phase"] for row in found if row["measurement"] == "phase"] == list(PHASES)
+    (error,) = [row for row in found if row["measurement"] == "error"]
     assert error["logits_error"] == error["gradients_error"] == 0
 
 
@@ -33,11 +33,11 @@ def test_the_plain_point_holds_its_phases_and_no_error() -> None:
     ("name", "most"), [("sdpa", 1e-4), ("fused", 1e-6), ("bf16", 0.2), ("then_fused", 0.3)]
 )
 def test_variants_run_and_their_results_are_near(name: str, most: float) -> None:
-    rows = result(name)["rows"]
-    assert all(row["status"] == "ok" for row in rows)
-    (error,) = [row for row in rows if row["measurement"] == "error"]
+    found = result(name)["rows"]
+    assert all(row["status"] == "ok" for row in found)
+    (error,) = [row for row in found if row["measurement"] == "error"]
     assert 0 <= error["logits_error"] <= most and 0 <= error["gradients_error"] <= most
-    assert all(row["activities"] for row in rows if row["measurement"] == "phase")
+    assert all(row["activities"] for row in found if row["measurement"] == "phase")
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_variants_run_and_their_results_are_near(name: str, most: float) -> None
     [("graph", "CUDA graphs need a CUDA device"), ("triton_softmax", "Triton compiles only")],
 )
 def test_what_a_cpu_can_not_do_is_a_status(name: str, why: str) -> None:
-    rows = result(name)["rows"]
-    assert [row["status"] for row in rows] == ["not_supported"] * 3
-    assert all(row["reason"].startswith(why) for row in rows)
+    found = result(name)["rows"]
+    assert [row["status"] for row in found] == ["not_supported"] * 3
+    assert all(row["reason"].startswith(why) for row in found)
 
 
 @pytest.mark.parametrize("process", [0, 1])
@@ -60,10 +60,10 @@ def test_the_first_process_compiles_without_what_an_earlier_run_left(
 
     def compiled(*_: Any) -> dict[str, Any]:
         found.extend(os.environ.get(name, "") for name in CACHES)
-        return {"measurement": "compile", "status": "oom", "reason": "r"}
+        return {"status": "oom", "reason": "r"}
 
-    monkeypatch.setattr(measure_stage, "_first_call", compiled)
-    measure(point("compile", process=process))
+    monkeypatch.setattr(measure_stage, "first_call", compiled)
+    rows(tasks, point("compile", process=process))
     assert (str(tmp_path) in found) == (process == 1)
     assert not any(Path(path).exists() for path in found if path != str(tmp_path) and path)
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path)
@@ -73,15 +73,19 @@ def test_the_first_process_compiles_without_what_an_earlier_run_left(
 def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trial = Trial(case_at(point("sdpa")), Variant.of(point("sdpa")))
-    trial.workload.forward_backward()
-    left: list[bool] = []
+    left, made, build = list[bool](), list[Workload](), measure_stage.build
+
+    def built(*how: Any) -> Any:
+        found = build(*how)
+        made.append(found[0])
+        return found
 
     def reset(_: str) -> None:
-        left.append(any(part.grad is not None for part in trial.workload.model.parameters()))
+        left.append(any(part.grad is not None for part in made[0].model.parameters()))
 
+    monkeypatch.setattr(measure_stage, "build", built)
     monkeypatch.setattr(measure_stage, "reset_peak", reset)
-    measure_stage.measure_phases(trial, point("sdpa"), profiled=False)
+    rows(tasks, point("sdpa"))
     assert left == [False] * 3
 
 
@@ -92,7 +96,7 @@ def test_a_relative_error_is_of_the_largest_value() -> None:
 
 
 def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
-    workload = Workload(case_at(point("bf16_weights")), Build(bf16_weights=True))
+    workload = Workload(case_at(point("bf16_weights")), bf16_weights=True)
     workload.train_step()
     parameters = list(workload.model.parameters())
     assert {p.dtype for p in parameters} == {p.grad.dtype for p in parameters} == {torch.bfloat16}  # type: ignore[union-attr]
@@ -105,26 +109,28 @@ def test_broken_gradients_of_a_compiled_model_are_tried_again_rounded(
 ) -> None:
     built: list[bool] = []
 
-    class Tried(measure_stage.Trial):
-        def __init__(self, case: Any, variant: Any, rounded: bool = False) -> None:
-            super().__init__(case, variant, rounded)
-            built.append(self.workload.build.options == {"emulate_precision_casts": True})
-
-    def errors(trial: Any, reference: Any) -> dict[str, Any]:
+    def errors(workload: Workload, step: object, reference: Any) -> dict[str, Any]:
         assert reference.gradients
-        fine = finite or trial.workload.build.rounded
+        built.append(workload.rounded)
+        fine = finite or workload.rounded
         return {"logits_error": 0.1, "gradients_error": 0.2 if fine else None}
 
-    monkeypatch.setattr(measure_stage, "Trial", Tried)
+    told: list[Any] = []
+
+    def compiled(function: Any, options: Any) -> Any:
+        told.append(options)
+        return function
+
     monkeypatch.setattr(measure_stage, "errors", errors)
-    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    monkeypatch.setattr(torch, "compile", compiled)
     made = point("compile")
-    rows = measure(made)
+    found = rows(tasks, made)
     assert built == [False, *again]
-    assert [r["gradients_error"] for r in rows if r["measurement"] == "rounded_error"] == (
+    assert told == [None, *[{"emulate_precision_casts": True}] * len(again)]
+    assert [r["gradients_error"] for r in found if r["measurement"] == "rounded_error"] == (
         [0.2] * len(again)
     )
-    kept = [row for row in rows if row["measurement"] != "phase"]
+    kept = [row for row in found if row["measurement"] != "phase"]
     (step,) = analyze.derive(made, [*kept, {"measurement": "phase", **SKIPPED}])
     assert step.get("rounded_gradients_error") == (None if finite else 0.2)
     assert step.get("rounded_state") == (None if finite else "ok")

@@ -5,12 +5,7 @@ import pytest
 from tests.workflow import ROOT
 from workflow_src.common.errors import ConfigError
 from workflow_src.plan.config import check, load
-from workflow_src.studies.levers.points import (
-    PLAIN,
-    REMEDIES,
-    stack,
-    variants,
-)
+from workflow_src.studies.levers.variants import PLAIN, REMEDIES, stack, variants
 
 
 def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
-from workflow_src.studies.memory.measure import measure_case
+from workflow_src.studies.memory.measure import case_rows
 from workflow_src.studies.memory.saved import measure_saved
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Row
@@ -35,7 +35,7 @@ def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:
 
 
 def test_a_case_is_recorded_without_an_allocator(tmp_path: Path) -> None:
-    rows = measure_case(CASE, record=True, beside=tmp_path / "p.json")
+    rows = case_rows(CASE, record=True, beside=tmp_path / "p.json")
     made = derive(rows)
     peaks = [row for row in made if row["measurement"] == "peak"]
     assert all(abs(row["predicted_peak_mib"] / row["peak_mib"] - 1) < 0.2 for row in peaks)

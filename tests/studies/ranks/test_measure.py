@@ -8,22 +8,21 @@ import pytest
 import torch
 
 from tests.studies.ranks import summing_rank
+from workflow_src.studies.points import points
 from workflow_src.studies.ranks.chapter import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.launch import run_ranks
-from workflow_src.studies.ranks.measure import measure, of_all
-from workflow_src.studies.ranks.points import WAYS, points
-from workflow_src.studies.ranks.ways import BUILD, balanced
+from workflow_src.studies.ranks.measure import of_all, tasks
+from workflow_src.studies.ranks.ways import balanced
 
 TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
-SIZES = {"tiny": TINY, "xl-2026": TINY}
-SETTINGS = {"sizes": SIZES, "vocabulary": 50}
+SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
 
 
 @pytest.mark.usefixtures("served_python")
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""
-    _, point = points("cpu", "small", SETTINGS)
-    ways = [*WAYS, "summed"]
+    _, point = points("ranks", "cpu", "small", SETTINGS)
+    ways = [*point["ways"], "summed"]
     point |= {"device": "cpu", "context": 8, "steps": 1, "ways": ways}
     run_ranks(summing_rank.__name__, point, tmp_path)
     rows = [json.loads((tmp_path / f"rows{rank}.json").read_text()) for rank in (0, 1)]
@@ -41,10 +40,9 @@ def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path)
 
 def test_fewer_gpus_than_ranks_skip_the_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    reduced, trained, _ = (
-        measure(point | {"device": "cuda"}) for point in points("cuda", "full", SETTINGS)
-    )
-    assert [row["way"] for row in trained] == list(WAYS)
+    full = points("ranks", "cuda", "full", SETTINGS)
+    reduced, trained, _ = (tasks(point | {"device": "cuda"}) for point in full)
+    assert [row["way"] for row in trained] == full[1]["ways"] and len(trained) == 7
     for row in [*reduced, *trained]:
         assert row["status"] == "skipped" and row["reason"] == "needs 2 GPUs, and 1 can be used"
 
@@ -62,4 +60,3 @@ def test_a_row_of_all_ranks_has_the_most_of_any() -> None:
 
 def test_parameters_are_shared_out_evenly() -> None:
     assert balanced([1, 5, 4, 2, 2], ranks=2) == [1, 0, 1, 1, 0]
-    assert set(BUILD) >= set(WAYS)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.studies.ranks.test_collectives import CASE
 from workflow_src.studies.ranks.collectives import AllReduceTimes, Call
-from workflow_src.studies.ranks.points import WAYS
 from workflow_src.studies.ranks.predictions import Baseline
 
+WAYS = ("alone", "naive", "flat", "overlapped", "bucketed", "sharded_optimizer", "fsdp")
 FLAT = Baseline(AllReduceTimes((1, 10**9), (1.0, 1.0), 2), step_ms=100.0, optimizer_ms=10.0)
 """Each collective takes 1 ms; the passes take 90 ms, backward 60 of them."""
 

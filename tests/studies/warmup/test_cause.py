@@ -7,8 +7,9 @@ from tests.workflow import ROOT
 from workflow_src.plan.config import load
 from workflow_src.studies import programs
 from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import cause
-from workflow_src.studies.warmup.measure import measure
+from workflow_src.studies.warmup.measure import tasks
 
 CAUSE = points("warmup", "cuda", "small", load(ROOT / "config.yaml"))[-1] | {"device": "cuda"}
 
@@ -25,7 +26,7 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
 
     monkeypatch.setattr(programs, "run_tied", run_tied)
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
-    rows = measure(CAUSE)
+    found = rows(tasks, CAUSE)
     assert [how for how, _ in ran] == ["LAZY", "LAZY", "EAGER"] * 2
     assert "CUDA_MODULE_LOADING" not in os.environ
     for _, program in ran:
@@ -33,11 +34,11 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
         assert json.loads(program[4]).items() >= CAUSE.items()
     prepared = [json.loads(program[4])["prepared"] for _, program in ran]
     assert prepared == [False, True, True] * 2
-    assert [row["sweep"] for row in rows] == ["loading"] * 12
-    assert {(row["status"], row["config"]) for row in rows} == {("ok", "tiny-ctx64-fp32")}
-    assert [row["steps_ns"] for row in rows[:2]] == [[3, 2], [5, 4]]
-    assert [row["loading"] for row in rows[::2]] == ["LAZY", "LAZY", "EAGER"] * 2
-    assert [row["prepared"] for row in rows[::2]] == prepared
+    assert [row["sweep"] for row in found] == ["loading"] * 12
+    assert {(row["status"], row["config"]) for row in found} == {("ok", "tiny-ctx64-fp32")}
+    assert [row["steps_ns"] for row in found[:2]] == [[3, 2], [5, 4]]
+    assert [row["loading"] for row in found[::2]] == ["LAZY", "LAZY", "EAGER"] * 2
+    assert [row["prepared"] for row in found[::2]] == prepared
 
 
 def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):

@@ -5,8 +5,9 @@ from tests.workflow import ROOT
 from workflow_src.measure import phases
 from workflow_src.plan.config import load
 from workflow_src.studies.points import points
+from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import analyze as warmup
-from workflow_src.studies.warmup.measure import measure
+from workflow_src.studies.warmup.measure import tasks
 
 SETTINGS = load(ROOT / "config.yaml")
 
@@ -17,15 +18,15 @@ def test_a_point_is_measured_in_both_phases(tmp_path):
         "context": 16,
         "steps": 3,
     }
-    rows = measure(point)
-    assert [row["phase"] for row in rows] == ["forward", "forward_backward"]
+    found = rows(tasks, point)
+    assert [row["phase"] for row in found] == ["forward", "forward_backward"]
     about = ["config", "size", "context", "batch", "warmup_steps"]
     sizes = ["d_model", "d_ff", "layers", "heads"]
     outcome = ["phase", "status", "reason", "warmup_ns", "samples_ns"]
-    for row in rows:
+    for row in found:
         assert list(row) == [*about, *sizes, *outcome], "what is derived is not measured"
         assert (len(row["warmup_ns"]), len(row["samples_ns"])) == (1, 3)
-    for row in joined(tmp_path, warmup.derive, [*rows]).to_dict("records"):
+    for row in joined(tmp_path, warmup.derive, [*found]).to_dict("records"):
         assert row["status"] == "ok"
         assert row["samples"] == 3
         assert row["first_step_ms"] > 0
@@ -37,6 +38,6 @@ def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. x")
 
     monkeypatch.setattr(phases.Workload, "forward", full)
-    rows = measure(points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
-    assert [row["status"] for row in rows] == ["oom", "skipped"]
-    assert "forward, which ran out" in rows[1]["reason"]
+    found = rows(tasks, points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
+    assert [row["status"] for row in found] == ["oom", "skipped"]
+    assert "forward, which ran out" in found[1]["reason"]

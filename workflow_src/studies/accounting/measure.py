@@ -14,7 +14,7 @@ from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
 
-def tasks(point: Point) -> Iterator[Task]:
+def tasks(point: Point) -> Iterator[Task | Row]:
     """By size a row per phase, all of one workload; if a forward pass ran, one of its activities.
 
     `measurement` says which of both a row is.
@@ -25,7 +25,7 @@ def tasks(point: Point) -> Iterator[Task]:
         before = {"memory_before_mib": memory_before_mib(case.device)}
         phases = measure_phases(case, point["warmup_steps"], point["steps"])
         for phase, row in phases.items():
-            yield Task({"measurement": "phase"} | about | {"phase": phase}, (before | row).copy)
+            yield {"measurement": "phase"} | about | {"phase": phase} | before | row
         if phases["forward"]["status"] == "ok":
             profiled = partial(forward, case, point["steps"])
             yield Task({"measurement": "component"} | about, profiled)

@@ -82,8 +82,8 @@ class Series:
         """Its errors. Raises StageError for one of one's own that isn't right."""
         use_precision(self.precision)
         if names_code(self.implementation):
-            found = checked(self.implementation, CONTEXT, self.head_size, self.device, self.dtype)
-            self.own, self.errors = found.core, found.errors
+            given = CONTEXT, self.head_size, self.device, self.dtype
+            self.own, self.errors = checked(self.implementation, *given)
         else:
             inputs = random_inputs(CONTEXT, self.head_size, self.device, self.dtype)
             self.errors = relative_errors(self.core(CONTEXT), inputs)

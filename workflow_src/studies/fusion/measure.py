@@ -24,7 +24,7 @@ ERROR_LIMITS = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
 """The largest acceptable relative error; that of rounding each operation is smaller."""
 
 
-def tasks(point: Point) -> Iterator[Task]:
+def tasks(point: Point) -> Iterator[Task | Row]:
     """A task per dtype, shape and implementation; the copy of a shape comes first.
 
     Before all of them, the rows of measure.ceilings for bandwidth, if the point asks for them.
@@ -32,8 +32,8 @@ def tasks(point: Point) -> Iterator[Task]:
     of softmax's rows, not on how many these are, and for GeLU on neither.
     """
     device = point["device"]
-    for row in bandwidths(device, SIZES[device]) if point["ceilings"] else ():
-        yield Task({key: row[key] for key in ("kind", "name")}, partial(dict, row))
+    if point["ceilings"]:
+        yield from bandwidths(device, SIZES[device])
     free(device)
     wake(partial(torch.rand, CHUNK, device=device), device, point["wake_s"])
     counted = set()

@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.studies import join_points
-from workflow_src.studies.levers.points import PLAIN, Variant
+from workflow_src.studies.levers.variants import PLAIN, Variant
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row

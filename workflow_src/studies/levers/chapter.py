@@ -12,7 +12,7 @@ from workflow_src.paper.number import end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, main, or_state, unmeasured
-from workflow_src.studies.levers.points import BATCH, PLAIN, STACK, stack
+from workflow_src.studies.levers.variants import BATCH, PLAIN, STACK, stack
 
 STEP = "train_step"
 

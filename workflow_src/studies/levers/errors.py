@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from workflow_src.common.case import Case
+from workflow_src.common.case import EAGER, Case
 from workflow_src.common.units import MIB
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
+from workflow_src.measure.timing import Call
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.levers.trial import Trial
 from workflow_src.studies.study import Row
 
 ROOM = 4
@@ -28,7 +28,7 @@ class Reference:
 
 def reference_of(case: Case) -> Reference:
     """The reference for a variant's case: the same seed and batch. May run out of memory."""
-    plain = replace(case, precision="fp32", attention="naive", optimizer="adamw")
+    plain = replace(case, precision="fp32", attention="naive", optimizer="adamw", execution=EAGER)
     reset_peak(case.device)
     workload = Workload(plain)
     logits = workload.logits()
@@ -61,17 +61,16 @@ def relative_error(found: Tensor, exact: Tensor) -> float:
     return error if math.isfinite(error) else math.inf
 
 
-def errors(trial: Trial, reference: Reference) -> Row:
-    """The relative error of the logits, and the largest of any parameter's gradient.
+def errors(workload: Workload, step: Call, reference: Reference) -> Row:
+    """The relative error of the logits, and the largest of any parameter's gradient after `step`.
 
     None in place of a number for a result that is not finite.
     """
-    logits = relative_error(trial.workload.logits(), reference.logits)
-    step = trial.call("forward_backward")
+    logits = relative_error(workload.logits(), reference.logits)
     step()
     worst = max(
         relative_error(gradient, reference.gradients[name])
-        for name, gradient in gradients(trial.workload)
+        for name, gradient in gradients(workload)
     )
     found = {"logits_error": logits, "gradients_error": worst}
     return {name: value if math.isfinite(value) else None for name, value in found.items()}

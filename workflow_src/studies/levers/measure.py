@@ -1,159 +1,178 @@
 """Measures a variant of a case: its results, its phases, and what compiling it takes."""
 
 import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import timed_steps
 from workflow_src.measure.compiling import empty_caches
-from workflow_src.measure.cuda_graph import NotCapturableError
+from workflow_src.measure.cuda_graph import NotCapturableError, graphed
 from workflow_src.measure.memory import reset_peak
-from workflow_src.measure.rows import attempt, free, in_turn, said
+from workflow_src.measure.phases import build
+from workflow_src.measure.rows import attempt, free
+from workflow_src.measure.timing import Call
+from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers.errors import errors, reference_of
-from workflow_src.studies.levers.points import Variant
-from workflow_src.studies.levers.trial import Trial, case_at, needs
+from workflow_src.studies.levers.variants import Variant
+from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusal
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main
 
 
-def measure(point: Point) -> list[Row]:
-    """Rows by `measurement`: "phase" for each phase, "compile" and "error".
+def tasks(point: Point) -> Iterator[Task]:
+    """Tasks by `measurement`: "compile", "error" and "phase" for each phase.
 
     "rounded_error" joins them where compiled gradients are not finite. The first of several
-    processes does all; the others only time the phases.
+    processes does all; the others only time the phases. A variant that can't run here, or doesn't
+    fit, has rows of its phases, which say so.
     """
     variant, case = Variant.of(point), case_at(point)
-    why = needs(case, variant)
-    if why:
-        return no_phases({"status": "not_supported", "reason": why})
-    first = point.get("process", 0) == 0
-    reference = _reference(case) if first else {}
-    trial, built = _build(case, variant)
-    if trial is None:
-        return no_phases(built)
-    compiled = _compile(trial, cold=first)
-    if any(row["status"] != "ok" for row in compiled):
-        return no_phases(next(row for row in compiled if row["status"] != "ok"))
-    error = _errors(trial, reference) if first else {}
-    reference.clear()
-    rows = [*compiled, *([error] if error else []), *measure_phases(trial, point, profiled=first)]
-    del trial
-    free(case.device)
+    error = yield from as_it_is(variant, case, point)
     if variant.compiled and error.get("gradients_error", 0.0) is None:
-        rows.append(_rounded(case, variant))
-    return rows
+        # Tells whether it is by leaving roundings out that compiling breaks the results.
+        yield Task({"measurement": "rounded_error"}, partial(rounded, variant, case))
 
 
-def no_phases(row: Row) -> list[Row]:
-    """The rows of all phases of a variant that can't run; `row` has the status and the reason."""
-    common = {"measurement": "phase", "status": row["status"], "reason": row["reason"]}
-    return [common | {"phase": phase} for phase in PHASES]
+def as_it_is(variant: Variant, case: Case, point: Point) -> Generator[Task, None, Row]:
+    """All tasks but the last; returns the row of the error, and keeps nothing on the device."""
+    is_first = point.get("process", 0) == 0
+    reference = referred(variant, case) if is_first else {}
+    workload, failed = built(variant, case)
+    if workload and variant.compiled:
+        # All of it in the first process, as for a model never run before.
+        with empty_caches() if is_first else nullcontext():
+            for phase in ("forward", "forward_backward"):
+                compiled = partial(first_call, workload, phase)
+                task = Task({"measurement": "compile", "phase": phase}, compiled)
+                yield task
+                failed = failed or (task.row if task.row["status"] != "ok" else {})
+    error: Row = {}
+    if workload and is_first and not failed:
+        task = Task({"measurement": "error"}, partial(compared, workload, variant, reference))
+        yield task
+        error = task.row
+    reference.clear()
+    for phase in PHASES:
+        run: Callable[[], Row] = failed.copy
+        if workload and not failed:
+            run = partial(timed, workload, variant, phase, point, is_first)
+        yield Task({"measurement": "phase", "phase": phase}, run, ladder="phases")
+    return error
 
 
-def _reference(case: Case) -> Row:
-    """The reference under "reference", or why there is none."""
+def case_at(point: Point) -> Case:
+    """The case that a point's variant runs."""
+    variant = Variant.of(point)
+    plain = case_of(point, point["size"], variant.precision or point["precision"])
+    return replace(
+        plain,
+        attention=variant.attention,
+        optimizer=variant.optimizer,
+        batch=plain.batch * variant.batches,
+        execution=COMPILED if variant.compiled else EAGER,
+    )
+
+
+def needs(variant: Variant, case: Case) -> str:
+    """What the variant needs that the case's device can't do; "" if it can run."""
+    if case.device == "cuda":
+        return ""
+    if case.attention in NEEDS_CUDA["attention"]:
+        return "Triton compiles only for GPUs"
+    return "CUDA graphs need a CUDA device" if variant.graph else ""
+
+
+def referred(variant: Variant, case: Case) -> Row:
+    """The reference under "reference", or why there is none; empty where nothing can run."""
+    if needs(variant, case):
+        return {}
     row = attempt(lambda: {"reference": reference_of(case)}, partial(free, case.device))
     # The model and its gradients on the device are dropped before anything is timed.
     free(case.device)
     return row
 
 
-def _build(case: Case, variant: Variant, rounded: bool = False) -> tuple[Trial | None, Row]:
-    made: list[Trial] = []
-
-    def make() -> Row:
-        try:
-            made.append(Trial(case, variant, rounded))
-        except UnavailableError as error:
-            return {"status": "not_supported", "reason": str(error)}
-        return {}
-
-    row = attempt(make, partial(free, case.device))
-    return (made[0] if made else None), row
+def built(variant: Variant, case: Case, is_rounded: bool = False) -> tuple[Workload | None, Row]:
+    """The workload of a variant; None with a row that says why there is none."""
+    why = needs(variant, case)
+    try:
+        if not why:
+            workload, row = build(case, variant.bf16_weights, is_rounded)
+            return workload, {} if workload else row
+    except UnavailableError as error:
+        why = str(error)
+    return None, {"status": "not_supported", "reason": why}
 
 
-def _compile(trial: Trial, cold: bool) -> list[Row]:
-    """The time of the first call in each mode, which compiles; nothing for other variants.
+def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
+    """What runs a step of the phase; with a graph, it replays what is captured now.
 
-    `cold`: all of it, as for a model never run before.
+    AdamW written out counts its steps in Python, where a replay doesn't count on: there the graph
+    ends with backward. Raises NotCapturableError.
     """
-    if not trial.variant.compiled:
-        return []
-    with empty_caches() if cold else nullcontext():
-        return [_first_call(trial, phase) for phase in ("forward", "forward_backward")]
+    if not variant.graph:
+        return workload.phase(phase)
+    if phase != "train_step" or variant.optimizer != "adamw":
+        with workload.capturable():
+            return graphed(workload.phase(phase))
+    replay = graphed(workload.forward_backward)
+
+    def step() -> None:
+        replay()
+        workload.optimizer.step()
+
+    return step
 
 
-def _first_call(trial: Trial, phase: str) -> Row:
-    workload = trial.workload
-
-    def run() -> Row:
-        start = time.perf_counter_ns()
-        why = refusal(workload.phase(phase))
-        if why:
-            return {"status": "not_supported", "reason": why}
-        workload.synchronize()
-        return {"samples_ns": [time.perf_counter_ns() - start]}
-
-    row = said(f"compile {phase}", attempt(run, workload.release))
-    return {"measurement": "compile", "phase": phase} | row
+def first_call(workload: Workload, phase: str) -> Row:
+    """The time of a phase's first call, which compiles it."""
+    start = time.perf_counter_ns()
+    if why := refusal(workload.phase(phase)):
+        return {"status": "not_supported", "reason": why}
+    workload.synchronize()
+    return {"samples_ns": [time.perf_counter_ns() - start]}
 
 
-def _errors(trial: Trial, reference: Row) -> Row:
+def compared(workload: Workload, variant: Variant, reference: Row) -> Row:
+    """The variant's errors; without a reference, why there is none."""
     if reference["status"] != "ok":
         reason = f"no reference: {reference['reason']}"
-        return {"measurement": "error", "status": reference["status"], "reason": reason}
-
-    def compared() -> Row:
-        try:
-            return errors(trial, reference["reference"])
-        except NotCapturableError as error:
-            return {"status": "not_capturable", "reason": str(error)}
-
-    row = attempt(compared, trial.workload.release)
-    free(trial.workload.case.device)
-    return {"measurement": "error"} | row
+        return {"status": reference["status"], "reason": reason}
+    try:
+        step = call_of(workload, variant, "forward_backward")
+        return errors(workload, step, reference["reference"])
+    except NotCapturableError as error:
+        return {"status": "not_capturable", "reason": str(error)}
 
 
-def _rounded(case: Case, variant: Variant) -> Row:
-    """The errors again, with values rounded inside of compiled kernels as between plain ones.
-
-    Tells whether it is by leaving such roundings out that compiling breaks the results.
-    """
-    reference = _reference(case)
-    trial, built = _build(case, variant, rounded=True)
-    row = built if trial is None else _errors(trial, reference)
-    return row | {"measurement": "rounded_error"}
+def rounded(variant: Variant, case: Case) -> Row:
+    """The errors again, with values rounded inside of compiled kernels as between plain ones."""
+    free(case.device)
+    reference = referred(variant, case)
+    workload, failed = built(variant, case, is_rounded=True)
+    return compared(workload, variant, reference) if workload else failed
 
 
-def measure_phases(trial: Trial, point: Point, profiled: bool) -> list[Row]:
-    """A row per phase: samples on both clocks, peak memory and, if `profiled`, activities."""
-    run = partial(_phase, trial, point, profiled)
-    found = in_turn(PHASES, run, trial.workload.release)
-    name = f"{point['case']} {trial.variant.name}"
-    about: dict[str, Any] = {"measurement": "phase"}
-    return [about | {"phase": phase} | said(f"{name} {phase}", row) for phase, row in found]
-
-
-def _phase(trial: Trial, point: Point, profiled: bool, phase: str) -> Row:
-    device = trial.workload.case.device
+def timed(workload: Workload, variant: Variant, phase: str, point: Point, is_profiled: bool) -> Row:
+    """Samples on both clocks, peak memory and, if profiled, activities."""
+    device = workload.case.device
     # Gradients of what ran before would count as this phase's memory.
-    trial.workload.optimizer.zero_grad(set_to_none=True)
+    workload.optimizer.zero_grad(set_to_none=True)
     free(device)
     reset_peak(device)
     try:
-        step = trial.call(phase)
+        step = call_of(workload, variant, phase)
     except NotCapturableError as error:
         return {"status": "not_capturable", "reason": str(error)}
     row = timed_steps(step, device, point["warmup_steps"], point["steps"])
-    if not profiled:
-        return row
-    return row | {"activities": activities_of(step, device)}
+    return row | ({"activities": activities_of(step, device)} if is_profiled else {})
 
 
 if __name__ == "__main__":
-    main(measure, module="workflow_src.studies.levers.measure")
+    main(tasks, module="workflow_src.studies.levers.measure")

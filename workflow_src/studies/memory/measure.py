@@ -2,8 +2,10 @@
 
 import gzip
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -32,32 +34,34 @@ from workflow_src.studies.memory.rows import Held, as_row
 from workflow_src.studies.memory.saved import measure_saved
 from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusal
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import main
 
 PHASES = ("forward", "train_step")
 
 
-def measure(point: Point, beside: Path) -> list[Row]:
+def tasks(point: Point, beside: Path) -> Iterator[Row]:
     """The rows of a point; snapshots of the allocator go beside its file, which is `beside`."""
     if point["measures"] == "block":
-        return measure_block(point)
-    device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
-    rows = [device | {"status": "ok", "reason": ""}]
-    for precision in point["precisions"]:
-        for context in point["contexts"]:
+        for precision, heads in product(point["precisions"], point["heads"]):
             free(point["device"])
-            case = case_of({**point, "context": context}, point["size"], precision)
-            # The first precision's allocations are enough to tell where they come from.
-            record = precision == point["precisions"][0] and context in point["recorded"]
-            rows += measure_case(case, record, beside)
-    return rows
+            case = replace(case_of(point, point["size"], precision), heads=heads)
+            yield from block_rows(case, point["compiled"])
+        return
+    device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
+    yield device | {"status": "ok", "reason": ""}
+    for precision, context in product(point["precisions"], point["contexts"]):
+        free(point["device"])
+        case = case_of({**point, "context": context}, point["size"], precision)
+        # The first precision's allocations are enough to tell where they come from.
+        record = precision == point["precisions"][0] and context in point["recorded"]
+        yield from case_rows(case, record, beside)
 
 
-def measure_case(case: Case, record: bool, beside: Path) -> list[Row]:
+def case_rows(case: Case, record: bool, beside: Path) -> list[Row]:
     """A row per phase with its peak and, if `record` and it fits, one with its allocations."""
     about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
-    before = _before(case)
+    before = allocated_before(case.device, AUTOCAST.get(case.precision, torch.float32))
     rows: list[Row] = []
 
     def run(workload: Workload, phase: str) -> Row:
@@ -73,10 +77,6 @@ def measure_case(case: Case, record: bool, beside: Path) -> list[Row]:
     for phase, row in run_phases(case, run, PHASES):
         rows.append(about | {"measurement": "peak", "phase": phase} | row)
     return rows
-
-
-def _before(case: Case) -> int:
-    return allocated_before(case.device, AUTOCAST.get(case.precision, torch.float32))
 
 
 def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
@@ -114,18 +114,7 @@ def _run(workload: Workload, phase: str) -> None:
         workload.train_step()
 
 
-def measure_block(point: Point) -> list[Row]:
-    """What one block saves, by precision and heads."""
-    rows: list[Row] = []
-    for precision in point["precisions"]:
-        for heads in point["heads"]:
-            free(point["device"])
-            case = replace(case_of(point, point["size"], precision), heads=heads)
-            rows += _block_rows(case, point["compiled"])
-    return rows
-
-
-def _block_rows(case: Case, compiled: bool) -> list[Row]:
+def block_rows(case: Case, compiled: bool) -> list[Row]:
     """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
     found: list[Row] = []
 
@@ -144,4 +133,4 @@ def _block_rows(case: Case, compiled: bool) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure, beside=True)
+    main(tasks, beside=True)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workflow_src.common.case import PHASES
-from workflow_src.measure import nsys_profile
+from workflow_src.measure.capture import profile
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
@@ -77,7 +77,7 @@ def in_process(point: Point, output: Path) -> dict[str, Any]:
         found: dict[str, Any] = written_by(*program, "a process of a pair")
         return found
     capture = output.with_suffix(".nsys-rep")
-    nsys_profile.profile(capture, command_of(*program), point["device"], False)
+    profile(capture, command_of(*program), point["device"], False)
     found = json.loads(output.read_text(encoding="utf-8"))
     return found
 

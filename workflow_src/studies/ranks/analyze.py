@@ -6,7 +6,6 @@ from workflow_src.common.case import Case
 from workflow_src.studies import join_points
 from workflow_src.studies.models import DIMENSIONS, case_of, dimensions
 from workflow_src.studies.ranks.collectives import AllReduceTimes, bus_factor, gb_per_s
-from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.ranks.predictions import Baseline
 from workflow_src.studies.study import Point, Row
 
@@ -14,7 +13,7 @@ from workflow_src.studies.study import Point, Row
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """All-reduces with their bandwidths; ways, then their collectives."""
     ranks = {"ranks": point["ranks"]}
-    if point["measurement"] == ALL_REDUCE:
+    if point["measurement"] == "all_reduce":
         return [row | ranks | bandwidths(row, point["ranks"]) for row in rows]
     case = case_of(point, point["size"], point["precision"])
     about = ranks | dimensions(case)
@@ -31,7 +30,7 @@ def bandwidths(row: Row, ranks: int) -> Row:
     rate = gb_per_s(row["bytes"], row["median_ms"])
     return {
         "algorithm_gb_per_s": rate,
-        "bus_gb_per_s": rate * bus_factor(ALL_REDUCE, ranks),
+        "bus_gb_per_s": rate * bus_factor("all_reduce", ranks),
     }
 
 
@@ -58,7 +57,7 @@ def _predicted(row: Row, table: pd.DataFrame) -> Row:
 def baseline(table: pd.DataFrame, point: str) -> Baseline | None:
     """What the predictions of a point start from; None where a part of it is missing."""
     ran = table[table["status"] == "ok"]
-    reduced = ran[ran["measurement"] == ALL_REDUCE]
+    reduced = ran[ran["measurement"] == "all_reduce"]
     trained = ran[(ran["point"] == point) & (ran["measurement"] == "training")]
     alone = trained[trained["way"] == "alone"].to_dict("records") if len(trained) else []
     if not len(reduced) or not alone or pd.isna(alone[0].get("optimizer_ms")):

@@ -10,9 +10,8 @@ import torch
 from workflow_src.measure.rows import Row
 from workflow_src.studies.programs import written_by
 from workflow_src.studies.ranks.launch import run_ranks
-from workflow_src.studies.ranks.points import ALL_REDUCE
-from workflow_src.studies.run_point import main
 from workflow_src.studies.study import Point
+from workflow_src.studies.tasks import main
 
 RANK = "workflow_src.studies.ranks.rank"
 READER = "workflow_src.studies.ranks.read_traces"
@@ -22,7 +21,7 @@ MEMORY = ("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib"
 ERRORS = ("gradient_error", "parameter_error")
 
 
-def measure(point: Point) -> list[Row]:
+def tasks(point: Point) -> list[Row]:
     """The rows of a point, as of the rank that took most; skipped where GPUs are too few."""
     there = torch.cuda.device_count()
     if point["device"] == "cuda" and there < point["ranks"]:
@@ -39,8 +38,8 @@ def measure(point: Point) -> list[Row]:
 
 
 def _planned(point: Point) -> list[Row]:
-    if point["measurement"] == ALL_REDUCE:
-        return [{"measurement": ALL_REDUCE, "bytes": size} for size in point["sizes_bytes"]]
+    if point["measurement"] == "all_reduce":
+        return [{"measurement": "all_reduce", "bytes": size} for size in point["sizes_bytes"]]
     about = {name: point[name] for name in ("size", "context", "batch", "precision")}
     return [{"measurement": "training", "way": way} | about for way in point["ways"]]
 
@@ -72,4 +71,4 @@ def with_traces(rows: list[Row], folder: Path) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(measure)
+    main(tasks)

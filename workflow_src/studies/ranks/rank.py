@@ -18,7 +18,6 @@ from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.studies.models import case_of
 from workflow_src.studies.ranks.all_reduce import measure_all_reduces
-from workflow_src.studies.ranks.points import ALL_REDUCE
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
 
@@ -27,7 +26,7 @@ BACKENDS = {"cuda": "nccl", "cpu": "gloo"}
 
 def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
     """The rows of a point as one rank measures them; traces go to the folder."""
-    if point["measurement"] == ALL_REDUCE:
+    if point["measurement"] == "all_reduce":
         yield from measure_all_reduces(point)
         return
     case = case_of(point, point["size"], point["precision"])

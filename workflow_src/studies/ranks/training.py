@@ -17,12 +17,14 @@ from workflow_src.measure.timing import synchronize, time_steps
 from workflow_src.measure.windows import exported_torch_window
 from workflow_src.model.ranges import range_
 from workflow_src.model.transformer import build_model, cross_entropy
-from workflow_src.studies.ranks.points import CHECKED
 from workflow_src.studies.ranks.ways import BUILD, Trained
 from workflow_src.studies.study import Point
 
 STEP = "train_step"
 """The range of a step."""
+
+CHECKED = {"d_model": 128, "d_ff": 512, "layers": 2, "heads": 4}
+"""The size of the model whose step is compared with that of one process on the whole batch."""
 
 
 class Training:

@@ -115,7 +115,7 @@ BUILD: dict[str, Callable[[TransformerLM], Trained]] = {
     each.__name__: each
     for each in (alone, naive, flat, overlapped, bucketed, sharded_optimizer, fsdp)
 }
-"""Each way's function by its name in points.WAYS."""
+"""Each way's function by its name in points.yaml; `alone` is without communication."""
 
 
 def start_average(gradient: Tensor) -> dist.Work:
