@@ -24,7 +24,6 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.read_table import read_table
 from workflow_src.plan.case_ids import OWN_PATTERN, case_id
-from workflow_src.plan.settings import Suite
 from workflow_src.plan.suites import make_plan
 
 USUAL = {"context": 64, "precision": "fp32"} | {
@@ -39,12 +38,6 @@ def test_each_axis_is_a_field_of_every_kind_of_case() -> None:
     assert COUNTS == ("context", "batch")
 
 
-def test_each_axis_is_a_key_of_a_suite() -> None:
-    for axis in AXES:
-        given = Suite.model_fields[axis.plural]
-        assert given.description and given.default == (axis.usual and [axis.usual])
-
-
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
@@ -56,12 +49,6 @@ def test_each_axis_is_a_key_of_a_suite() -> None:
 def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
     assert case_id("small", USUAL | other) == expected
     assert re.fullmatch(OWN_PATTERN, expected)
-
-
-def test_the_pattern_of_ids_follows_from_the_axes() -> None:
-    matches = re.compile(OWN_PATTERN).fullmatch
-    assert matches("s-ctx64-fp8.e4-b8") and matches("my-s-ctx64-fp32")
-    assert not any(map(matches, ("s-fp32", "s-ctx64", "studies", "s-ctx64-fp32-a=1")))
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:

@@ -3,13 +3,11 @@
 import itertools
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.slurm import ask, gpus_of, said_by
+from tests.slurm import ask, gpus_of
 from tests.slurm_stories import (
     BENCHMARK,
     CAPTURE,
@@ -24,7 +22,7 @@ from tests.slurm_stories import (
 from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.common.case import Case
 from workflow_src.measure.cuda_graph import WARMUP_CALLS
-from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib, minutes
+from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib
 
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
 by_plugin = pytest.mark.parametrize("executor", ["slurm"])
@@ -91,15 +89,6 @@ def test_a_preempted_job_is_requeued_and_completes(story: Story) -> None:
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-@by_plugin
-def test_a_job_whose_node_fails_is_requeued_and_completes(story: Story) -> None:
-    """The node's slurmd is killed; when it is back it ends the processes it finds."""
-    assert sorted(story.states("failing")) == ["COMPLETED", "NODE_FAIL"]
-    assert story.orphans and not any(process.is_running for process in story.orphans)
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_interrupting_snakemake_cancels_its_jobs(story: Story, executor: str) -> None:
     """The next run needs no unlock: it would have ended at once."""
@@ -136,37 +125,6 @@ def test_the_next_run_completes_a_stopped_one(story: Story) -> None:
     assert "COMPLETED" not in {job.state for job in stopped}
     new = story.of_the_last_run
     assert all(job.end <= later.start for job in stopped for later in new), "none beside another"
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
-@by_plugin
-def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Story) -> None:
-    before = story.queues["before slurmd died"]
-    assert list(before.values()) == ["RUNNING"] * 5
-    assert story.queues["after slurmd came back"] == before
-    (job,) = [j for j in story.jobs if j.number in {*before} - {*story.faults.values()}]
-    assert job.state == "COMPLETED", said_by(job)
-
-
-@pytest.mark.workflow
-@by_executor
-def test_a_missing_executor_plugin_is_explained(tmp_path: Path, executor: str) -> None:
-    """Snakemake ends before anything of ours runs; docs/slurm.md quotes it."""
-    hide = "import pkgutil\nfound = pkgutil.iter_modules\npkgutil.iter_modules = lambda *a, **k: ("
-    hide += "m for m in found(*a, **k) if not m.name.startswith('snakemake_executor_plugin_'))\n"
-    (tmp_path / "sitecustomize.py").write_text(hide)
-    command = [sys.executable, "-m", "snakemake", "--profile", f"profiles/{executor}", "-n"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    said = f"argument --executor/-e: invalid choice: '{executor}' (choose from "
-    assert ended.returncode != 0 and said in ended.stderr
-    (row,) = [
-        line for line in (ROOT / "docs" / "slurm.md").read_text().splitlines() if said in line
-    ]
-    assert "pip install -r requirements-slurm.txt" in row
-    profile = (ROOT / "profiles" / executor / "config.yaml").read_text()
-    assert "requirements-slurm.txt" in profile
 
 
 @pytest.mark.parametrize(
@@ -237,12 +195,3 @@ def test_requested_time_covers_replays_and_profiled_steps() -> None:
     assert case_steps(settings, "cuda") == 3 * (15 + 4 + 15) + 2
     # A capture warms up, takes one step more of each phase, settles, and records.
     assert case_steps(settings | {"processes": 1, "capture_steps": 90}, "cuda") == 5 + 1 + 1 + 90
-
-
-def test_requested_time_grows_with_the_model_and_memory_only_on_a_cpu() -> None:
-    # 15 steps; FLOPs of a forward pass 14.95e9 and of a backward pass twice the matrix products.
-    assert minutes(case("cpu", 256), steps=15) == 10 + 6
-    assert minutes(case("cpu", 256), steps=30) > minutes(case("cpu", 256), steps=15)
-    assert minutes(case("cuda", 256), steps=15) == 11
-    assert memory_mib(case("cuda", 256)) == memory_mib(case("cuda", 8192)) == 8192
-    assert memory_mib(case("cpu", 8192)) > memory_mib(case("cpu", 256))
