@@ -8,7 +8,7 @@ rule benchmark:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         row=dag.measured.benchmark_row,
         module=dag.measured.benchmark_module,
@@ -30,7 +30,7 @@ rule ceilings:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         point=dag.ceilings_point,
         code=dag.code("measure.ceilings"),
@@ -50,7 +50,7 @@ rule capture:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         row=dag.measured.capture_row,
         code=dag.code("measure.capture"),

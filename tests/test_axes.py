@@ -90,13 +90,12 @@ from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.model.memory_formulas import activation_bytes, model_row
 from workflow_src.model.step_memory import no_checkpoints, step_peak_bytes
-from workflow_src.plan.resources import memory_mib, minutes
 
 case = Case("a", "tiny", 16, 32, 1, 2, 8, 1, 16, "fp8", "naive", "adamw", "cpu")
 half = replace(case, precision="bf16")
-for of in (activation_bytes, memory_mib, lambda case: step_peak_bytes(case, no_checkpoints(1))):
+for of in (activation_bytes, lambda case: step_peak_bytes(case, no_checkpoints(1))):
     assert 0 < of(case) <= of(half)
-assert minutes(case, 10) == minutes(half, 10) and model_row(case)["parameters"] > 0
+assert model_row(case)["parameters"] > 0
 assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
 assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
 """

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,9 +21,8 @@ from tests.slurm_stories import (
     Story,
 )
 from tests.workflow import ROOT, SUITE, make_project
-from workflow_src.common.case import Case
-from workflow_src.measure.cuda_graph import WARMUP_CALLS
-from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib
+from workflow_src.dag.start import make_dag
+from workflow_src.plan.config import load
 
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
 by_plugin = pytest.mark.parametrize("executor", ["slurm"])
@@ -176,22 +176,19 @@ def test_the_command_line_overrides_the_profiles(tmp_path: Path) -> None:
     assert "kineto.json.gz" in chosen and "nsys-rep" not in chosen
 
 
-def case(device: str, context: int) -> Case:
-    sizes = dict(d_model=256, d_ff=1024, layers=4, heads=8, vocabulary=10000, batch=4)
-    kind = dict(precision="fp32", attention="naive", optimizer="adamw", device=device)
-    return Case("c", "mini", context=context, **sizes, **kind)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("context", "peak_mib"), [(64, 641), (128, 802), (256, 1003)])
-def test_requested_memory_exceeds_the_observed_peak(context: int, peak_mib: int) -> None:
+def test_requested_memory_exceeds_the_observed_peak() -> None:
     """Peak resident memory of the benchmark of `mini` on two cores, torch 2.13."""
-    assert peak_mib < memory_mib(case("cpu", context))
-
-
-def test_requested_time_covers_replays_and_profiled_steps() -> None:
-    settings = {"warmup_steps": 5, "steps": 10, "processes": 3, "capture_steps": 3}
-    assert BEFORE_REPLAY == WARMUP_CALLS + 1
-    assert case_steps(settings, "cpu") == 3 * 15 + 2
-    assert case_steps(settings, "cuda") == 3 * (15 + 4 + 15) + 2
-    # A capture warms up, takes one step more of each phase, settles, and records.
-    assert case_steps(settings | {"processes": 1, "capture_steps": 90}, "cuda") == 5 + 1 + 1 + 90
+    peaks_mib = {64: 641, 128: 802, 256: 1003}
+    suite = {"sizes": ["mini"], "contexts": [*peaks_mib, 2048]}
+    config = load(ROOT / "config.yaml") | {"suites": {"s": suite}, "suite": "s", "tag": "s"}
+    on = {
+        device: make_dag(
+            config | {"cluster": True, "device": device, "profiler": "torch", "cpu_threads": 1}
+        )
+        for device in ("cpu", "cuda")
+    }
+    for context, peak_mib in peaks_mib.items():
+        wildcards = SimpleNamespace(case=f"mini-ctx{context}-fp32")
+        first, second = (on["cpu"].measured.memory_mb(wildcards, n) for n in (1, 2))
+        assert peak_mib < first < second == 2 * first
+        assert on["cuda"].measured.memory_mb(wildcards, 1) == 8192
