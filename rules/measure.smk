@@ -8,7 +8,7 @@ rule benchmark:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         row=dag.measured.benchmark_row,
         code=dag.code("measure.benchmark"),
@@ -29,7 +29,7 @@ rule ceilings:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         point=dag.ceilings_point,
         code=dag.code("measure.ceilings"),
@@ -49,7 +49,7 @@ rule capture:
     resources:
         gpu=1,
         mem_mb=dag.measured.memory_mb,
-        runtime=dag.measured.minutes,
+        runtime=lambda wildcards, attempt: attempt * 30,
     params:
         row=dag.measured.capture_row,
         code=dag.code("measure.capture"),

@@ -3,19 +3,16 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests import leftovers
 from tests.workflow import Project
 
 CLUSTER = ("cluster=true", "device=cpu", "profiler=torch", "cpu_threads=1")
@@ -118,12 +115,6 @@ def steps_of(number: str) -> list[int]:
     return found
 
 
-def has_run(number: str, state: str) -> bool:
-    """Whether a run of a job is recorded as ended in this state; a requeued job has several."""
-    listed = ask("sacct", "-X", "-D", "-n", "-P", "-j", number, "-o", "State")
-    return state in listed.split()
-
-
 def ended_jobs(folder: Path) -> list[Job]:
     """As `jobs_of`, when the accounting database knows that all of them have ended."""
 
@@ -134,13 +125,6 @@ def ended_jobs(folder: Path) -> list[Job]:
 
     wait_until(are_known, "the end of all jobs")
     return jobs_of(folder)
-
-
-def said_by(job: Job) -> str:
-    """What Snakemake printed in a job, by both executors' names of its log; "" if it is gone."""
-    logs = Path(job.folder, ".snakemake")
-    files = [*logs.glob(f"slurm_logs/**/{job.number}.log"), *logs.glob(f"slurm-{job.number}.out")]
-    return "\n".join(f"{file}:\n{file.read_text()}" for file in files)
 
 
 def before_each_stage(project: Project, shell: str) -> None:
@@ -159,28 +143,6 @@ def note_gpus(project: Project) -> Path:
 
 
 @dataclass(frozen=True)
-class Process:
-    """A process, told from a later one of the same number by when it was started."""
-
-    number: int
-    start: str
-
-    @classmethod
-    def of(cls, number: int) -> "Process":
-        return cls(number, leftovers.numbers(Path(f"/proc/{number}"))[22 - 3])
-
-    def is_of(self, job: str) -> bool:
-        return f"SLURM_JOB_ID={job}".encode() in leftovers.environment(Path(f"/proc/{self.number}"))
-
-    @property
-    def is_running(self) -> bool:
-        with suppress(OSError):
-            found = leftovers.numbers(Path(f"/proc/{self.number}"))
-            return found[22 - 3] == self.start and found[0] != "Z"
-        return False
-
-
-@dataclass(frozen=True)
 class FirstRuns:
     """Holds the first run of each measurement until it is ended, or released."""
 
@@ -191,21 +153,15 @@ class FirstRuns:
         held = cls(project.folder / "held")
         held.folder.mkdir()
         run = f'run={held.folder}/$(echo "$*" | md5sum | cut -d " " -f 1)'
-        # Renamed, so that whoever finds the file finds it whole.
-        note = 'echo $$ > "$run/new"; mv "$run/new" "$run/id"'
         wait = f"until [ -e {held.folder}/released ]; do sleep 1; done"
         stages = "*.measure.benchmark|*.measure.capture|*.measure.ceilings"
-        first = f'mkdir "$run" 2>/dev/null && {{ {note}; {wait}; }}'
+        first = f'mkdir "$run" 2>/dev/null && {{ touch "$run/held"; {wait}; }}'
         before_each_stage(project, f"case $2 in {stages}) {run}; {first};; esac")
         return held
 
-    def started(self) -> list[Process]:
-        """The runs that were held."""
-        found = []
-        for file in self.folder.glob("*/id"):
-            with suppress(OSError):
-                found.append(Process.of(int(file.read_text())))
-        return found
+    def started(self) -> int:
+        """How many runs were held."""
+        return len(list(self.folder.glob("*/held")))
 
     def again(self) -> None:
         """Take the next run of each for its first."""
@@ -256,42 +212,6 @@ def snakemake_in(folder: Path, option: str) -> int:
             if (process / "cwd").resolve() == folder and option in words:
                 return int(process.name)
     raise AssertionError(f"no snakemake {option} runs in {folder}")
-
-
-def pid_file(node: str) -> Path:
-    (file,) = re.findall(r"SlurmdPidFile\s*=\s*(\S+)", ask("scontrol", "show", "config"))
-    return Path(file.replace("%n", node))
-
-
-def told_by(node: str, name: str) -> str:
-    """A field of what Slurm shows of a node."""
-    (told,) = re.findall(rf"\b{name}=(\S+)", ask("scontrol", "show", "node", node))
-    return str(told)
-
-
-@contextmanager
-def slurmd_killed(node: str) -> Iterator[None]:
-    """Kill the slurmd of `node`, and start it again at the end. Its jobs' processes go on."""
-    killed = Process.of(int(pid_file(node).read_text()))
-    before = told_by(node, "SlurmdStartTime")
-    os.kill(killed.number, signal.SIGKILL)
-    wait_until(lambda: not killed.is_running, f"the end of slurmd of {node}")
-    try:
-        yield
-    finally:
-        # Slurm tells the new one by when it was started, to the second.
-        now = datetime.fromisoformat(before)
-        wait_until(lambda: datetime.now() > now + timedelta(seconds=1), "the next second")
-        # Without the tests' mark, because it outlives them.
-        bare = {name: value for name, value in os.environ.items() if name != leftovers.VARIABLE}
-        subprocess.run(["slurmd", "-N", node], check=True, env=bare, stdout=subprocess.DEVNULL)
-        wait_until(lambda: answers_since(node, before), f"slurmd of {node}")
-
-
-def answers_since(node: str, before: str) -> bool:
-    """Whether a slurmd that was not started at `before` has registered, and jobs may run there."""
-    states = {"IDLE", "MIXED", "ALLOCATED"}
-    return told_by(node, "SlurmdStartTime") != before and told_by(node, "State") in states
 
 
 @contextmanager

@@ -20,22 +20,18 @@ from tests.slurm import (
     CLUSTER,
     FirstRuns,
     Job,
-    Process,
     ask,
     drained,
     end_now,
     ended_jobs,
     gpus,
     gpus_of,
-    has_run,
     job_on,
     nodes_of,
     note_gpus,
     queue,
     require_slurm,
     set_job,
-    set_node,
-    slurmd_killed,
     snakemake_in,
     steps_of,
     wait_in_run,
@@ -67,7 +63,7 @@ TABULATED = {"slurm": 2, "cluster-generic": 1}
 """Its other jobs: the tables of each case."""
 
 FAULTS = {
-    "slurm": ("canceled", "limit", "preempted", "failing"),
+    "slurm": ("canceled", "limit", "preempted"),
     "cluster-generic": ("canceled", "preempted"),
 }
 """What happens to the measurements of each: what its plugin, or the script of its profile, tells
@@ -77,8 +73,8 @@ apart. Both kinds that the script knows are here; which states it takes for whic
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 CAPTURE = "results/smoke/capture/tiny-ctx16-fp32.kineto.json.gz"
 
-# The captures request so much memory that each runs on a node of its own: one is preempted there,
-# and the other's node fails. All other jobs fit on the partition's first node together. The limits
+# The captures request so much memory that each runs on a node of its own: one is preempted there.
+# All other jobs fit on the partition's first node together. The limits
 # tell the two benchmarks from other jobs: one is canceled, and the other's limit is shortened.
 LARGEST = "mem_mb=300000"
 EVENTS = (
@@ -113,8 +109,6 @@ class Story:
     """The number of the job that met each fault."""
     jobs: list[Job] = field(default_factory=list)
     gpus: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    orphans: list[Process] = field(default_factory=list)
-    """Processes of a job whose node failed that still ran when Slurm had given the job up."""
 
     @property
     def of_the_last_run(self) -> list[Job]:
@@ -144,8 +138,8 @@ def tell(executor: str, folder: Path) -> Story:
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(project.run, *TARGETS[executor], *EVENTS, *options(executor))
         measured = MEASURED[executor]
-        wait_in_run(run, lambda: len(held.started()) == measured, "its measurements")
-        provoke(executor, story, held)
+        wait_in_run(run, lambda: held.started() == measured, "its measurements")
+        provoke(executor, story)
         held.release()
         run.result()
     story.jobs.extend(ended_jobs(project.folder))
@@ -197,45 +191,18 @@ def stop_with(number: signal.Signals, executor: str, story: Story, held: FirstRu
         story.printed[number.name] = run.result()
 
 
-def provoke(executor: str, story: Story, held: FirstRuns) -> None:
+def provoke(executor: str, story: Story) -> None:
     """Let its faults happen to the measurements, each to one of its own."""
-    folder, (first, second, third) = story.project.folder, story.nodes
-    preempted = second if "failing" in FAULTS[executor] else third
+    folder, third = story.project.folder, story.nodes[2]
     by_limit = {limit: number for number, limit in queue(folder, what="%l").items()}
-    numbers = {"canceled": by_limit["9:00"], "limit": by_limit["8:00"]}
-    numbers |= {"preempted": job_on(preempted), "failing": job_on(third)}
+    numbers = {"canceled": by_limit["9:00"], "limit": by_limit["8:00"], "preempted": job_on(third)}
     story.faults.update((fault, numbers[fault]) for fault in FAULTS[executor])
-    if "failing" in story.faults:
-        restart_slurmd(first, story)
     ask("scancel", story.faults["canceled"])
     if "limit" in story.faults:
         # Slurm then looks after its limit, which it does twice a minute, and finds it reached.
         end_now(story.faults["limit"])
-    take_every_gpu(preempted)
-    if "failing" in story.faults:
-        fail(third, story, held)
+    take_every_gpu(third)
     start_again(story.faults["preempted"])
-
-
-def restart_slurmd(node: str, story: Story) -> None:
-    """Let slurmd die and come back when all jobs have begun: a step that it just launches fails."""
-    story.queues["before slurmd died"] = queue(story.project.folder)
-    with slurmd_killed(node):
-        pass
-    story.queues["after slurmd came back"] = queue(story.project.folder)
-
-
-def fail(node: str, story: Story, held: FirstRuns) -> None:
-    """Let a node fail, and start its job elsewhere."""
-    job = story.faults["failing"]
-    runs = [run for run in held.started() if run.is_of(job)]
-    with slurmd_killed(node):
-        set_node(node, "State=DOWN", "Reason=test")
-        wait_until(lambda: has_run(job, "NODE_FAIL"), "NODE_FAIL")
-        story.orphans.extend(run for run in runs if run.is_running)
-    wait_until(lambda: not any(orphan.is_running for orphan in story.orphans), "their end")
-    # Not where it failed: slurmd goes on to end what is left of it there, and what it finds of it.
-    start_again(job, f"ExcNodeList={node}", "MinMemoryNode=2000")
 
 
 def take_every_gpu(node: str) -> None:
@@ -244,11 +211,11 @@ def take_every_gpu(node: str) -> None:
     ask("sbatch", "--wait", *urgent, "-o", "/dev/null", "--wrap", "sleep 1")
 
 
-def start_again(number: str, *settings: str) -> None:
+def start_again(number: str) -> None:
     """Let a requeued job start as soon as nothing of it runs, not when its credential expires."""
     state = ["squeue", "-h", "-j", number, "-o", "%T"]
     wait_until(lambda: ask(*state).strip() == "PENDING" and not steps_of(number), "a requeued job")
-    set_job(number, "StartTime=now", *settings)
+    set_job(number, "StartTime=now")
 
 
 @dataclass(frozen=True)
@@ -266,7 +233,7 @@ def tell_old(folder: Path) -> OldStory:
     held = FirstRuns.of(old)
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(old.run, *documented("7.32.4", BENCHMARK, CAPTURE), check=False)
-        wait_in_run(run, lambda: len(held.started()) == 2, "both jobs")
+        wait_in_run(run, lambda: held.started() == 2, "both jobs")
         names = queue(old.folder, what="%j")
         ask("scancel", *(number for number, name in names.items() if ".benchmark." in name))
         wait_in_run(run, lambda: "1 of 2 steps" in old.said.read_text(), "the benchmark again")

@@ -24,7 +24,6 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.read_table import read_table
 from workflow_src.plan.case_ids import OWN_PATTERN, case_id
-from workflow_src.plan.settings import Suite
 from workflow_src.plan.suites import make_plan
 
 USUAL = {"context": 64, "precision": "fp32"} | {
@@ -39,12 +38,6 @@ def test_each_axis_is_a_field_of_every_kind_of_case() -> None:
     assert COUNTS == ("context", "batch")
 
 
-def test_each_axis_is_a_key_of_a_suite() -> None:
-    for axis in AXES:
-        given = Suite.model_fields[axis.plural]
-        assert given.description and given.default == (axis.usual and [axis.usual])
-
-
 @pytest.mark.parametrize(
     ("other", "expected"),
     [
@@ -56,12 +49,6 @@ def test_each_axis_is_a_key_of_a_suite() -> None:
 def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
     assert case_id("small", USUAL | other) == expected
     assert re.fullmatch(OWN_PATTERN, expected)
-
-
-def test_the_pattern_of_ids_follows_from_the_axes() -> None:
-    matches = re.compile(OWN_PATTERN).fullmatch
-    assert matches("s-ctx64-fp8.e4-b8") and matches("my-s-ctx64-fp32")
-    assert not any(map(matches, ("s-fp32", "s-ctx64", "studies", "s-ctx64-fp32-a=1")))
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
@@ -103,13 +90,12 @@ from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.model.memory_formulas import activation_bytes, model_row
 from workflow_src.model.step_memory import no_checkpoints, step_peak_bytes
-from workflow_src.plan.resources import memory_mib, minutes
 
 case = Case("a", "tiny", 16, 32, 1, 2, 8, 1, 16, "fp8", "naive", "adamw", "cpu")
 half = replace(case, precision="bf16")
-for of in (activation_bytes, memory_mib, lambda case: step_peak_bytes(case, no_checkpoints(1))):
+for of in (activation_bytes, lambda case: step_peak_bytes(case, no_checkpoints(1))):
     assert 0 < of(case) <= of(half)
-assert minutes(case, 10) == minutes(half, 10) and model_row(case)["parameters"] > 0
+assert model_row(case)["parameters"] > 0
 assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
 assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
 """

@@ -21,16 +21,11 @@ from tests.captures.building import packed
 from tests.examples import costly
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.facts import main as chapter_main
-from workflow_src.answers.facts import tables_of
-from workflow_src.answers.questions import OPENING, QUESTIONS
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.captures import export_case
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
-from workflow_src.paper import written
-from workflow_src.placing.families import RULES, load_rules
-from workflow_src.report import opening
-from workflow_src.studies import join_points
-from workflow_src.studies.mlp.analyze import derive
+from workflow_src.placing.families import load_rules
 from workflow_src.tables import case_tables, join
 
 ROOT = Path(__file__).parent.parent
@@ -57,15 +52,6 @@ RESULT: dict[str, Any] = {
     "started_at": "2026-01-01T00:00:00+00:00",
     "ended_at": "2026-01-01T00:00:01+00:00",
 }  # fmt: skip
-ACTIVITY = {"range": "", "kind": "operator", "operator": "aten::mm", "name": "aten::mm", "calls": 2}
-POINT = {
-    "point": {"point": "a"},
-    "rows": [
-        {"part": "sweep", "status": "ok", "reason": "", "dim": 8, "samples_ns": [5, 6]}
-        | {"activities": [ACTIVITY | {"busy_ns": 3}]}
-    ],
-    "environment": {"gpu": "", "cpu": "c", "torch": "2.13"},
-}
 
 
 def event(category: str, name: str, start: float, duration: float, **args: Any) -> dict[str, Any]:
@@ -210,22 +196,6 @@ def test_a_damaged_kineto_trace(content: bytes) -> None:
 
 
 @pytest.fixture(scope="module")
-def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The export of a sound trace."""
-    here = tmp_path_factory.mktemp("traced")
-    assert not exported(TRACE, here)
-    return here / "e"
-
-
-@few
-@given(content=damaged(WHOLE) | changed_json(RESULT))
-def test_a_damaged_benchmark(traced: Path, content: bytes) -> None:
-    with folder() as here:
-        said = tabulated_with(traced, content, here)
-    assert not said or ("b.json" in said and "run the same command again with -R " in said)
-
-
-@pytest.fixture(scope="module")
 def sound_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recorded nsys export, completed with the closing range of a full capture."""
     database = tmp_path_factory.mktemp("export") / "trace.sqlite"
@@ -295,30 +265,6 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         assert not said or f"{name}.csv" in said
 
 
-@few
-@given(name=st.sampled_from(NAMES), data=st.data())
-def test_a_damaged_table_of_the_opening(name: str, data: st.DataObject) -> None:
-    with folder() as here:
-        write_tables(here, Sample(), Sample(context=256))
-        path = here / f"{name}.csv"
-        text = path.read_text()
-        path.write_bytes(data.draw(changed_csv(text)))
-        made = ["--tables", here, "--templates", ROOT / "report_templates", "--output", here]
-        about = ("opening", opening.facts, ["report/opening.j2"], "#", tables_of(OPENING))
-        said = ends_well(lambda: written.main(*about), *made, "--figure", here / "o.svg")
-        assert not said or f"{name}.csv" in said
-
-
-@few
-@given(damaged(json.dumps(POINT).encode()) | changed_json(POINT))
-def test_a_damaged_study_point(content: bytes) -> None:
-    with folder() as here:
-        (here / "p.json").write_bytes(content)
-        files = ["--points", here / "p.json", "--families", RULES, "--output", here / "o.csv"]
-        said = ends_well(lambda: join_points.main(derive), *files)
-        assert not said or "p.json" in said
-
-
 PLAN = (
     "case,size,context,batch,precision,attention,optimizer,device,warmup_steps,steps,capture_steps\n"
     "tiny-ctx16-fp32,tiny,16,4,fp32,naive,adamw,cpu,1,2,1\n"
@@ -335,17 +281,6 @@ def test_a_damaged_plan(content: bytes) -> None:
             join.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
         )
         assert not said or "plan.csv" in said
-
-
-@few
-@given(damaged(RULES.read_bytes()) | changed_csv("family,pattern,why\ngemm,gemm(a)?,x\n"))
-def test_damaged_rules(content: bytes) -> None:
-    with folder() as here:
-        (here / "rules.csv").write_bytes(content)
-        (here / "p.json").write_text(json.dumps(POINT))
-        files = ["--points", here / "p.json", "--families", here / "rules.csv"]
-        said = ends_well(lambda: join_points.main(derive), *files, "--output", here / "o.csv")
-        assert not said or "rules.csv" in said
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

@@ -11,25 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.name for path in ROOT.glob("requirements*.txt"))
 
 
-def lock_entries(lock: str) -> list[str]:
-    text = (ROOT / "locks" / f"{lock}.txt").read_text().replace("\\\n", "")
-    return [line for line in text.splitlines() if line and not line.startswith(("#", "-r"))]
-
-
-def test_only_the_cuda_lock_holds_torch_and_the_cuda_libraries() -> None:
-    for lock in ("build", "workflow", "slurm", "dev", "snakemake7"):
-        names = {entry.split("==")[0] for entry in lock_entries(lock)} - {"nvidia-ml-py"}
-        assert not {name for name in names if name.startswith(("torch", "cuda-", "nvidia-"))}
-
-
-def test_both_builds_of_torch_are_locked_at_the_same_release() -> None:
-    cpu, cuda = (
-        next(entry.split()[0] for entry in lock_entries(lock) if entry.startswith("torch=="))
-        for lock in ("torch-cpu", "torch-cuda")
-    )
-    assert cpu == f"{cuda}+cpu"
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """The files that `tools/lock --check` reads."""
@@ -60,17 +41,6 @@ def test_a_changed_requirement_makes_the_lock_stale(checkout: Path, file: str) -
     assert (result.returncode, result.stderr) == (1, sentence)
 
 
-def test_a_removed_or_new_file_of_requirements_makes_the_lock_stale(checkout: Path) -> None:
-    (checkout / "requirements-dev.txt").rename(checkout / "requirements-docs.txt")
-    assert "requirements-dev.txt requirements-docs.txt changed" in check(checkout).stderr
-
-
-def test_a_comment_does_not_make_the_lock_stale(checkout: Path) -> None:
-    file = checkout / "requirements.txt"
-    file.write_text("# Another comment.\n\n" + file.read_text().replace("\n", "  # why\n", 1))
-    assert check(checkout).returncode == 0
-
-
 def install_torch(
     folder: Path, answer: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
@@ -96,12 +66,6 @@ def test_a_cpu_build_with_another_hash_is_refused(tmp_path: Path) -> None:
 def test_the_cuda_build_serves_where_no_cpu_build_can_be_fetched(tmp_path: Path) -> None:
     assert "taking the CUDA build" in install_torch(tmp_path, "No match", TORCH="cpu").stderr
     assert "locks/torch-cuda.txt" in (tmp_path / "asked").read_text()
-
-
-def test_an_unknown_build_of_torch_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    result = install_torch(tmp_path, "", TORCH="rocm")
-    sentence = "TORCH: 'rocm' is not a build of torch; allowed: cuda, cpu.\n"
-    assert (result.returncode, result.stderr) == (2, sentence)
 
 
 def test_torch_is_installed_with_hashes(tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from workflow_src.captures.reading import read
-from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.errors import ConfigError, TraceError, one_sentence
 from workflow_src.common.printable import printable
-from workflow_src.paper.markdown import escape
 
 RED, TURNED = "\x1b[31mred", "a\u202eb"
 
@@ -37,17 +35,3 @@ def test_an_error_has_a_line_for_each_thing_and_no_control_characters(tmp_path: 
     with pytest.raises(TraceError, match=r"␛\[31mred\.json is not a capture"):
         read(tmp_path / f"{RED}.json")
     assert str(ConfigError(f"tag: {RED}")) == "tag: ␛[31mred"
-
-
-def test_a_refused_argument_is_shown_so_too(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = Parser()
-    parser.add_argument("--capture", type=existing_file)
-    with pytest.raises(SystemExit):
-        parser.parse_args([RED])
-    assert capsys.readouterr().err == "unrecognized arguments: ␛[31mred\n"
-
-
-def test_a_cell_of_markdown_shows_them_too() -> None:
-    assert escape(f"{RED}\n{TURNED}") == r"␛\[31mred a<U+202E>b".replace("<", "&lt;").replace(
-        ">", "&gt;"
-    )

@@ -136,13 +136,6 @@ def test_where_dimensions_coincide_order_tells_or_nothing_is_said(
     assert {name for name, said in found if name != said} <= {""}
 
 
-def test_a_step_with_fewer_products_than_layers_make_has_no_order() -> None:
-    launched = record(PLAIN)
-    fewer = launched | {"sequence": launched["sequence"][: len(launched["sequence"]) // 5]}
-    names = {name for name, _ in names_of(fewer, PLAIN)}
-    assert "" in names and not names & {"gate", "up"} and "qkv" in names
-
-
 def lost(launched: Any, name: str) -> Any:
     """The record with every second operator outside of the ranges of this name."""
     cut = [

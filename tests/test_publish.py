@@ -14,44 +14,17 @@ import pytest
 from tests.published import run_of
 from tests.workflow import ROOT, make_project
 from workflow_src.captures.reading import read
-from workflow_src.cli.publish import clean_export, public_tables, publish
+from workflow_src.cli.publish import clean_export, publish
 from workflow_src.common.atomic_write import write_csv, write_json
-from workflow_src.common.case import PHASES, TABLES
+from workflow_src.common.case import TABLES
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import machine
-from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
-from workflow_src.tables.case_tables import capture_table, kernels_table, named, stats_total_ns
 
 DATA = Path(__file__).parent / "data" / "nsys"
-
-
-@pytest.mark.parametrize(
-    ("case", "total_ns", "precision"),
-    [("tiny-ctx64-fp32", 5_736_596, "fp32"), ("tiny-ctx64-bf16-sdpa-fused", 4_617_203, "bf16")],
-)
-def test_recorded_cases_of_an_h200_account_for_what_nsys_stats_printed(
-    case: str, total_ns: int, precision: str
-) -> None:
-    recorded = read_case(DATA / case)
-    require_complete(recorded)
-    kernels = named(kernels_table(recorded.ranges, recorded.work))
-    printed = stats_total_ns(DATA / case / "cuda_gpu_kern_sum.csv")
-    assert printed == total_ns
-    row = capture_table(recorded, kernels, printed).iloc[0]
-    assert (row["outside_ns"], row["family_coverage"]) == (0, 1.0)
-    assert set(kernels["phase"]) == set(PHASES)
-    assert (kernels["calls_per_step"] % 1 == 0).all()
-    gemms = kernels[(kernels["family"] == "gemm") & (kernels["precision_ran"] != "")]
-    assert set(gemms["precision_ran"]) == {precision}
-    backward = kernels[kernels["path"] == "train_step/backward"]
-    assert (
-        backward["busy_ns"].sum()
-        > kernels[kernels["path"].str.startswith("train_step/forward")]["busy_ns"].sum()
-    )
 
 
 def test_a_cleaned_export_reads_the_same_and_has_no_other_data(tmp_path: Path) -> None:
@@ -121,11 +94,6 @@ def test_a_published_run_names_its_command_and_no_machine(
     written = [path for path in out.rglob("*") if path.is_file()]
     assert len(written) > len(TABLES)
     assert not [path for path in written if b"secret" in path.read_bytes()]
-
-
-def test_an_older_run_is_published_without_the_tables_added_since(tmp_path: Path) -> None:
-    write_csv(tmp_path / "tables" / "timings.csv", pd.DataFrame({"case": ["a"]}))
-    assert list(public_tables(tmp_path)) == ["tables/timings.csv"]
 
 
 PARTLY = {"levers", "precision", "profiler"}

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.test_snakemake7 import Old, make_old
-from tests.workflow import KILLED, ROOT, SUITE, Project
+from tests.workflow import KILLED, SUITE, Project
 from workflow_src.common.asked import asked_of, noted, without_note
 
 OWN = ("--config", *SUITE)
 AGAIN = (*OWN, "tag=again")
 TEXTS = {"appendix": 1, "report": 1}
-OF_ALL_RUNS = ["captures_report", "report"]
-"""The rules of the root files; a run has one of the two."""
+TARGETS = ("report.html", "all")
 
 
 @pytest.fixture
@@ -63,16 +62,6 @@ def test_another_runs_report_is_stale_and_its_own_is_not(both: Project) -> None:
 
 
 @pytest.mark.workflow
-def test_one_more_study_makes_the_texts_stale_even_where_nothing_is_known(
-    project: Project,
-) -> None:
-    forget(project)
-    stale = project.stale(*OWN, "studies=[mlp]")
-    assert TEXTS.items() <= stale.items() and "benchmark" not in stale
-    assert stale["study_section"] == 1
-
-
-@pytest.mark.workflow
 def test_runs_take_turns_and_the_second_time_nothing_is_done(both: Project) -> None:
     for words in (("report.html", *AGAIN), OWN):
         both.run(*words)
@@ -98,21 +87,6 @@ def test_snakemake_7_judges_reports_alike(
         printed = old.run("--cores", "1", "-n", "report.md")
         found = set(re.findall(r"^(\w+) +1$", printed, re.MULTILINE))
         assert sorted(found) == expected, printed
-
-
-def test_no_job_makes_files_of_a_run_and_files_that_all_runs_share() -> None:
-    """Snakemake judges the files of a job together, by what it knows of all of them."""
-    found = {}
-    for file in (ROOT / "rules").glob("*.smk"):
-        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
-            output = re.findall(r"^    output:\n((?: {8}.*\n)+)", rule, flags=re.MULTILINE)
-            # What follows its first argument are ends of names.
-            named = re.sub(r'(multiext\(\s*"[^"]*")[^)]*', r"\1", "".join(output))
-            paths = re.findall(r'"([^"\s]*[./][^"\s]*)"', named)
-            paths = [path for path in paths if not path.startswith("../")]
-            found[rule.partition(":")[0]] = {path.startswith("results/") for path in paths}
-    assert all(len(kinds) == 1 for name, kinds in found.items()), found
-    assert sorted(name for name, kinds in found.items() if False in kinds) == OF_ALL_RUNS
 
 
 def test_a_note_is_told_from_the_text_and_taken_off_again(tmp_path: Path) -> None:

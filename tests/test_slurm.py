@@ -3,13 +3,12 @@
 import itertools
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.slurm import ask, gpus_of, said_by
+from tests.slurm import ask, gpus_of
 from tests.slurm_stories import (
     BENCHMARK,
     CAPTURE,
@@ -22,9 +21,8 @@ from tests.slurm_stories import (
     Story,
 )
 from tests.workflow import ROOT, SUITE, make_project
-from workflow_src.common.case import Case
-from workflow_src.measure.cuda_graph import WARMUP_CALLS
-from workflow_src.plan.resources import BEFORE_REPLAY, case_steps, memory_mib, minutes
+from workflow_src.dag.start import make_dag
+from workflow_src.plan.config import load
 
 by_executor = pytest.mark.parametrize("executor", EXECUTORS)
 by_plugin = pytest.mark.parametrize("executor", ["slurm"])
@@ -91,15 +89,6 @@ def test_a_preempted_job_is_requeued_and_completes(story: Story) -> None:
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-@by_plugin
-def test_a_job_whose_node_fails_is_requeued_and_completes(story: Story) -> None:
-    """The node's slurmd is killed; when it is back it ends the processes it finds."""
-    assert sorted(story.states("failing")) == ["COMPLETED", "NODE_FAIL"]
-    assert story.orphans and not any(process.is_running for process in story.orphans)
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_interrupting_snakemake_cancels_its_jobs(story: Story, executor: str) -> None:
     """The next run needs no unlock: it would have ended at once."""
@@ -136,37 +125,6 @@ def test_the_next_run_completes_a_stopped_one(story: Story) -> None:
     assert "COMPLETED" not in {job.state for job in stopped}
     new = story.of_the_last_run
     assert all(job.end <= later.start for job in stopped for later in new), "none beside another"
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
-@by_plugin
-def test_jobs_go_on_while_slurmd_is_killed_and_started_again(story: Story) -> None:
-    before = story.queues["before slurmd died"]
-    assert list(before.values()) == ["RUNNING"] * 5
-    assert story.queues["after slurmd came back"] == before
-    (job,) = [j for j in story.jobs if j.number in {*before} - {*story.faults.values()}]
-    assert job.state == "COMPLETED", said_by(job)
-
-
-@pytest.mark.workflow
-@by_executor
-def test_a_missing_executor_plugin_is_explained(tmp_path: Path, executor: str) -> None:
-    """Snakemake ends before anything of ours runs; docs/slurm.md quotes it."""
-    hide = "import pkgutil\nfound = pkgutil.iter_modules\npkgutil.iter_modules = lambda *a, **k: ("
-    hide += "m for m in found(*a, **k) if not m.name.startswith('snakemake_executor_plugin_'))\n"
-    (tmp_path / "sitecustomize.py").write_text(hide)
-    command = [sys.executable, "-m", "snakemake", "--profile", f"profiles/{executor}", "-n"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    said = f"argument --executor/-e: invalid choice: '{executor}' (choose from "
-    assert ended.returncode != 0 and said in ended.stderr
-    (row,) = [
-        line for line in (ROOT / "docs" / "slurm.md").read_text().splitlines() if said in line
-    ]
-    assert "pip install -r requirements-slurm.txt" in row
-    profile = (ROOT / "profiles" / executor / "config.yaml").read_text()
-    assert "requirements-slurm.txt" in profile
 
 
 @pytest.mark.parametrize(
@@ -218,31 +176,19 @@ def test_the_command_line_overrides_the_profiles(tmp_path: Path) -> None:
     assert "kineto.json.gz" in chosen and "nsys-rep" not in chosen
 
 
-def case(device: str, context: int) -> Case:
-    sizes = dict(d_model=256, d_ff=1024, layers=4, heads=8, vocabulary=10000, batch=4)
-    kind = dict(precision="fp32", attention="naive", optimizer="adamw", device=device)
-    return Case("c", "mini", context=context, **sizes, **kind)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("context", "peak_mib"), [(64, 641), (128, 802), (256, 1003)])
-def test_requested_memory_exceeds_the_observed_peak(context: int, peak_mib: int) -> None:
+def test_requested_memory_exceeds_the_observed_peak() -> None:
     """Peak resident memory of the benchmark of `mini` on two cores, torch 2.13."""
-    assert peak_mib < memory_mib(case("cpu", context))
-
-
-def test_requested_time_covers_replays_and_profiled_steps() -> None:
-    settings = {"warmup_steps": 5, "steps": 10, "processes": 3, "capture_steps": 3}
-    assert BEFORE_REPLAY == WARMUP_CALLS + 1
-    assert case_steps(settings, "cpu") == 3 * 15 + 2
-    assert case_steps(settings, "cuda") == 3 * (15 + 4 + 15) + 2
-    # A capture warms up, takes one step more of each phase, settles, and records.
-    assert case_steps(settings | {"processes": 1, "capture_steps": 90}, "cuda") == 5 + 1 + 1 + 90
-
-
-def test_requested_time_grows_with_the_model_and_memory_only_on_a_cpu() -> None:
-    # 15 steps; FLOPs of a forward pass 14.95e9 and of a backward pass twice the matrix products.
-    assert minutes(case("cpu", 256), steps=15) == 10 + 6
-    assert minutes(case("cpu", 256), steps=30) > minutes(case("cpu", 256), steps=15)
-    assert minutes(case("cuda", 256), steps=15) == 11
-    assert memory_mib(case("cuda", 256)) == memory_mib(case("cuda", 8192)) == 8192
-    assert memory_mib(case("cpu", 8192)) > memory_mib(case("cpu", 256))
+    peaks_mib = {64: 641, 128: 802, 256: 1003}
+    suite = {"sizes": ["mini"], "contexts": [*peaks_mib, 2048]}
+    config = load(ROOT / "config.yaml") | {"suites": {"s": suite}, "suite": "s", "tag": "s"}
+    on = {
+        device: make_dag(
+            config | {"cluster": True, "device": device, "profiler": "torch", "cpu_threads": 1}
+        )
+        for device in ("cpu", "cuda")
+    }
+    for context, peak_mib in peaks_mib.items():
+        wildcards = SimpleNamespace(case=f"mini-ctx{context}-fp32")
+        first, second = (on["cpu"].measured.memory_mb(wildcards, n) for n in (1, 2))
+        assert peak_mib < first < second == 2 * first
+        assert on["cuda"].measured.memory_mb(wildcards, 1) == 8192

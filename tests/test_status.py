@@ -23,7 +23,7 @@ from workflow_src.cli.settings import configured, setting
 from workflow_src.cli.status import main
 from workflow_src.common.device_locks import VARIABLE, holders, one_locked
 from workflow_src.plan import kept
-from workflow_src.plan.kept import Record, by_rule, in_words, output_of, records
+from workflow_src.plan.kept import in_words, output_of
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -267,19 +267,6 @@ def test_reasons_are_told_in_words(reason: dict[str, Any], said: str) -> None:
 )
 def test_times_are_in_words(seconds: float, said: str) -> None:
     assert in_words(seconds) == said
-
-
-def test_times_are_those_of_outputs_that_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for output, end in (("there", 14.0), ("failed", 10.1), ("damaged", None)):
-        kept = {"rule": "benchmark", "starttime": 10.0, "endtime": end}
-        mark(Path("metadata"), output).write_text(json.dumps(kept))
-    Path("there").write_text("")
-    Path("damaged").write_text("")
-    assert records(Path("metadata")) == {"there": Record("benchmark", 4.0)}
-    assert by_rule([Record("a", 4.0), Record("a", 2.0)]) == {"a": 3.0}
 
 
 def test_the_name_of_a_long_output_is_in_pieces() -> None:

@@ -42,16 +42,6 @@ def test_tables_are_the_same_in_a_locale_with_other_letters_and_decimal_commas(
 
 
 @pytest.mark.workflow
-def test_a_job_that_fails_is_tried_again_as_often_as_asked(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    plan, stage = PLAN.format(tag="smoke"), "workflow_src.plan.write_plan"
-    project.run(plan, "--retries", "2", check=False, stage=stage)
-    assert project.stages() == [stage] * 3 and project.results() == set()
-    project.run(plan)
-    assert project.results() == {plan}
-
-
-@pytest.mark.workflow
 def test_two_runs_at_once_go_on_with_two_tags_and_one_waits_for_nothing_with_one(
     tmp_path: Path,
 ) -> None:

@@ -64,12 +64,6 @@ def test_settings_make_stale_what_they_are_part_of_and_nothing_else(project: Pro
     assert (stale["benchmark"], stale["capture"]) == (3, 3)
 
 
-def test_dash_r_remakes_a_file_of_a_finished_run_alone(project: Project) -> None:
-    stale = project.stale("-R", "results/smoke/tables/tiny-ctx16-fp32/kernels.csv")
-    assert stale["case_tables"] == stale["report"] == 1
-    assert not set(MEASURING) & stale.keys()
-
-
 def test_the_advice_for_a_damaged_export_makes_it_again(project: Project) -> None:
     export = project.folder / "results/smoke/export/tiny-ctx16-fp32/trace.json.gz"
     export.write_bytes(b"damaged")
@@ -240,16 +234,6 @@ def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
     assert all((project.folder / name).exists() for name in gone)
     remade = ["answers.top_kernel.chapter", "report.opening", "report.report", "report.report"]
     assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
-
-
-def test_snakemakes_own_report_works_offline(project: Project) -> None:
-    project.run("--report", "snakemake-report.html")
-    page = (project.folder / "snakemake-report.html").read_text()
-    assert "answer_a.svg" in page and "timings.csv" in page
-    for category in ("Report", "Answers", "Figures", "Tables"):
-        assert f'"{category}"' in page
-    for subcategory in ("Steps", "Cases"):
-        assert f'"{subcategory}"' in page
 
 
 @pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])

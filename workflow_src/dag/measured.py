@@ -1,16 +1,23 @@
 """What a run measures: its cases and the machine's ceilings, what that takes, and where it was."""
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.common.case import case_of
+from workflow_src.common.case import PHASES, Case, case_of
+from workflow_src.common.units import MIB
 from workflow_src.dag.paths import Wildcards, made, measures, results_of
 from workflow_src.dag.studies import Studies
-from workflow_src.plan import resources
+from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.suites import Plan
+
+FIXED_MIB = {"cpu": 2048, "cuda": 8192}
+"""Python with torch; on CUDA also the host memory of a context and of a profiler's buffers."""
+
+UNKNOWN_MIB = 14336
 
 
 @dataclass(frozen=True)
@@ -29,17 +36,16 @@ class Measured:
         return json.dumps(self.plan.capture_row(wildcards.case))
 
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt."""
-        if not hasattr(wildcards, "case"):
-            return attempt * resources.FIXED_MIB[self.plan.device]
-        return attempt * resources.memory_mib(case_of(self.plan.benchmark_row(wildcards.case)))
+        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt.
 
-    def minutes(self, wildcards: Wildcards, attempt: int) -> int:
-        """Minutes to request from a cluster for a case, or the ceilings, by attempt."""
-        if not hasattr(wildcards, "case"):
-            return attempt * resources.FIXED_MINUTES
-        steps = resources.case_steps(self.plan.settings, self.plan.device)
-        return attempt * resources.minutes(case_of(self.plan.benchmark_row(wildcards.case)), steps)
+        On a CPU, that of a case's step is host memory; of a brought model no formula tells it.
+        """
+        mib = FIXED_MIB[self.plan.device]
+        if hasattr(wildcards, "case") and self.plan.device == "cpu":
+            case = case_of(self.plan.benchmark_row(wildcards.case))
+            of_step = peak_bytes(case, PHASES[-1]) / MIB if isinstance(case, Case) else UNKNOWN_MIB
+            mib += math.ceil(of_step)
+        return attempt * mib
 
     def ceilings_table(self) -> list[str]:
         """The table of ceilings as an input, if it's there or may be made."""

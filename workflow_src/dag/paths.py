@@ -111,3 +111,14 @@ def compared_runs(wildcards: Wildcards) -> list[str]:
             digest.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
         found.append(digest.hexdigest()[:16])
     return found
+
+
+def compared(wildcards: Wildcards) -> str:
+    """The module that compares two runs, or two captures."""
+    captures = wildcards.run_a.startswith("results/captures/")
+    return f"workflow_src.compare.compare{'_captures' if captures else ''}"
+
+
+def compared_templates(wildcards: Wildcards) -> list[str]:
+    """The templates of a comparison: that of its module's name, and those around each."""
+    return chapter_templates(compared(wildcards).rpartition(".")[2])

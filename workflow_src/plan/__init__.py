@@ -1,1 +1,1 @@
-"""From config.yaml to the cases of a run, their cluster resources, and hashes of code."""
+"""From config.yaml to the cases of a run, and hashes of code."""
