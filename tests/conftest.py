@@ -14,11 +14,9 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from tests.failures import pytest_configure as pytest_configure
 from tests.leftovers import described, end, marking, still_there
 from tests.shared import pytest_sessionstart as pytest_sessionstart
 from tests.shared import pytest_unconfigure as pytest_unconfigure
-from tests.skips import pytest_terminal_summary as pytest_terminal_summary
 from tests.slurm_stories import stories as stories
 from tests.workflow import (
     Project,
