@@ -20,12 +20,15 @@ from multiprocessing import Process
 from pathlib import Path
 from statistics import median
 
-from benchmarks.ledger import PERIOD_NS, write_export
+import numpy as np
+
 from tests.captures.folders import as_folder
-from tests.simulated_gpu import MAIN
+from tests.simulated_gpu import KERNEL, MAIN, SCHEMA
 from workflow_src.common.summary import summarize
 
-PERIOD_US, STEPS = 15, 30
+PERIOD_NS, PERIOD_US, STEPS = 15_000, 15, 30
+Rows = list[tuple[int | str | None, ...]]
+NAMES = ("cudaLaunchKernel_v7000", "cuKernelGetName", "void kernel<float>(int)")
 PASSES = 3
 """Steps of captures of many paths."""
 TICK_KERNELS = 1000
@@ -33,6 +36,26 @@ KERNEL_NAME = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
 )
+
+
+def write_export(database: Path, kernels: int) -> None:
+    """An export of STEPS steps, with two API calls per kernel."""
+    at = (np.arange(kernels) * PERIOD_NS).tolist()
+    calls: Rows = [(t, t + 90, MAIN, None, 1) for t in at]
+    calls += [(t + 1_000, t + 6_000, MAIN, n, 0) for n, t in enumerate(at)]
+    rows: Rows = [(t + 8_000, t + 12_000, n, MAIN, 2) for n, t in enumerate(at)]
+    length = kernels * PERIOD_NS // STEPS
+    steps: Rows = [
+        (n * length, (n + 1) * length, 59, "forward", MAIN, None, 0) for n in range(STEPS)
+    ]
+    parts = {"CUPTI_ACTIVITY_KIND_RUNTIME": calls, KERNEL: rows, "NVTX_EVENTS": steps}
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript(SCHEMA)
+        connection.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(NAMES))
+        for table, found in parts.items():
+            marks = ", ".join("?" * len(found[0]))
+            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", found)
+        connection.commit()
 
 
 def write_trace(path: Path, kernels: int) -> None:

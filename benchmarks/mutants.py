@@ -162,6 +162,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A shell has what it starts in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     drew = (
         pd.read_csv(given.again, keep_default_na=False)
         if given.again

@@ -2,16 +2,20 @@
 many faults were named, how far off their costs were, and what was found in clean programs."""
 
 import argparse
+import gzip
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.replay import placed
+from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Subject
+from workflow_src.placing.attributed import Attributed, attributed
 
 SHOWN = 3
 """Findings printed of a capture."""
@@ -57,6 +61,17 @@ COSTS = ("cost_ms", "cost_least_ms", "cost_most_ms")
 """At the median, the least and the most of the pairs of blocks."""
 
 Row = tuple[object, ...]
+
+
+def placed(path: Path, step: str) -> Attributed:
+    """A capture, also an export that is compressed, with its work placed."""
+    if not path.name.endswith(".sqlite.gz"):
+        return attributed(read(path), None, step=step)
+    with tempfile.TemporaryDirectory() as folder:
+        export = Path(folder) / path.stem
+        with gzip.open(path) as packed, export.open("wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked)
+        return attributed(read(export), None, step=step)
 
 
 def times(measured: Path) -> pd.DataFrame:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted.score import MECHANISM_OF
-from benchmarks.replay import placed
+from benchmarks.planted.score import MECHANISM_OF, placed
 from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
