@@ -64,7 +64,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "captures/capture.py", '"launch_end_ns",', '"launch_end_ns", "end_ns",',
-        {"case_tables", "findings", "export", "timeline"},
+        {"case_tables", "findings", "timeline"},
         id="a column that a capture keeps",
     ),
     pytest.param(
