@@ -35,10 +35,10 @@ def test_tables_are_the_same_in_a_locale_with_other_letters_and_decimal_commas(
     assert said.stdout.split() == [name, letters]
     usual = tmp_path / "usual"
     assert served_stage(ROOT, MODULE, *GIVEN, "--output", str(usual))[0] == 0
-    command = [sys.executable, "-m", MODULE, *GIVEN, "--output", str(tmp_path / "t")]
+    command = [sys.executable, "-m", MODULE, *GIVEN, "--output", str(tmp_path / "t/usual")]
     subprocess.run(command, cwd=ROOT, env=os.environ | settings, check=True)
     for path in usual.iterdir():
-        assert (tmp_path / "t" / path.name).read_bytes() == path.read_bytes()
+        assert (tmp_path / "t/usual" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.workflow

@@ -23,6 +23,7 @@ from workflow_src.capture_report import report
 from workflow_src.capture_report.capture import Capture, in_steps
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.capture_report.pictures import numbered
+from workflow_src.capture_report.summary import summary
 from workflow_src.cli import read_capture
 from workflow_src.common.asked import asked_of
 from workflow_src.common.atomic_write import write_csv
@@ -394,6 +395,7 @@ def test_whatever_tables_and_rows_are_missing_there_is_a_section(
             (tmp_path / path.name).write_text("".join([head, *kept]))
     of = read(tmp_path)
     assert sentences(of) and render(TEMPLATES, ["capture.j2"], of, Form(True))["headline"]
+    assert json.dumps(summary(Capture(Run.of_capture(tmp_path), "c"), TEMPLATES), allow_nan=False)
 
 
 def test_files_have_names_and_bad_ones_a_sentence(

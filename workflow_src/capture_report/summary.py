@@ -35,13 +35,13 @@ def first_said(capture: Capture, templates: Path) -> list[str]:
 
 def summary(capture: Capture, templates: Path) -> dict[str, Any]:
     """What is said of a capture for programs, with the rows that each number rests on."""
-    first, every, checks = first_screen(capture), capture.every, capture["certificate"]
-    doubted = checks[checks["verdict"] != "ok"]
+    first, every, checks = first_screen(capture), capture.every, _own(capture, "certificate")
+    doubted = bool((checks["verdict"] == "doubt").any())
     rows = {
         "processes": _processes(capture),
-        "findings": _findings(capture, {*first["doubts"]}, (doubted["verdict"] == "doubt").any()),
+        "findings": _findings(capture, {*first["doubts"]}, doubted),
         "smaller": capture.numbers("smaller")[["process", *own_columns("capture/smaller")]],
-        "checks": _own(capture, "certificate").loc[doubted.index],
+        "checks": checks[checks["verdict"] != "ok"],
         "notes": _own(capture, "notes"),
     }
     return {
@@ -73,11 +73,11 @@ def _processes(capture: Capture) -> pd.DataFrame:
 
 def _findings(capture: Capture, doubts: set[str], doubted: bool) -> pd.DataFrame:
     """Findings with the share of a step that each saves, and how sure that is."""
-    names = [*own_columns("capture/findings"), "general"]
-    rows = capture.findings[["process", *names]]
-    unsure = rows["first_only"] | doubted | bool(doubts & UNSURE)
-    known = unsure.map({True: "low", False: "medium" if doubts else "high"}).astype(object)
+    rows = capture.findings[["process", *own_columns("capture/findings"), "general"]]
+    unsure = rows["first_only"] | bool(doubts & UNSURE)
+    sure = "medium" if doubts or doubted else "high"
+    confidence = unsure.map({True: "low", False: sure}).astype(object)
     return rows.assign(
         saves_share=to(rows["saves_ms"] / rows["step_ms"], "share"),
-        confidence=known.where(rows["saves_ms"].notna(), "none"),
+        confidence=confidence.where(rows["saves_ms"].notna(), "none"),
     )

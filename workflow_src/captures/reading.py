@@ -28,7 +28,7 @@ def read(path: Path) -> Capture:
         raise TraceError(f"{path}: it can't be read ({error.strerror}); {GIVE}") from error
     except TraceError as error:
         said = str(error)
-        raise TraceError(said if str(path) in said else f"{path}: {said}") from error
+        raise TraceError(said if said.startswith(str(path)) else f"{path}: {said}") from error
 
 
 def _read(path: Path) -> Capture:
@@ -62,7 +62,9 @@ def _stored(path: Path) -> Iterator[Store]:
             yield store
         return
     if not (files := table_files(path)):
-        raise TraceError(f"the folder holds no table that nsys exported; {GIVE}")
+        raise TraceError(
+            f"the folder holds no table that nsys exported; for its files: {path}/*; {GIVE}"
+        )
     try:
         from workflow_src.captures import arrow_store
     except ImportError as error:

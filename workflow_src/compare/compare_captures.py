@@ -112,7 +112,7 @@ def compare(a: Captured, b: Captured) -> Compared:
         "findings": findings(*both),
         "host": host(*both, next(lengths)),
     }
-    said = {"a": a.name, "b": b.name, "processes_needed": None}
+    said: Facts = {"a": a.name, "b": b.name, "processes_needed": None}
     told = said | {"step": step, "parts": divided, "profilers": [a.profiler, b.profiler]}
     told |= facts(tables, judged if step else judged[:0])
     said |= {name: told[name] for name in ("judged", "parts", "findings", "host")}
