@@ -19,7 +19,7 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
-from workflow_src.capture_report.chapter import found
+from workflow_src.capture_report.ranked import ranked
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Found, Pattern, Subject
@@ -575,18 +575,19 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
     [
         (
             {"data": sleeps(4000)},
-            "multi_tensor_apply in step/optimizer → indexSelect in step/forward",
+            "between multi_tensor_apply in step/optimizer and indexSelect in step/forward",
         ),
         ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
-        ({"forward": after(400, fetches(4))}, None),
+        ({"forward": after(400, fetches(4))}, "ms of the device"),
     ],
 )
 def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
-    tmp_path: Path, faults: dict[str, Place], said: str | None
+    tmp_path: Path, faults: dict[str, Place], said: str
 ) -> None:
     capture = as_capture(diagnosis_tables(training_loop(tmp_path, **faults).attributed()))
-    cell = found(capture, capture.findings)["gap"].iloc[0]
-    assert ("".join(map(str, cell)) or None) == said
+    rows = ranked(capture).set_index("mechanism")
+    seen = "".join(map(str, rows.loc[capture["findings"]["mechanism"].iloc[0], "seen"]))
+    assert seen.endswith(said)
 
 
 def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:
