@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.captures.building import as_capture
 from tests.diagnosis.device_steps import found as places_of
 from tests.diagnosis.programs import (
     ACTIVATION,
@@ -18,6 +19,7 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
+from workflow_src.capture_report.ranked import ranked
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
@@ -566,6 +568,26 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
     assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024, 0], abs=0.06)
     assert sum(parts) == pytest.approx(step["step_ms"]) and step["pace"] == "the host"
     assert step["launches"] == 27
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        (
+            {"data": sleeps(4000)},
+            "between multi_tensor_apply in step/optimizer and indexSelect in step/forward",
+        ),
+        ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
+        ({"forward": after(400, fetches(4))}, "ms of the device"),
+    ],
+)
+def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
+    tmp_path: Path, faults: dict[str, Place], said: str
+) -> None:
+    capture = as_capture(diagnosis_tables(training_loop(tmp_path, **faults).attributed()))
+    rows = ranked(capture).set_index("mechanism")
+    seen = "".join(map(str, rows.loc[capture["findings"]["mechanism"].iloc[0], "seen"]))
+    assert seen.endswith(said)
 
 
 def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:

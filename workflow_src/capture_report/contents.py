@@ -10,7 +10,7 @@ from dataclasses import replace
 import pandas as pd
 from markupsafe import escape
 
-from workflow_src.capture_report.capture import ALL, PAGE, Capture, in_steps
+from workflow_src.capture_report.capture import PAGE, Capture, in_steps
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
@@ -39,7 +39,7 @@ PER_STEP = ("activities_per_step", "busy_ns_per_step")
 
 def tables(capture: Capture) -> dict[str, pd.DataFrame]:
     """What a step does and a capture is, by the names that the template has for its tables."""
-    checks, known = certificate(capture), capture.diagnoses
+    known = capture.diagnoses
     often = {"waits": "calls", "copies": "copies", "gaps": "gaps", "idle_causes": "times"}
     counted = {
         name: capture.rows(name).assign(**{column: lambda rows, by=column: rows[by].map(in_steps)})
@@ -57,12 +57,10 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
         "steps": steps(capture),
         "paths": paths(capture),
         "ranks": ranks(capture),
-        "processes": processes(capture),
         "kernels": kernels(capture),
         "families": families(capture),
         "lost_work": lost(capture),
-        "certificate": checks,
-        "doubted": checks[checks["verdict"] == "doubt"],
+        "doubted": doubted(capture),
         **{name: capture.rows(name) for name in ("step_differences", "notes")},
         **counted,
     }
@@ -211,17 +209,10 @@ def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
     return capture.of_process(found)
 
 
-def processes(capture: Capture) -> pd.DataFrame:
-    """Processes with what they ran, if there are several."""
-    rows = capture.numbers("summary")
-    rows = rows[(rows["process"] != ALL) & capture.several]
-    times = ["total_ns", "placed_ns"]
-    return rows.assign(**{name: to(rows[name], "ms") for name in times})
-
-
-def certificate(capture: Capture) -> pd.DataFrame:
-    """What was checked, with the numbers that it comes to."""
+def doubted(capture: Capture) -> pd.DataFrame:
+    """The checks that a capture doesn't pass, with the numbers that they come to."""
     rows = capture["certificate"]
+    rows = rows[rows["verdict"] == "doubt"]
     numbers = pd.to_numeric(rows["value"].where(rows["unit"] != ""), errors="coerce")
     cells = zip(rows.index, numbers, rows["unit"], rows["value"], strict=True)
     made: list[object] = [

@@ -12,6 +12,7 @@ import pandas as pd
 from workflow_src.capture_report.capture import Capture, share
 from workflow_src.capture_report.chapter import CARDS, facts, shortened
 from workflow_src.capture_report.pictures import numbered
+from workflow_src.capture_report.ranked import ranked
 from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.capture_report.summary import summary
 from workflow_src.captures.capture import UNREADABLE
@@ -24,7 +25,7 @@ from workflow_src.paper import written
 from workflow_src.paper.form import Link
 from workflow_src.paper.number import NAN, is_number
 from workflow_src.paper.page import page
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Written
 
 TITLE = "What is wrong with a step, and where device time goes"
@@ -45,7 +46,7 @@ def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: 
     svg = step_picture(capture, folder)
     picture = Path(os.path.relpath(folder / "step.svg", beside)) if svg else None
     trace = picture.with_suffix(".trace.json.gz").as_posix() if picture else ""
-    drawing = numbered(svg, capture.special[["process", "path"]].to_numpy()[:CARDS])
+    drawing = numbered(svg, ranked(capture)[["process", "path"]].to_numpy()[:CARDS])
     return written.write(
         capture.name, lambda: facts(capture, trace), templates, ["capture.j2"], picture, log=log,
         drawing=drawing, short=shortened,
@@ -71,15 +72,15 @@ def overview(captures: Sequence[Capture]) -> pd.DataFrame:
 
 def _line(capture: Capture) -> Mapping[str, object]:
     said = first_screen(capture)
-    row, finding = said["row"], said["finding"] if said["verdict"] == "finding" else {}
+    row, most = said["row"], first(ranked(capture))
     step = row["step_ms"] if is_number(row["step_ms"]) else row["recorded_ms"]
     return {
         "capture": Link(capture.name, capture.name),
         "step": whole_ms(step),
         "busy": share(step - row["device_idle_ms"], step),
         "pace": row["pace"],
-        "first": finding.get("name", said["verdict"]) or NAN,
-        "saves": whole_ms(finding.get("saves_ms", NAN)),
+        "first": most["name"] if is_number(most["saves_ms"]) else said["verdict"] or NAN,
+        "saves": whole_ms(most["saves_ms"]),
     }
 
 

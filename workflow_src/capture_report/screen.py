@@ -11,7 +11,6 @@ import pandas as pd
 from workflow_src.capture_report.capture import Capture, in_steps, share
 from workflow_src.captures.capture import LOST_KERNELS, NO_KERNELS, UNREADABLE
 from workflow_src.common.thresholds import (
-    FINDING_AT_LEAST,
     IDLES,
     LAUNCH_BOUND_BELOW_NS,
     RECORDED_BEYOND,
@@ -20,7 +19,7 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.idle_causes import Before
-from workflow_src.paper.number import NAN, Number, is_number, of, over
+from workflow_src.paper.number import NAN, Number, is_number, lift, of, over, to
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.step_rules import BETWEEN_UPDATES
@@ -41,9 +40,6 @@ GAP_AT_LEAST = 0.1
 
 NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
 """Gaps that one call stands before."""
-
-OF_HOST = ("slow_loader", "host_gap", "python_in_a_layer")
-"""In which the host neither launches nor waits."""
 
 
 def first_screen(capture: Capture) -> Facts:
@@ -66,7 +62,7 @@ def first_screen(capture: Capture) -> Facts:
         "row": row,
         "finding": finding,
         "off": off[["recorded_ms", "replayed_ms"]].map(whole_ms),
-        "behind": _behind(capture, row) if told and not why else {},
+        "times": _times(capture),
         "waiting": longest_waiting(capture),
         "lost": noted.get(NO_KERNELS) or noted.get(LOST_KERNELS, ""),
         "lost_some": LOST_KERNELS in noted,
@@ -128,8 +124,28 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "share": share(row["device_idle_ms"], step),
         "device": whole_ms(row["device_ms"]),
         "micro": row["micro_batches"],
+        "launches": row["launches"],
+        **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }
     return paced | said
+
+
+def per_launch(row: pd.Series) -> tuple[Any, ...]:
+    """What a launch of a step takes the host, and its work the device, in us."""
+    host = row["host_alone_ms"] if is_number(row["host_alone_ms"]) else row["host_ms"]
+    each = pd.Series([host, row["device_ms"]], dtype=object) / row["launches"]
+    return tuple(to(each, "us").map(whole_ms))
+
+
+def _times(capture: Capture) -> Facts:
+    """How long steps take, and their ranges are open: of those of which one is drawn."""
+    rows, known = capture["steps"], capture.diagnoses
+    busy = rows.groupby(["process", "path"])["busy_ns"].transform("sum")
+    rows = rows[busy == busy.max()]
+    wall = to(lift(rows["wall_ns"].sort_values(kind="stable")), "ms")
+    mean = first(known[known["process"].isin(rows["process"])])
+    ends = {"least": wall[:1], "drawn": wall[(len(wall) - 1) // 2 :][:1], "most": wall[-1:]}
+    return mean[["recorded_ms", "steps"]].to_dict() | {name: of(n) for name, n in ends.items()}
 
 
 def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
@@ -171,33 +187,6 @@ def _most_work(work: pd.DataFrame) -> Facts:
     row = first(work.loc[most])
     gap = whole_ms(row["device_ms"])
     return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
-
-
-def _behind(capture: Capture, row: pd.Series) -> Facts:
-    """The longest that saves little of a side that idles, if it is much of a step of its process.
-
-    Of a device, any; of a host, what it computes: it waits for the device that sets the pace.
-    """
-    on_device = row["device_idle_ms"] > IDLES * row["step_ms"]
-    if not on_device and not row["host_idle_ms"] > IDLES * row["step_ms"]:
-        return {}
-    side = "device_ms" if on_device else "host_ms"
-    rows = capture.numbers("smaller")
-    mine = rows[(rows["process"] == row["process"]) & ~rows["first_only"]]
-    much = (mine[side] - mine["saves_ms"]).astype(float) >= float(FINDING_AT_LEAST * row["step_ms"])
-    hidden = mine[much & (on_device | mine["mechanism"].isin(OF_HOST))]
-    if hidden.empty:
-        return {}
-    most = hidden.loc[hidden[side].astype(float).sort_values(ascending=False).index[0]]
-    what = str(most["name"])
-    return {
-        "what": what[:1].lower() + what[1:],
-        "path": most["path"],
-        "side": "device" if on_device else "host",
-        "ms": whole_ms(most[side]),
-        "of": whole_ms(row[side]),
-        "remedy": most["remedy"],
-    }
 
 
 def longest_waiting(capture: Capture) -> Facts:

@@ -61,7 +61,7 @@ def _between(finding: Finding, where: str) -> str:
     after, before = (f"`{path}`" if path else "no range" for path in paths)
     one = sides.places > 1 or after == before
     place = f"in {where}" if one else f"between {after} and {before}"
-    return f"between steps, {place}" if sides.next_step else place
+    return f"from one step to the next, {place}" if sides.next_step else place
 
 
 def assumed(finding: Finding) -> str:

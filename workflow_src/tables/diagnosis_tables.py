@@ -21,7 +21,7 @@ from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
 from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.micro_batches import micro_batches
 from workflow_src.diagnosis.step_contents import step_calls, step_work
@@ -149,6 +149,20 @@ def _found(finding: Finding) -> Row:
         "assumes": assumed(finding),
         "remedy": MECHANISMS[finding.key].remedy,
         "example": _quotable(_short(finding.example)),
+        **_gap(finding.between),
+    }
+
+
+def _gap(between: Between | None) -> Row:
+    """Between which calls the gaps of a finding lie, if it is of gaps alone."""
+    if between is None:
+        return {}
+    return {
+        "gap_places": between.places,
+        "gap_after": _quotable(_short(between.after)),
+        "gap_after_path": _quotable(between.after_path),
+        "gap_before": _quotable(_short(between.before)),
+        "gap_before_path": _quotable(between.before_path),
     }
 
 
@@ -225,4 +239,5 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
         if subject.attributed.waits_known
         else np.nan,
         "micro_batches": micro_batches(subject),
+        "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
     }

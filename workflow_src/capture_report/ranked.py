@@ -1,0 +1,143 @@
+"""What to change in a step, what saves most first, and what is large though no finding has it."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.screen import per_launch, whole_ms
+from workflow_src.common.thresholds import FINDING_AT_LEAST, UNNAMED
+from workflow_src.diagnosis.finding import MECHANISMS, MOST, NUMBER
+from workflow_src.diagnosis.idle_causes import Before
+from workflow_src.paper.number import NAN, is_number, to
+from workflow_src.paper.run import lifted
+
+LAUNCHING, OTHER = "Launches, one by one", "neither launches nor a finding"
+
+PASSES = ("forward_twice", "evaluation")
+"""Findings that the number of times that ranges run shows."""
+
+SMALLER, NEAR = 6, 7
+"""At most so many findings that save little have a row, and ranges are named beside a pass."""
+
+INNERMOST = r"(?<!\\)/(?:\\.|[^/\\])*$"
+"""The last name of a path, with its slash."""
+
+
+def ranked(capture: Capture) -> pd.DataFrame:
+    """Findings and launches: what, what it saves, where, what shows it, what to do."""
+    rows = _placed(capture, capture.special)
+    shown = [(_seen(row), _runs(capture, row)) for _, row in rows.iterrows()]
+    rows[["seen", "runs"]] = pd.DataFrame(shown, rows.index, ["seen", "runs"], dtype=object)
+    assumes = rows["assumes"].where(rows["saves_ms"].notna(), "")
+    rows = rows.assign(assumes=assumes, gain=rows["saves_ms"].map(whole_ms))
+    rows = pd.concat([rows, *_launching(capture)])
+    rows = rows.sort_values("saves_ms", key=lambda ms: -ms.astype(float), kind="stable")
+    return rows.assign(share=to(rows["saves_ms"] / rows["step_ms"], "share"))
+
+
+def _launching(capture: Capture) -> list[pd.DataFrame]:
+    """A row of the process whose launches add most to its device's time and findings, if much."""
+    rows = capture.diagnoses
+    limit = (FINDING_AT_LEAST * rows["step_ms"]).astype(float)
+    rows = rows[rows["launching_ms"].astype(float) >= limit]
+    if rows.empty:
+        return []
+    row, words = rows.loc[rows["launching_ms"].astype(float).idxmax()], MECHANISMS["launch_bound"]
+    idle = capture["idle_causes"]
+    idle = idle[(idle["process"] == row["process"]) & (idle["before"] == Before.LAUNCHES)]
+    path, (host, device) = next(iter(idle["next_path"]), ""), per_launch(row)
+    seen = (row["launches"], " a step; each takes the host ", host, " µs, its work ", device, " µs")
+    made = {"process": row["process"], "name": LAUNCHING, "path": path, "where": path, "seen": seen}
+    made |= {"saves_ms": row["launching_ms"], "gain": ("up to ", whole_ms(row["launching_ms"]))}
+    made |= {"step_ms": row["step_ms"], "assumes": words.assumes, "remedy": words.remedy}
+    return [capture.of_process(pd.DataFrame([made], dtype=object))]
+
+
+def _seen(row: pd.Series) -> tuple[Any, ...]:
+    """How often a finding occurs, what it takes of a step, and which calls a gap lies between."""
+    copied, places = row["copied_bytes"], row["gap_places"]
+    sides = [(row[f"gap_{side}"], row[f"gap_{side}_path"]) for side in ("after", "before")]
+    between = " and ".join(f"{call} in {path}" if path else call for call, path in sides)
+    parts = [
+        (row["calls"], " × a step"),
+        (row["when"], " steps"),
+        (whole_ms(row["host_ms"]), " ms of the host"),
+        (whole_ms(row["device_ms"]), " ms of the device"),
+        (copied.to("MB") if copied >= 1e6 else NAN, " MB"),
+        (places, " places") if places != 1 else (f"between {between}", ""),
+    ]
+    known = [part for part in parts if not is_number(part[0]) or part[0] > 0]
+    return tuple(piece for part in known if part[0] == part[0] for piece in (", ", *part))[1:]
+
+
+def _runs(capture: Capture, row: pd.Series) -> tuple[Any, ...] | str:
+    """How often the ranges in and beside that of a pass run a step."""
+    if row["mechanism"] not in PASSES:
+        return ""
+    paths, beside = capture.rows("paths"), re.sub(INNERMOST, "", row["path"])
+    outer = paths["path"].str.replace(INNERMOST, "", regex=True)
+    near = paths[outer.isin([row["path"], beside]) & (paths["process"] == row["process"])]
+    near = near[near["path"] != beside]
+    near = near[near["busy_ms"].astype(float).rank(ascending=False, method="first") <= NEAR]
+    names = near["path"].str.removeprefix(f"{beside}/")
+    pairs = zip(names, near["instances_per_step"], strict=True)
+    return tuple(piece for name, times in pairs for piece in (", ", name, " ", times, " ×"))[1:]
+
+
+def smaller(capture: Capture) -> pd.DataFrame:
+    """Findings that save little, the largest first."""
+    rows = capture["smaller"].sort_values("saves_ms", ascending=False, kind="stable")
+    return _placed(capture, lifted(rows.drop_duplicates(["mechanism", "path"])[:SMALLER]))
+
+
+def _placed(capture: Capture, rows: pd.DataFrame) -> pd.DataFrame:
+    """Findings with their paths, and in how many steps they occur."""
+    path, also = rows["path"], rows["also_in"]
+    steps = zip(rows["first_only"], rows["in_steps"], rows["of_steps"], strict=True)
+    when = [
+        ("the first of ", every) if first else replace(some, unit=f"of {every}")
+        for first, some, every in steps
+        if is_number(some)
+    ]
+    told = pd.Series(when, rows.index[rows["in_steps"].notna()], dtype=object)
+    where = path + (" and " + also).where((path != "") & (also != ""), also)
+    return capture.of_process(rows.assign(where=where, when=told.reindex(rows.index)))
+
+
+def unfound(capture: Capture) -> pd.DataFrame:
+    """What takes much of a step and has no finding: work of one kind, and the host's other time."""
+    work, calls, rest = map(capture.numbers, ("step_work", "step_calls", "diagnoses"))
+    kinds = work["family"] + (", " + work["precision"]).where(work["precision"] != "", "")
+    work = work.assign(side="device", what=kinds, ms=work["device_ms"])
+    # The host's other time lies where a call takes longest beyond the usual one.
+    each = (calls["host_ms"] / calls["calls"]).astype(float)
+    beyond = (each - each.groupby(calls["process"]).transform("median")) * calls["calls"]
+    most = calls.loc[beyond.sort_values(ascending=False).index].drop_duplicates("process")
+    most = most.assign(example="before: " + most["what"])[["process", "path", "example"]]
+    rest = rest.assign(side="host", what=OTHER, ms=rest["unnamed_ms"])
+    rest = rest[["process", "side", "what", "ms", "recorded_ms"]].merge(most, "left", "process")
+    rows = pd.concat([work, rest])
+    step = rows["process"].map(rest.set_index("process")["recorded_ms"])
+    rows = rows.assign(share=to(rows["ms"] / step, "share"))
+    rows = rows[rows["share"].astype(float) >= UNNAMED].reset_index()
+    rows = rows.drop([at for at, row in rows.iterrows() if _is_found(capture, row)])
+    rows = rows.sort_values("ms", key=lambda ms: -ms.astype(float), kind="stable")
+    return capture.of_process(rows.drop_duplicates(["what", "path"]))
+
+
+def _is_found(capture: Capture, row: pd.Series) -> bool:
+    """Whether a finding takes most of a kind of work, at its place."""
+    known, names = pd.concat([capture["findings"], capture["smaller"]]), capture["kernels"]
+    takes = known["device_ms"] >= MOST * float(row["ms"])
+    for each in known[takes & (known["process"] == row["process"])].itertuples():
+        shown = names["family"][names["short_name"].str.startswith(each.example)]
+        family = "copy" if each.example.startswith("copy from") else next(iter(shown), "")
+        paths = [row["path"], *filter(None, (each.path, each.also_in))]
+        own, *its = (re.sub(NUMBER, "*", f"{path}/") for path in paths)
+        near = not its or any(path.startswith(own) or own.startswith(path) for path in its)
+        if near and row["what"].split(",")[0] == family:
+            return True
+    return False
