@@ -85,7 +85,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "a loader whose ranges hold the trainer's calls": (
         f"{STEP}; load 20-95 @3; +45 16 @3; +98 32 @3",
-        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3, "shared": 3},
+        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3},
     ),
     "a saver whose calls meet the trainer's": (
         f"{STEP}; save 1-4 @3; save 41-44 @3; save 91-94 @3; ~ 9-12 @3; *42 16 @3",
@@ -177,8 +177,8 @@ def test_sums_are_by_process_and_of_all_instances(export: Export) -> None:
 
 
 def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> None:
-    export.call(25, 1)
-    tables = written("outer 0-20; inner 20-40; *15 1 =1", export).tables()
+    export.api("cudaLaunchKernel", 14, 18, 1)
+    tables = written("outer 0-15; inner 15-40; *15 1 =1", export).tables()
     assert busy(tables) == {"outer": 1, "inner": 0}
 
 

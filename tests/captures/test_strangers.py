@@ -37,7 +37,6 @@ SMALL = {"step": 0, "step/forward": 360, "step/backward": 720}
         ("ca_clock_jump.json", dict.fromkeys(STEPS, 0), {"impossible": 12}),
         ("sl_overflow.sqlite", SMALL | {"step/forward": 310}, {"impossible": 1}),
         ("ss_blob.sqlite", SMALL, {}),
-        ("sj_reused_corr_launch.sqlite", {"A": 100, "B": 200}, {"reused numbers": 2}),
     ],
 )
 def test_what_is_there_is_counted_once_and_the_rest_told(
@@ -87,6 +86,8 @@ def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path
     second = [event("user_annotation", "step", 1, 99), *launched(1, 5.2), *launched(3, 60)]
     found = tables_in(trace_file(tmp_path, first + second))
     assert unplaced(found) == {REUSED: 2_000} and notes(found)["reused numbers"] == 2
+    found = tables_in(STRANGERS / "sj_reused_corr_launch.sqlite")
+    assert unplaced(found) == {REUSED: 300}
 
 
 @pytest.mark.parametrize(
@@ -135,13 +136,6 @@ def test_ranks_merged_under_names_are_processes(tmp_path: Path, name: str) -> No
         [1, 2],
         [1, 3],
     ]
-
-
-def test_two_alike_operators_are_two_unless_their_number_is_one(tmp_path: Path) -> None:
-    alike = [event("cpu_op", "aten::empty", 5, 1)] * 2
-    numbered = [event("cpu_op", "aten::mm", 8, 1, args={"External id": 3})] * 2
-    found = tables_in(trace_file(tmp_path, [*alike, *numbered]))
-    assert found["notes"].set_index("about").loc["operators", "count"] == 1
 
 
 def test_ranges_and_calls_of_another_epoch_are_left_out(tmp_path: Path) -> None:

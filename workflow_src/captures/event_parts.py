@@ -59,9 +59,9 @@ UNREAD = (None, "B", "E")
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ranges": (),
     "calls": ("correlation",),
-    "overheads": ("correlation", "external"),
+    "overheads": ("correlation",),
     "work": ("correlation", "device", "stream", "bytes"),
-    "operators": ("external",),
+    "operators": (),
     "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
     "threads": (),
 }

@@ -39,7 +39,6 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     device: Any = None
     stream: Any = None
     name: Any = None
-    external: Any = msgspec.field(name="External id", default=None)
     bytes: Any = None
     waits_on: Any = msgspec.field(name="wait_on_stream", default=None)
     recorded_by: Any = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=None)

@@ -30,7 +30,7 @@ REUSED = "its launch has the number of other launches, which may be its own"
 
 
 AMBIGUOUS = -2
-"""In place of a call's row: several launches have the number, and any may be the one."""
+"""In place of a call's row: several launches have the number, and none is guessed."""
 
 _BITS = 44
 """Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
@@ -68,11 +68,8 @@ class Numbered:
         outer[some] = ~_inside(keys[some], end[some], thread)
         return cls(calls, known, keys, row, outer)
 
-    def launch(self, process: Integers, number: Integers, begun: Indices) -> Indices:
-        """The row of the call that launched each activity, which began at `begun` (ns).
-
-        UNKNOWN without a call of its number; AMBIGUOUS if several are and it isn't told which.
-        """
+    def launch(self, process: Integers, number: Integers) -> Indices:
+        """The row of the call with each number; UNKNOWN without one, AMBIGUOUS of several."""
         wanted = _keys(self.known, process, number)
         if not len(self.keys):
             return np.full(len(wanted), UNKNOWN)
@@ -80,8 +77,7 @@ class Numbered:
         call = self.row[at]
         call[(wanted == UNKNOWN) | (self.keys[at] != wanted)] = UNKNOWN
         if len(self.reused):
-            again = np.isin(wanted, self.reused)
-            call[again] = self._latest(wanted[again], begun[again])
+            call[np.isin(wanted, self.reused)] = AMBIGUOUS
         return call
 
     @cached_property
@@ -89,23 +85,6 @@ class Numbered:
         """The keys that several calls have, none inside of another."""
         own = self.keys[self.outer]
         return np.unique(own[1:][own[1:] == own[:-1]])
-
-    def _latest(self, wanted: Indices, begun: Indices) -> Indices:
-        """Of launches of one number the latest one that an activity can be of, or else the first.
-
-        AMBIGUOUS after a launch that is left without an activity: what it launched may have begun
-        late. So it is where traces of several ranks have become those of one process.
-        """
-        own = np.isin(self.keys, self.reused) & self.outer
-        at = self.calls["start_ns"].to_numpy()[self.row[own]]
-        made = pd.DataFrame({"key": self.keys[own], "row": self.row[own], "at": at})
-        asking = pd.DataFrame({"key": wanted, "at": begun, "place": np.arange(len(wanted))})
-        found = pd.merge_asof(asking.sort_values("at"), made.sort_values("at"), on="at", by="key")
-        found = found.sort_values("place")
-        call = found["row"].fillna(found["key"].map(made.groupby("key")["row"].first()))
-        left = made[~made["row"].isin(call)].groupby("key")["at"].min()
-        unclear = found["at"] >= found["key"].map(left)
-        return call.mask(unclear, AMBIGUOUS).to_numpy(dtype=np.int64)
 
 
 def _inside(keys: Indices, end: Indices, thread: Integers) -> Mask:
@@ -142,14 +121,12 @@ class Launched:
 
 
 def launched(work: pd.DataFrame, made: Numbered) -> Launched:
-    """The launches of activities: process, start_ns and number (`correlation`) of each are given.
+    """The launches of activities: process and number (`correlation`) of each are given.
 
     What a stream's capture records into a graph is launched with that.
     """
-    process, number, begun = (
-        work[name].to_numpy() for name in ("process", "correlation", "start_ns")
-    )
-    call = made.launch(process, number, begun)
+    process, number = (work[name].to_numpy() for name in ("process", "correlation"))
+    call = made.launch(process, number)
     found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {
@@ -216,14 +193,13 @@ def _into_graphs(calls: pd.DataFrame) -> Mask:
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     """Which stream waited for which record of an event, with STREAM_WAITS, in order of time.
 
-    waits: process, device and stream; `number`: of the call that makes the stream wait, begun by
-    `seen_ns`; the record's device, stream and number as record_device and so on, or UNKNOWN. Those
-    whose call or device isn't known are left out.
+    waits: process, device and stream; `number`: of the call that makes the stream wait; the
+    record's device, stream and number as record_device and so on, or UNKNOWN. Those whose call or
+    device isn't known are left out.
     """
     start = made.calls["start_ns"].to_numpy()
     numbers = (waits[name].to_numpy() for name in ("number", "record_number"))
-    process, seen = waits["process"].to_numpy(), waits["seen_ns"].to_numpy()
-    calls = (made.launch(process, number, seen) for number in numbers)
+    calls = (made.launch(waits["process"].to_numpy(), number) for number in numbers)
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
     of_record = [name for name in STREAM_WAITS if name.startswith("record")]

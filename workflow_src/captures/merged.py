@@ -65,8 +65,8 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
     count = Counter(labels[text] for text in hosts)
     alone = {labels[text]: n for n, text in enumerate(hosts) if count[labels[text]] == 1}
     shown = {n: alone.get(labels[text], UNKNOWN) for text, n in texts.items()} | shown
-    first = {texts[text]: int(found[0]) for text in hosts if (found := NUMBER.search(text))}
-    found = {}
+    first = {texts[text]: int(last[0]) for text in hosts if (last := NUMBER.search(text))}
+    found = Parts()
     for part, rows in parts.items():
         own = rows["process"].to_numpy()
         above = _called(own, dict.fromkeys(own.tolist(), 0) | rank)

@@ -210,14 +210,14 @@ def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """
-    waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "start", "syncType")))
+    waits = pd.DataFrame(store.integers(SYNCHRONIZATIONS, (*CALLED, *EVENT, "syncType")))
     waits = waits[waits["syncType"] == STREAM_WAITS_FOR_EVENT]
     records = pd.DataFrame(store.integers(RECORDS, (*EVENT, *CALLED))).drop_duplicates(EVENT)
     contexts = pd.DataFrame(store.integers(CONTEXTS, (*CONTEXT, "deviceId")))
     device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
     both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
     process = process_of(both["globalPid"].to_numpy(np.int64))
-    columns: Columns = {"process": process, "seen_ns": both["start"].to_numpy()}
+    columns: Columns = {"process": process}
     for prefix, suffix in (("", ""), ("record_", "_of")):
         context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
         places = device.reindex([process, context]).fillna(UNKNOWN)

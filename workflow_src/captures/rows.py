@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import IMPOSSIBLE, LATEST_NS, TWICE, UNKNOWN, Note
+from workflow_src.captures.capture import IMPOSSIBLE, LATEST_NS, TWICE, Note
 from workflow_src.common.intervals import Indices
 
 Values = npt.NDArray[Any]
@@ -29,10 +29,6 @@ WHAT = {
     "operators": "operators",
 }
 """The events of each part."""
-
-TOLD_APART_BY_NUMBER = ("operators", "overheads")
-"""Parts in which two events may be alike, so that only the profiler's number says that one is
-written twice: two short calls of one operator, where times are whole microseconds."""
 
 LONGEST_NS = 86_400 * 10**9
 """A day. What begins or ends further than that from the middle event isn't of the same capture."""
@@ -72,13 +68,6 @@ def repeated(order: Indices, keys: Sequence[Values]) -> Indices:
     return np.asarray(order[places], dtype=np.int64)
 
 
-def keys_of(rows: pd.DataFrame) -> list[Values]:
-    """What rows are ordered and told apart by: all columns, their start first."""
-    first = rows["start_ns"]
-    others = [column for name, column in rows.items() if name != "start_ns"]
-    return [_key(column) for column in (first, *others)]
-
-
 def _key(column: "pd.Series[Any]") -> Values:
     """Numbers and texts as they are, categories as their places in order."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
@@ -100,9 +89,9 @@ def checked(parts: Parts, twice: Mapping[str, int]) -> tuple[Parts, int, list[No
     """The parts with each event once and closed, and without those of impossible times.
 
     How many ranges were never closed, which end with the capture, and notes of what was left out.
-    twice: of parts in which each event stands once already, how many others stood there.
+    twice: of parts in which no event is looked for twice, how many are known to stand there again.
     """
-    once = {n: rows if n in twice else _once(n, rows) for n, rows in parts.items()}
+    once = {n: rows if n in twice else _once(rows) for n, rows in parts.items()}
     possible = _possible(once)
     ranges = possible["ranges"]
     never = ranges["end_ns"] == NEVER
@@ -117,13 +106,11 @@ def checked(parts: Parts, twice: Mapping[str, int]) -> tuple[Parts, int, list[No
     return possible, int(never.sum()), notes
 
 
-def _once(part: str, rows: pd.DataFrame) -> pd.DataFrame:
-    keys = keys_of(rows)
-    again = repeated(in_order(keys), keys)
-    if part in TOLD_APART_BY_NUMBER:
-        again = again[rows["external"].to_numpy()[again] != UNKNOWN]
+def _once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows without those that equal another one in all columns."""
+    keys = [_key(rows[name]) for name in sorted(rows, key=lambda name: name != "start_ns")]
     first = np.ones(len(rows), dtype=bool)
-    first[again] = False
+    first[repeated(in_order(keys), keys)] = False
     return rows_where(rows, first)
 
 

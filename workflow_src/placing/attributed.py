@@ -102,10 +102,10 @@ def attributed(
     own = torchs_steps(ranges, steps, step) if domains is None else None
     if own is not None:
         placed, steps, notes = in_those(own)
-    names = placed.ranges["name"].to_numpy(dtype=object, copy=True)
+    called = placed.ranges["name"].to_numpy(dtype=object, copy=True)
     if steps.alike:
-        names[steps.is_step] = shapes(names[steps.is_step])
-    paths = paths_of(placed.ranges.assign(name=names), fold_numbers=fold != "")
+        called[steps.is_step] = shapes(called[steps.is_step])
+    paths = paths_of(placed.ranges.assign(name=called), fold_numbers=fold != "")
     named, of_names = work_names(capture.work, rules)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = pd.Categorical(of_names["family"])[named]

@@ -208,15 +208,17 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
 def _caller(helper: Thread, callers: Sequence[Thread]) -> tuple[Thread, bool]:
     """Whom a helper works for: of those that make calls, who waits during most of what it does.
 
-    And whether another one waits about as much.
+    And whether another one, which launches work itself, waits about as much.
     """
     calls = [len(each.calls[0]) for each in callers]
     able = [each for each, n in zip(callers, calls, strict=True) if n >= FEW * max(calls)]
-    work = helper.capture.work.iloc[helper.launched]
+    work, whole = helper.capture.work.iloc[helper.launched], helper.whole
     starts, ends = (work[name].to_numpy() for name in ("launch_ns", "launch_end_ns"))
-    whole = helper.whole
     spans = np.append(whole.starts, starts), np.append(whole.ends, ends)
-    waits = [float(each.waits(spans).mean()) for each in able]
-    order = sorted(range(len(able)), key=lambda n: -waits[n])
-    alike = len(able) > 1 and waits[order[0]] > 0
-    return able[order[0]], alike and waits[order[1]] >= COMPARABLE * waits[order[0]]
+    waits = {each: float(each.waits(spans).mean()) for each in able}
+    first, *others = sorted(able, key=lambda each: -waits[each])
+    alike = any(
+        0 < COMPARABLE * waits[first] <= waits[each] and each.busy >= FEW * first.busy
+        for each in others
+    )
+    return first, alike
