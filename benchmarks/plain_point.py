@@ -13,10 +13,17 @@ import pandas as pd
 
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.remedies.host import GAP_NS, Told, host_span, solved, unsure_ms
+from workflow_src.diagnosis.remedies.host import GAP_NS, host_span, solved, unsure_ms
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
-from workflow_src.diagnosis.remedies.rates import CAST_BYTES, NO_PRODUCTS, About, Beside, Rates
-from workflow_src.diagnosis.remedies.span import Span, around
+from workflow_src.diagnosis.remedies.rates import (
+    CAST_BYTES,
+    SIZES,
+    About,
+    Beside,
+    Rates,
+    Span,
+    around,
+)
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CAST,
@@ -51,6 +58,14 @@ HOST_UNSURE = 0.25
 
 STREAM_CASTS = 4
 """Casts of the residual stream in a block and pass under autocast."""
+
+
+CASTS_UNSURE = Span(0.6, 1.0, 1.4)
+"""Of the bytes of casts."""
+
+NO_PRODUCTS = pd.DataFrame(
+    columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
+)
 
 
 class UnmeasuredError(Exception):
@@ -98,8 +113,8 @@ class PlainPoint:
             solution = solved(about.step, row["median_ms"], earlier, last)
             usual = None if last == OPTIMIZER else self._usual_host
             timed = [self.phases[name] for name in PHASES[: PHASES.index(phase) + 1]][-2:]
-            told = Told(usual, unsure_ms([_ends_ms(each) for each in timed]))
-            hosts[last] = host_span(about.step, solution, earlier, last, told)
+            told = usual, unsure_ms([_ends_ms(each) for each in timed])
+            hosts[last] = host_span(about.step, solution, earlier, last, *told)
             others = {name: Span(0.0, 0.0, 0.0) for name in PASSES} | hosts
             spread = luck(row["median_ms"], *_ends_ms(row))
             found[phase] = PlainStep(about, row["median_ms"], others, spread, self._graph_gap_ns)
@@ -146,18 +161,21 @@ class PlainPoint:
     def _beside(self) -> Beside:
         case, modes = self.case, {self.case.precision, "bf16"}
         now = {name: self._piece_ms("naive", case.precision, name) for name in (FORWARD, BACKWARD)}
-        core = {
-            ("bf16", name): around(self._piece_ms("naive", "bf16", name) / ms, PIECE_UNSURE)
+        found: dict[tuple[str, str, str], Span] = {
+            ("core", "bf16", name): around(self._piece_ms("naive", "bf16", name) / ms, PIECE_UNSURE)
             for name, ms in now.items()
         }
-        fused = {
-            (mode, name): around(case.layers * self._piece_ms("sdpa", mode, name), PIECE_UNSURE)
+        found |= {
+            ("attention_ms", mode, name): around(
+                case.layers * self._piece_ms("sdpa", mode, name), PIECE_UNSURE
+            )
             for mode in modes
             for name in now
         }
         weights = parameter_count(case) - case.vocabulary * case.d_model
         stream = STREAM_CASTS * case.layers * case.batch * case.context * case.d_model
-        return Beside(core, fused, dict.fromkeys(now, CAST_BYTES * (weights + float(stream))))
+        moved = CASTS_UNSURE.times(CAST_BYTES * (weights + float(stream)))
+        return found | {("cast_bytes", "bf16", name): moved for name in now}
 
     def _piece_ms(self, piece: str, mode: str, name: str) -> float:
         """A piece of attention in one block and pass (ms)."""

@@ -42,7 +42,6 @@ MECHANISM_OF = {
     "save_that_blocks": "blocking_save",
     "gradients_filled_with_zeros": "zero_fills",
     "evaluation_with_gradients": "evaluation",
-    "casts_of_weights": "weights_cast_again",
     "channels_first": "convolution_layout",
     "without_autocast": "float32_products",
     "loader_in_the_process": "slow_loader",

@@ -105,11 +105,6 @@ def after(long: float, then: Place) -> Place:
     return in_turn(launches(ACTIVATION, takes=long), then)
 
 
-def softmax(name: str, thread: int = 1) -> Place:
-    kernel = f"void cunn_{name}<4, float, float, float, {name}Epilogue>"
-    return launches(kernel.replace("cunn_Log", "cunn_"), thread=thread)
-
-
 def fills(program: Program, step: int) -> None:
     program.fill()
 
@@ -143,8 +138,6 @@ GRADIENT_OF_SELECTED = launches(
 
 CAST = "unrolled_elementwise_kernel<direct_copy_kernel_cuda lambda({})>"
 DOUBLE = "vectorized_elementwise_kernel<MulFunctor<double>>"
-LOSS, ITS_GRADIENT = softmax("LogSoftMaxForward"), softmax("LogSoftMaxBackward", thread=2)
-CHOICE = launches("reduce_kernel<ReduceOp<float, ArgMaxOps<float>>>")
 FREES, ALLOCATES = calls("cudaFree_v3020", 300), calls("cudaMalloc_v3020", 300)
 SAVES = copies(TO_HOST, 10**6, PAGEABLE, takes=4000, only=2)
 
@@ -191,7 +184,6 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("python_in_a_layer", "step/forward/block.2", 2000, {"block2": sleeps(2000)}),
     # Steps 1 to 4 count, of which two stall.
     ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
-    ("recompilation", "step/forward", 1000, {"forward": calls("cuModuleLoadData", 4000, 2)}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
      {"update": times(10, updates("lerp", "addcmul", "addcdiv"))}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
@@ -202,17 +194,11 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("float64", "step/forward", 2 * 60,
      {"forward": launches(CAST.format("double"), DOUBLE, CAST.format("float"))}),
     ("empty_cache", "step", 600, {"end": FREES, "block2": ALLOCATES}),
-    ("allocator_retries", "step/forward/block.2", 600, {"block2": in_turn(FREES, ALLOCATES)}),
+    ("empty_cache", "step/forward/block.2", 600, {"block2": in_turn(FREES, ALLOCATES)}),
     ("small_collectives", "step", 9 * 60,
      {"end": launches(*["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] * 10, takes=10)}),
     ("forward_twice", "step/forward", 9 * 60, {"forward": forward}),
     ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
-    # A choice, and a softmax beside the loss's, which has a gradient; not the loss.
-    ("metrics", "step/forward", 3 * 60, {
-        "forward": in_turn(LOSS, softmax("SoftMaxForward"), CHOICE, CHOICE),
-        "backward": ITS_GRADIENT}),
-    ("metrics", "step/forward", 2 * 60, {
-        "forward": in_turn(softmax("LogSoftMaxForward"), CHOICE, LOSS), "backward": ITS_GRADIENT}),
     ("recomputation", "step/backward", 8 * 60,
      {"backward": launches(*[PRODUCT, ACTIVATION] * 4, takes=None, thread=2)}),
 ]  # fmt: skip
@@ -239,7 +225,6 @@ def held(*names: str) -> Place:
     return hold
 
 
-SHORT = "softmax_warp_forward<float, float, float, (int)11, (bool)1, (bool)0>"
 LONG_GAPS = in_turn(
     launches(*"abc", takes=None, pause=1200), launches("reduce_kernel d", takes=None, pause=4000)
 )
@@ -271,12 +256,6 @@ LONG_GAPS = in_turn(
                 )
             },
             id="many gaps of which one comes before a copy are no loader",
-        ),
-        # The forward kernel of short rows may have a gradient of another kind.
-        pytest.param(
-            [],
-            {"forward": in_turn(LOSS, launches(SHORT)), "backward": times(2, ITS_GRADIENT)},
-            id="softmaxes with gradients are no metrics",
         ),
         pytest.param(
             [],
@@ -320,18 +299,6 @@ def test_what_is_no_fault_is_not_named(
 )
 def test_what_looks_alike_is_not_found(tmp_path: Path, key: str, loop: dict[str, Any]) -> None:
     assert not places_of(key, subject(tmp_path, **loop))
-
-
-def test_calls_that_ask_for_a_kernel_in_each_step_load_nothing(tmp_path: Path) -> None:
-    # As cub does before each scan; the first one loads the kernel, in step 2 as in the capture.
-    def asks(program: Program, step: int) -> None:
-        if step >= 2:
-            program.call("cudaFuncGetAttributes", cost=2000 if step == 2 else 6)
-            program.launch("DeviceScanKernel")
-
-    (place,) = places_of("recompilation", subject(tmp_path, forward=asks))
-    assert place.calls == 1 / 5
-    assert place.host_ms == pytest.approx(2.055 / 5)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +352,7 @@ ADDS = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFuncto
 def test_additions_to_gradients_that_are_filled_with_zeros_go_as_well(
     tmp_path: Path, additions: int, counted: int
 ) -> None:
-    # The ten fills take a gap and a call each; additions the shortest, their calls, and no gap.
+    # The ten fills take a call each, and a gap between; additions the shortest, calls and no gap.
     adds = in_turn(
         launches(*[ADDS] * 2, takes=20, thread=2),
         launches(*[ADDS] * (additions - 2), takes=2, thread=2),
@@ -393,7 +360,7 @@ def test_additions_to_gradients_that_are_filled_with_zeros_go_as_well(
     (place,) = places_of("zero_fills", subject(tmp_path, begin=times(10, fills), backward=adds))
     longer = max(counted - (additions - 2), 0)
     assert place.calls == 10
-    assert 1000 * place.host_ms == pytest.approx(10 * 60 + counted * 5)
+    assert 1000 * place.host_ms == pytest.approx(9 * 60 + 5 + counted * 5)
     assert 1000 * place.device_ms == pytest.approx(10 + counted * 2 + longer * 18)
 
 
@@ -476,14 +443,10 @@ def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
     assert headline(item, diagnosis.step_ms).endswith("ms for it.")
 
 
-def test_each_mechanism_has_its_words_and_its_lines_in_the_docs() -> None:
-    documented = Path("docs/findings.md").read_text()
-    code = "".join(path.read_text() for path in Path("workflow_src/diagnosis").rglob("*.py"))
-    for key, each in MECHANISMS.items():
-        assert f"`{key}`" in documented and f'"{key}"' in code
+def test_each_mechanism_has_a_headline() -> None:
+    for key in MECHANISMS:
         filled = headline(Finding(key, "step/a", 1, 1, 1, (), saves_ms=1), 3, True)
         assert len(filled.split()) <= 45, filled
-        assert each.remedy.endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -571,7 +534,7 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("faults", "said"),
+    ("faults", "between"),
     [
         (
             {"data": sleeps(4000)},

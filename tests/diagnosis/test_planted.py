@@ -8,8 +8,8 @@ from benchmarks.planted.score import MECHANISM_OF, placed
 from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
+from workflow_src.diagnosis.facts import step_calls, step_work
 from workflow_src.diagnosis.finding import MECHANISMS, Subject
-from workflow_src.diagnosis.step_contents import step_calls, step_work
 from workflow_src.tables.diagnosis_tables import account, division
 
 DATA = Path("tests/data/captures/planted")

@@ -249,31 +249,6 @@ def test_of_many_steps_the_last_are_kept_with_what_the_device_had_left_to_do(
     assert check(recording).understood
 
 
-def test_the_last_steps_of_a_long_capture_tell_what_all_of_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The last step has what the one before left to the device, and work whose launch is lost.
-    monkeypatch.setattr("workflow_src.diagnosis.step.MOST_CALLS", 2)
-    program = Program(tmp_path).does(LAUNCH, 10, 20, at=151, length=100)
-    program.does(LAUNCH, 900, 910, at=912, length=238)
-    program.work(None, 50 * US, number=9001, start=2 * LENGTH + 300 * US)
-    found = []
-    for most in (2, 100):
-        monkeypatch.setattr("workflow_src.diagnosis.step.MOST_LOOKED_AT", most)
-        found.append(program.recording())
-    for table in ("calls", "work", "waits", "ties", "steps"):
-        pd.testing.assert_frame_equal(*(getattr(each, table) for each in found))
-    assert found[0].work["call"].tolist() == [-1, 0, 0, 1]
-    assert found[0].work["step"].tolist() == [-1, 0, 0, 0]
-
-
-def test_a_process_without_steps_is_named(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.work(100)
-    with pytest.raises(TraceError, match="process 1 has no steps"):
-        recorded(attributed(export.read(), None), 1)
-
-
 def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
     program = Program(tmp_path)
     for n in range(3):

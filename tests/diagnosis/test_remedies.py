@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.plain_point import NO_PRODUCTS
 from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
 from workflow_src.diagnosis.remedies.host import time_ns
-from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep
-from workflow_src.diagnosis.remedies.rates import NO_PRODUCTS, About, Rates
+from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval
+from workflow_src.diagnosis.remedies.rates import About, Rates, Span
 from workflow_src.diagnosis.remedies.run import Run, predictions
-from workflow_src.diagnosis.remedies.span import Span, interval
 from workflow_src.diagnosis.remedies.steps import launched, product_sizes, work_of
 
 GB_PER_S, TFLOPS = 1e6, 1e9

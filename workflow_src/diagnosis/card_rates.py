@@ -87,11 +87,3 @@ def _gains(card: Card | None) -> Times:
     if card.capability is None:
         return LEAST
     return GAINS.get(card.capability, LEAST if card.capability > min(GAINS) else NONE)
-
-
-def multiplies_in(card: Card | None, precision: str) -> bool | None:
-    """Whether a product gains by a precision on a card; None if the card isn't known."""
-    if card is None or not (card.amd or card.capability):
-        return None
-    times = times_on(card)
-    return times.get(precision, times["fp32"]) < times["fp32"]

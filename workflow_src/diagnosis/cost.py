@@ -13,12 +13,23 @@ import pandas as pd
 from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import NONE, Edits, Mask, Plan
-from workflow_src.diagnosis.finding import END, MECHANISMS, NUMBER, Between, Finding, Subject
+from workflow_src.diagnosis.edit import NONE, Edit, Edits, Mask, Plan
+from workflow_src.diagnosis.finding import (
+    END,
+    MECHANISMS,
+    NUMBER,
+    Between,
+    Finding,
+    Subject,
+    common_path,
+    main_place,
+)
 from workflow_src.diagnosis.host_gaps import neighbors
-from workflow_src.diagnosis.parts import parts
 from workflow_src.diagnosis.recording import Recording
 from workflow_src.diagnosis.replay import changed
+
+BETWEEN_NAMES = re.compile(r"(?<!\\)/")
+"""What separates the names in a path; a slash in a name is escaped."""
 
 
 def first_counted(recording: Recording) -> int:
@@ -32,51 +43,94 @@ def counted_steps(recording: Recording) -> int:
     return max(len(recording.steps) - 1, 1)
 
 
-def with_cost(subject: Subject, found: Finding) -> Finding:
-    """A place with all that is told of it but its savings.
+def parts(subject: Subject, paths: pd.Series) -> "np.typing.NDArray[np.object_]":
+    """The part of a step that each path lies in: of a step's range, at most one name more."""
+    paths_of = subject.attributed.paths
+    of_steps = paths_of.of_range[subject.attributed.ranged.steps.is_step]
+    named = np.unique(paths_of.text[of_steps].astype(str)).tolist()
+    most = 1 + max((len(BETWEEN_NAMES.split(text)) for text in named), default=1)
+    known = {path: BETWEEN_NAMES.split(path, most) for path in paths.unique()}
+    of_path = {path: "/".join(names[:most]) for path, names in known.items()}
+    return paths.map(of_path).to_numpy(dtype=object)
 
-    The times are the mechanism's own, which it gives over all steps; and no less than what the
-    edits take away; of the host no more than a step. Of what is in the first step alone they are
-    those of that step.
+
+def found(
+    subject: Subject,
+    key: str,
+    rows: pd.DataFrame,
+    *edits: Edit,
+    where: str | None = None,
+    device_ns: "pd.Series[int] | None" = None,
+) -> Finding:
+    """Some calls, activities or transfers as one place of a mechanism, which its edits do without.
+
+    where: the range that all calls lie in, or the main place of activities, unless it is given. It
+    takes what edits take away of the host, at most a step, and of the device all that the touched
+    work takes, or device_ns of it (by its rows). Of what is in the first step alone this is of that
+    step.
     """
-    recording, steps = subject.recording, counted_steps(subject.recording)
-    host_ns, device_ns = _removed(recording, found.edits)
-    calls, work = _touched(recording, found.edits)
-    counted = np.arange(len(calls)) >= first_counted(recording)
-    launched = recording.columns["work.call"]
-    of_work = (launched >= 0) & np.append(counted, False)[launched]
-    times = len(recording.steps) / steps
-    often = _share(calls, counted, 1 / times)
-    lasted = recording.columns["work.end_ns"] - recording.columns["work.start_ns"]
-    long = _share(lasted * work, of_work, often)
-    host_ms = found.host_ms * times * _share(host_ns, counted, often)
-    device_ms = found.device_ms * times * _share(device_ns, of_work, long)
-    host_ms = max(host_ms, float(host_ns[counted].sum()) / NS_PER_MS / steps)
-    device_ms = max(device_ms, float(device_ns[of_work].sum()) / NS_PER_MS / steps)
-    # Where the device lags, the host's time between the ends of two steps isn't a step's.
-    host_ms = min(host_ms, subject.check.recorded_ns / NS_PER_MS)
-    placed = _in_steps(subject, found, calls, work)
-    if placed.first_only:
-        host_ms, device_ms = (ms * placed.of_steps for ms in (found.host_ms, found.device_ms))
-    return replace(
-        placed,
+    if where is None:
+        named = rows if device_ns is None else rows.assign(device_ns=device_ns)
+        where = main_place(named) if "lane" in rows else common_path(rows["path_text"])
+    recording, count = subject.recording, subject.step_count
+    calls, work = _touched(recording, edits)
+    # What is between two steps belongs to the later one.
+    last = recording.steps["last_call"].to_numpy()
+    often, occurs = (
+        np.bincount(np.searchsorted(last, each), minlength=count)[:count]
+        for each in (rows.get("call", rows.index), np.flatnonzero(calls))
+    )
+    at = np.flatnonzero(occurs) if occurs.any() else np.arange(count)
+    first_only = count > 1 and at.tolist() == [0]
+    host_ms, device_ms = _takes(subject, edits, device_ns, first_only)
+    copied = subject.copies["bytes"].reindex(np.flatnonzero(work))
+    return Finding(
+        key,
+        where,
+        calls=max(round(float(np.median(often[at]))), 1),
         host_ms=host_ms,
         device_ms=device_ms,
-        also=_elsewhere(subject, found.where, work),
-        example=_example(subject, found),
-        between=_between(subject, found.edits),
+        edits=edits,
+        in_steps=len(at),
+        of_steps=count,
+        first_only=first_only,
+        copied_bytes=0.0 if copied.isna().any() else float(copied.sum()) / len(at),
+        also=_elsewhere(subject, where, work),
+        example=_example(subject, MECHANISMS[key].shown_by, edits),
+        between=_between(subject, edits),
     )
 
 
-def _removed(recording: Recording, edits: Edits) -> tuple[Indices, Indices]:
-    """What edits take away (ns) of the host at each call, and of each activity."""
+def _takes(
+    subject: Subject, edits: Edits, device_ns: "pd.Series[int] | None", first_only: bool
+) -> tuple[float, float]:
+    """What `found` says that a place takes of the host and of the device (ms a step)."""
+    counted = np.arange(len(subject.recording.calls)) >= first_counted(subject.recording)
+    steps = counted_steps(subject.recording)
+    if first_only:
+        counted, steps = ~counted, 1
+    if device_ns is None:
+        gone = np.concatenate([NONE, *(each.calls for each in edits if each.drops)])
+        taken = np.concatenate([NONE, *(each.work for each in edits)])
+        is_taken = subject.work.index.isin(taken) | subject.work["call"].isin(gone)
+        device_ns = subject.work.loc[is_taken, "device_ns"]
+    of_counted = counted[subject.work.loc[device_ns.index, "call"]]
+    host_ms, device_ms = (
+        float(each.sum()) / NS_PER_MS / steps
+        for each in (_host_ns(subject.recording, edits)[counted], device_ns[of_counted])
+    )
+    # Where the device lags, the host's time between the ends of two steps isn't a step's.
+    return min(host_ms, subject.check.recorded_ns / NS_PER_MS), device_ms
+
+
+def _host_ns(recording: Recording, edits: Edits) -> Indices:
+    """What edits take away (ns) of the host at each call."""
     before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
     host = np.maximum(before.gap_ns - after.gap_ns + before.cost_ns - after.cost_ns, 0)
     blocked = columns["calls.end_ns"] - columns["calls.start_ns"] - before.cost_ns
     returns = np.unique(columns["waits.call"][~after.waits])
     host[returns] += np.maximum(blocked[returns], 0)
-    device = before.duration_ns - np.where(after.dropped, 0, after.duration_ns)
-    return np.where(columns["calls.beside"], 0, host), np.maximum(device, 0)
+    return np.where(columns["calls.beside"], 0, host)
 
 
 def _touched(recording: Recording, edits: Edits) -> tuple[Mask, Mask]:
@@ -92,35 +146,6 @@ def _touched(recording: Recording, edits: Edits) -> tuple[Mask, Mask]:
     return touched[:-1], touched[of_work]
 
 
-def _share(amounts: Indices | Mask, counted: Mask, otherwise: float) -> float:
-    """The share of some amounts that counts."""
-    total = float(amounts.sum())
-    return float(amounts[counted].sum()) / total if total > 0 else otherwise
-
-
-def _in_steps(subject: Subject, found: Finding, calls: Mask, work: Mask) -> Finding:
-    """A place with the steps it occurs in, how often in such a one (the median), and its bytes.
-
-    What is between two steps belongs to the later one.
-    """
-    last, count = subject.recording.steps["last_call"].to_numpy(), subject.step_count
-    step = np.searchsorted(last, np.flatnonzero(calls))
-    touched = np.bincount(step, minlength=count)[:count]
-    occurs = np.flatnonzero(touched)
-    if not len(occurs):
-        return replace(found, in_steps=count, of_steps=count)
-    often = found.calls * count * float(np.median(touched[occurs])) / touched.sum()
-    copied = subject.copies["bytes"].reindex(np.flatnonzero(work))
-    return replace(
-        found,
-        calls=max(round(often), 1),
-        in_steps=len(occurs),
-        of_steps=count,
-        first_only=count > 1 and occurs.tolist() == [0],
-        copied_bytes=0.0 if copied.isna().any() else float(copied.sum()) / len(occurs),
-    )
-
-
 def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
     """The part of a step that has most of the touched work's time, if `where` isn't of it."""
     work = subject.work[touched[subject.work.index]]
@@ -132,17 +157,17 @@ def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
     return "" if f"{inner}/".startswith(f"{outer}/") else most
 
 
-def _example(subject: Subject, found: Finding) -> str:
+def _example(subject: Subject, family: str, edits: Edits) -> str:
     """The kernel, copy or call that takes most of what a place's edits touch; "" if none does.
 
     Of a mechanism that one family shows, the kernel is of that. Calls before which only the host's
     time goes, and launches that others take over, show nothing.
     """
-    shown = [e for e in found.edits if e.drops or (e.cost is not None and e.gap is None)]
-    work = np.concatenate([NONE, *(each.work for each in found.edits)])
+    shown = [e for e in edits if e.drops or (e.cost is not None and e.gap is None)]
+    work = np.concatenate([NONE, *(each.work for each in edits)])
     calls = np.concatenate([NONE, *(each.calls for each in shown)])
     touched = subject.work[subject.work.index.isin(work) | subject.work["call"].isin(calls)]
-    of_family = touched[touched["family"] == MECHANISMS[found.key].shown_by]
+    of_family = touched[touched["family"] == family]
     if touched.empty:
         named = subject.calls[subject.calls.index.isin(calls)]
         names = named.groupby("name", observed=True)["blocked_ns"].sum()

@@ -9,10 +9,10 @@ from workflow_src.captures.capture import OPERATOR
 from workflow_src.captures.domains import is_library
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.facts import by_place
-from workflow_src.diagnosis.host_calls import Loop
+from workflow_src.diagnosis.host_calls import Loop, ranges_of
 from workflow_src.diagnosis.step import loop_of
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.paths import escaped
@@ -64,20 +64,15 @@ def _places(attributed: Attributed, loop: Loop, moments: Indices) -> "pd.Series[
     counted, every = attributed.placed.ranges, attributed.capture.ranges
     of_torch = every["domain"].map(is_library) & ~is_profilers(every["name"].to_numpy())
     every = every[of_torch]
-    paths = np.append(attributed.paths.text[attributed.paths.of_range], "")
-    own = _innermost(counted, loop, moments)
-    library = _innermost(every, loop, moments)
+    own, library = (
+        rows[nesting.at(moments)]
+        for nesting, rows in (
+            ranges_of(ranges, loop.process, loop.thread) for ranges in (counted, every)
+        )
+    )
     begins = np.append(counted["start_ns"].to_numpy(), -1)
     inside = np.append(every["start_ns"].to_numpy(), -2)[library] >= begins[own]
     names = np.append(every["name"].to_numpy(dtype=object), "")
-    path = pd.Series(paths[own])
+    path = pd.Series(np.append(attributed.paths.text[attributed.paths.of_range], "")[own])
     joined = path + np.where(path == "", "", "/") + pd.Series(names[library]).map(escaped)
     return path.where(~inside | (library == NOWHERE), joined)
-
-
-def _innermost(ranges: pd.DataFrame, loop: Loop, moments: Indices) -> Indices:
-    """The row of the innermost of the loop's ranges that is open at each moment, or NOWHERE."""
-    of_loop = (ranges["process"] == loop.process) & (ranges["thread"] == loop.thread)
-    rows = np.append(np.flatnonzero(of_loop), NOWHERE)
-    start, end = (ranges[name].to_numpy()[rows[:-1]] for name in ("start_ns", "end_ns"))
-    return rows[tree(start, end).nesting.at(moments)]

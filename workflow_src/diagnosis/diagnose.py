@@ -16,7 +16,7 @@ from workflow_src.common.thresholds import (
 )
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-from workflow_src.diagnosis.cost import counted_steps, first_counted, with_cost
+from workflow_src.diagnosis.cost import counted_steps, first_counted
 from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.finding import KINDS, MECHANISMS, Finding, Subject, rows_of
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
@@ -63,7 +63,7 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
 
 
 def places(subject: Subject) -> list[Finding]:
-    """The places of every kind, with the times of all steps."""
+    """The places of every kind."""
     return [found for find in KINDS for found in find(subject)]
 
 
@@ -72,14 +72,17 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
 
     Raises TraceError if plain_ns can't be the time of this program's steps.
     """
-    found = [with_cost(subject, each) for each in places(subject)]
+    found = places(subject)
     if not subject.check.understood:
         unknown = Bounds(nan, nan)
         return Diagnosis(_facts(subject, found), nan, False, unknown, unknown)
     host: list[Change] = []
     if plain_ns is not None:
         share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
-        host = [plain(subject.recording, plain_ns, _running_ns(subject, found), share)]
+        # Of each gap of the host the time in which it ran, as far as findings tell.
+        held = [edit for each in found for edit in each.edits if edit.held]
+        running_ns = changed(subject.recording, held).gap_ns
+        host = [plain(subject.recording, plain_ns, running_ns, share)]
     step_ns = subject.step_with(*host)
     saved_ns = [_saved_ns(subject, [each], host, step_ns) for each in found]
     candidates = [
@@ -105,8 +108,8 @@ def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
     Where a device sets the pace the host's time is spent in waiting for it, and counts least.
     """
     step_ms = subject.check.recorded_ns / NS_PER_MS
-    times = (subject.work[name].to_numpy() for name in ("start_ns", "end_ns"))
-    hidden = subject.ms_a_step(Union.of(*times).total()) >= SETS_THE_PACE * step_ms
+    busy = Union.of(*(subject.work[name].to_numpy() for name in ("start_ns", "end_ns")))
+    hidden = subject.ms_a_step(busy.total()) >= SETS_THE_PACE * step_ms
 
     def takes(each: Finding) -> tuple[float, float]:
         host_ms, device_ms = each.host_ms, each.device_ms
@@ -114,12 +117,6 @@ def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
 
     much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
     return tuple(sorted(much, key=takes, reverse=True))
-
-
-def _running_ns(subject: Subject, found: Sequence[Finding]) -> Indices:
-    """Of each gap of the host the time in which it ran, as far as findings tell."""
-    held = [edit for each in found for edit in each.edits if edit.held]
-    return changed(subject.recording, held).gap_ns
 
 
 def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:

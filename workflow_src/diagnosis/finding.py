@@ -7,11 +7,10 @@ compares within one capture. What a place saves, a replay tells (diagnose.py).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, wraps
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from math import nan
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ import pandas as pd
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Change, Edit, Edits
+from workflow_src.diagnosis.edit import Change, Edits
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
 from workflow_src.diagnosis.step import recorded
@@ -35,10 +34,11 @@ MOST, MANY = 0.5, 8
 """What holds of more than this share mostly holds; what there are so many of is no single one: of
 places, of tensors or parameters a step, of collectives in a row."""
 
+LARGE = 20
+"""A gap of the host is large if it is so many times as long as the median one."""
+
 MAIN_SHARE = 0.25
 """The innermost place that takes this share of a mechanism's device time names it."""
-
-Derived = TypeVar("Derived")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,9 @@ class Subject:
         """The time of a step as it is replayed without changes."""
         return self.check.replayed_ns
 
-    @cached_property
-    def step_with(self) -> Callable[..., float]:
-        """The time of a step (ns) as it is replayed with some changes, the same ones once."""
-
-        def step_ns(*changes: Change) -> float:
-            return replay(self.recording, changes).step_ns if changes else self.step_ns
-
-        return cache(step_ns)
+    def step_with(self, *changes: Change) -> float:
+        """The time of a step (ns) as it is replayed with some changes."""
+        return replay(self.recording, changes).step_ns if changes else self.step_ns
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -97,19 +92,17 @@ class Subject:
     def calls(self) -> pd.DataFrame:
         """Recording.calls from the first of the first step to the last one of the last step, with:
 
-        path_text ("" where no range was open), took_ns (its duration), blocked_ns (of that, held
-        up), launches (whether any work), family (of the first, or ""), launched (the name of the
-        only one, or else the call's own: a CUDA graph isn't one of the kernels in it).
+        path_text ("" where no range was open), blocked_ns (of its duration, held up), launches
+        (whether any work), family (of the first, or ""), launched (the name of the only one, or
+        else the call's own: a CUDA graph isn't one of the kernels in it).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
         only = self.work[self.work["alone"]].set_index("call")["name"]
         first = self.work.drop_duplicates("call").set_index("call")["family"]
-        took_ns = calls["end_ns"] - calls["start_ns"]
         return calls.assign(
             path_text=self.texts(calls["path"]),
-            took_ns=took_ns,
-            blocked_ns=took_ns - calls["cost_ns"],
+            blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
             launches=calls.index.isin(first.index),
             family=first.astype(object).reindex(calls.index).fillna(""),
             launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
@@ -148,11 +141,6 @@ class Subject:
         first = self.recording.steps["call"].to_numpy()
         return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
 
-    @cached_property
-    def derived(self) -> dict[object, object]:
-        """What functions `once` have derived of this subject."""
-        return {}
-
     def texts(self, paths: pd.Series) -> "pd.Series[str]":
         """The text of each path, "" for NOWHERE."""
         texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
@@ -162,36 +150,9 @@ class Subject:
         """Nanoseconds of all steps as milliseconds of one."""
         return float(total_ns) / self.step_count / NS_PER_MS
 
-    def found(
-        self,
-        key: str,
-        rows: pd.DataFrame,
-        *edits: Edit,
-        where: str | None = None,
-        **times_ns: float,
-    ) -> "Finding":
-        """Some calls or activities as one place, which its edits do without.
 
-        It takes, in all steps, host_ns and device_ns, or what these columns come to; where: the
-        range that all calls lie in, or the main place of activities, unless it is given.
-        """
-        if where is None:
-            where = main_place(rows) if "lane" in rows else common_path(rows["path_text"])
-        sums = rows.filter(["host_ns", "device_ns"]).sum().to_dict() | times_ns
-        host_ms, device_ms = (self.ms_a_step(sums.get(f"{of}_ns", 0)) for of in ("host", "device"))
-        return Finding(key, where, len(rows) / self.step_count, host_ms, device_ms, edits)
-
-
-def once(derive: Callable[[Subject], Derived]) -> Callable[[Subject], Derived]:
-    """A function that derives something of a subject once, and keeps it with that."""
-
-    @wraps(derive)
-    def kept(subject: Subject) -> Derived:
-        if derive not in subject.derived:
-            subject.derived[derive] = derive(subject)
-        return subject.derived[derive]  # type: ignore[return-value]
-
-    return kept
+once = lru_cache(maxsize=1)
+"""Of a function that derives something of a subject: it keeps that of the last one."""
 
 
 def ended(recording: Recording) -> Recording:
@@ -232,15 +193,13 @@ class Between:
 class Finding:
     """One place of a mechanism, or several that have one cause.
 
-    A kind gives its key, where it is (a range's path), how often a step it is there, what it takes
-    (ms a step, of the host and of the device), the edits by which a step does without it, and
-    evidence beside that of its mechanism. What it takes of the steps that count is told of all
-    (cost.py): calls are then those of a step in which it occurs; also: the part of the step in
-    which most of its device time runs, if that is elsewhere; in_steps of of_steps, or first_only;
-    copied_bytes: in such a step, 0 where anything but copies is touched; example: the kernel, copy
-    or call that takes most of what is changed, "" where nothing but the host's own time is, which
-    is then `between` calls. Last comes what a step saves without it, and without all above as well
-    (diagnose.py): nan where the model doesn't understand the step.
+    where: a range's path; edits: the step without it; calls: how often, in a step in which it
+    occurs, which are in_steps of of_steps; host_ms, device_ms: what it takes of the steps that
+    count; also: the part of the step in which most of its device time runs, if that is elsewhere;
+    copied_bytes: in such a step, 0 where anything but copies is touched; evidence: beside that of
+    its mechanism; example: the kernel, copy or call that takes most of what is changed, "" where
+    nothing but the host's own time is, which is then `between` calls. saves_ms: what a step saves
+    without it, and with all above (diagnose.py); nan where the model doesn't understand the step.
     """
 
     key: str
@@ -249,14 +208,14 @@ class Finding:
     host_ms: float
     device_ms: float
     edits: Edits
-    evidence: str = ""
-    also: str = ""
     in_steps: int = 1
     of_steps: int = 1
     first_only: bool = False
     copied_bytes: float = 0.0
+    also: str = ""
     example: str = ""
     between: Between | None = None
+    evidence: str = ""
     saves_ms: float = nan
     saves_with_above_ms: float = nan
 

@@ -9,7 +9,7 @@ from workflow_src.captures.call_kinds import call_kinds, matching
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
-from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.common.nesting import NOWHERE, Nesting, tree
 from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.recording import OTHER
 from workflow_src.placing.attributed import Attributed
@@ -21,22 +21,18 @@ TRIFLE_NS = 5_000
 
 @dataclass(frozen=True)
 class Loop:
-    """A training loop: its process, the thread that its steps are ranges of, and their ranges.
-
-    since_ns: what ended before then isn't looked at.
-    """
+    """A training loop: its process, the thread that its steps are ranges of, and their ranges."""
 
     process: int
     thread: int
     steps: pd.DataFrame
-    since_ns: int = BEFORE_ALL
 
 
-def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
+def host_calls(attributed: Attributed, loop: Loop, since_ns: int = BEFORE_ALL) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
     Columns: those of step.CALLS but cost_ns, and `may_wait`. Calls inside of others, trifles, and
-    threads that launch nothing are left out.
+    threads that launch nothing are left out, and what ended before since_ns.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
     work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
@@ -45,9 +41,9 @@ def host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     helping = {int(thread) for thread in shares.index[shares > 0.5]} - {UNKNOWN}
     launching = {loop.thread, *helping, *work["thread"].unique().tolist()} - {UNKNOWN}
     calls = attributed.capture.calls
-    calls = calls[(calls["end_ns"] >= loop.since_ns) & (calls["process"] == loop.process)]
+    calls = calls[(calls["end_ns"] >= since_ns) & (calls["process"] == loop.process)]
     calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
-    launches = work.loc[work["launch_ns"] >= loop.since_ns, "launch_ns"]
+    launches = work.loc[work["launch_ns"] >= since_ns, "launch_ns"]
     calls = calls[~_trifles(calls, launches)].reset_index(drop=True)
     return calls[["thread", "start_ns", "end_ns"]].assign(
         kind=_kinds(calls["name"]),
@@ -109,12 +105,16 @@ def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Indices:
     """The path of the innermost range open at each call: of its thread, or else of the loop's."""
     ranges, path_of = attributed.placed.ranges, np.append(attributed.paths.of_range, NOWHERE)
     path = np.full(len(calls), NOWHERE)
-    start = calls["start_ns"].to_numpy()
     for thread in [loop.thread, *calls["thread"].unique().tolist()]:
-        rows = np.flatnonzero((ranges["process"] == loop.process) & (ranges["thread"] == thread))
-        begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-        innermost = tree(begins, ends).nesting.at(start)
-        found = path_of[np.append(rows, NOWHERE)[innermost]]
+        nesting, rows = ranges_of(ranges, loop.process, thread)
+        found = path_of[rows[nesting.at(calls["start_ns"].to_numpy())]]
         asked = (found != NOWHERE) & ((calls["thread"] == thread) | (thread == loop.thread))
         path[asked] = found[asked]
     return path
+
+
+def ranges_of(ranges: pd.DataFrame, process: int, thread: int) -> tuple[Nesting, Indices]:
+    """How the ranges of a thread are nested, and the row of each, with NOWHERE last."""
+    rows = np.flatnonzero((ranges["process"] == process) & (ranges["thread"] == thread))
+    begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+    return tree(begins, ends).nesting, np.append(rows, NOWHERE)

@@ -5,15 +5,15 @@ in its step. Its sisters are the places that differ in numbers alone, such as ot
 """
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.common.nesting import NOWHERE, tree
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Mask
-from workflow_src.diagnosis.finding import END, NUMBER, Subject, once
+from workflow_src.diagnosis.finding import END, LARGE, NUMBER, Subject, once
+from workflow_src.diagnosis.host_calls import ranges_of
 from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_HOST, check_calls, of_size
 
 LOW = 0.25
@@ -21,6 +21,31 @@ LOW = 0.25
 
 LOWEST = 0.1
 """The quantile of gaps that is usual where many are out of line."""
+
+STRETCHED = 3
+"""A gap is out of line if it is so many times as long as others of its place and of its sisters,
+and longer by so many times the median gap of all."""
+
+MANY_PLACES = 8
+"""In so many places gaps are stretched if the host is kept from running: not only one's sisters."""
+
+MANY_GAPS = 0.02
+"""The share of all gaps that are stretched then."""
+
+MUCH_TIME = 0.1
+"""Or the share of the steps' time by which few gaps are stretched: in clean programs 0.3 %."""
+
+HELD_SHARE = 0.5
+"""A gap is stretched too if it is longer by this share of what the others are stretched by."""
+
+ALIKE = 0.25
+"""At least half of the long gaps that one thread causes differ from their median by no more than
+this share: 76 % do in a recorded loop."""
+
+BETWEEN = 0.02
+"""At most so many of the gaps are then between short and long: a tenth and a third of the long
+ones' median. In other recorded loops whose long gaps are of so many kinds, and as alike, 11 % or
+more are."""
 
 LOADER = "enumerate(DataLoader)#"
 """How torch names its range in which a batch is waited for."""
@@ -32,13 +57,13 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
-    nan if it has none; all_ns: the lowest tenth of both; calls: of the place; in_layers: whether
-    the sisters are in other ranges, such as layers; fetched, checks: whether it comes directly
-    after data that is copied to the host, and at or after a check of a result; loads: whether most
-    of it passed in torch's DataLoader.
+    nan if it has none; median_ns: of all; all_ns: the lowest tenth of both; calls: of the place;
+    in_layers: whether the sisters are in other ranges, such as layers; fetched, checks: whether it
+    comes directly after data that is copied to the host, and at or after a check of a result;
+    loads: whether most of it passed in torch's DataLoader.
     """
     calls, sides = subject.own, neighbors(subject)
-    folded = sides.apply(lambda names: names.map(_without_numbers(names)))
+    folded = sides.apply(lambda each: each.map({n: re.sub(NUMBER, "", n) for n in each.unique()}))
     table = calls[["gap_ns", "step"]].assign(before=sides["before"], after=sides["after"])
     table["sisters"], number = _numbered(folded), _numbered(sides)
     nth = table.groupby(["step", number]).cumcount()
@@ -54,6 +79,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
     return table.assign(
         sisters_ns=table["place"].map(_of_sisters(places)),
+        median_ns=table["gap_ns"].median(),
         all_ns=table["sisters"].map(sisters["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
         in_layers=sisters["after"].transform("nunique") > 1,
@@ -78,28 +104,71 @@ def neighbors(subject: Subject) -> pd.DataFrame:
     return before.join(own.rename(columns={"path_text": "after"}))
 
 
-@dataclass(frozen=True)
-class Gaps:
-    """Gaps of a subject, as host_gaps gives them, and the median of all (ns)."""
-
-    table: pd.DataFrame
-    median_ns: float
-
-    def beyond(self, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
-        """Which gaps are out of line with what is usual."""
-        gap = self.table["gap_ns"]
-        return (gap > factor * usual) & (gap - usual > factor * self.median_ns)
-
-
-def gaps_of(subject: Subject) -> Gaps:
+def gaps_of(subject: Subject) -> pd.DataFrame:
     """All but those that torch's DataLoader is known to take."""
     table = host_gaps(subject)
-    return Gaps(table[~table["loads"]], float(table["gap_ns"].median()))
+    return table[~table["loads"]]
 
 
-def _without_numbers(names: "pd.Series[str]") -> dict[str, str]:
-    """Each different name without its numbers."""
-    return {name: re.sub(NUMBER, "", name) for name in names.unique()}
+def beyond(gaps: pd.DataFrame, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
+    """Which gaps are out of line with what is usual."""
+    gap = gaps["gap_ns"]
+    return (gap > factor * usual) & (gap - usual > factor * gaps["median_ns"])
+
+
+@once
+def held_gaps(subject: Subject) -> pd.DataFrame:
+    """Rows of host_gaps in which the host didn't run, with in_line_ns, their time without that.
+
+    A thread that computes in Python keeps the interpreter whenever the loop's thread lets go of it,
+    each time for about as long: at most sys.getswitchinterval(), 5 ms. That comes by chance, or,
+    where each operation takes long enough to lose the interpreter, as under a profiler, at the same
+    places in each step. Often there are none.
+    """
+    gaps = gaps_of(subject)
+    much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    for found in (_by_chance(gaps, much_ns), _everywhere(gaps, much_ns)):
+        if found is not None:
+            return found
+    return gaps.iloc[:0].assign(in_line_ns=0.0)
+
+
+def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
+    """Gaps longer than those of the same place, if in many places, and many or long.
+
+    in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
+    a gap isn't told from one that is always long.
+    """
+    stretched = beyond(table, table["all_ns"], STRETCHED)
+    rows = table[stretched & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
+    excess_ns = rows["gap_ns"] - rows["all_ns"]
+    many = len(rows) >= MANY_GAPS * len(table) or excess_ns.sum() >= much_ns
+    if rows["place"].nunique() < MANY_PLACES or not many:
+        return None
+    least = HELD_SHARE * float(excess_ns.median())
+    shortest = table.groupby("sisters")["gap_ns"].transform("min")
+    in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
+    compared = table.assign(in_line_ns=table["sisters"].map(in_line))
+    found = compared[compared["gap_ns"] - compared["in_line_ns"] > least]
+    return found if found["place"].nunique() >= MANY_PLACES else None
+
+
+def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
+    """Long gaps of many kinds of places, if they are alike and few are between short and long.
+
+    in_line_ns: the median of those like each of them that are short, or else of all short ones.
+    """
+    gap = table["gap_ns"]
+    is_long = gap > LARGE * gap.quantile(LOW)
+    rows, middle = table[is_long], float(gap[is_long].median())
+    alike = (np.abs(rows["gap_ns"] - middle) <= ALIKE * middle).mean()
+    between = gap.between(middle / 10, middle / 3).mean()
+    few = rows["sisters"].nunique() < MANY_PLACES or rows["gap_ns"].sum() < much_ns
+    if few or alike < 0.5 or between > BETWEEN:
+        return None
+    short = table[~is_long]
+    like = rows["sisters"].map(short.groupby("sisters")["gap_ns"].median())
+    return rows.assign(in_line_ns=like.fillna(short["gap_ns"].median()))
 
 
 def _tails(subject: Subject) -> "pd.Series[int]":
@@ -149,19 +218,15 @@ def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:
 
     "" where it was in none.
     """
-    ranges, path_of = subject.attributed.placed.ranges, subject.attributed.paths.of_range
-    own = (ranges["process"] == subject.process) & (ranges["thread"] == subject.loop_thread)
-    numbers = np.flatnonzero(own)
-    start, end = (ranges[name].to_numpy()[numbers] for name in ("start_ns", "end_ns"))
-    nesting = tree(start, end).nesting
-    path = np.append(path_of, NOWHERE)[np.append(numbers, NOWHERE)]
-    texts = np.append(subject.attributed.paths.text, "")
+    paths, ranges = subject.attributed.paths, subject.attributed.placed.ranges
+    nesting, numbers = ranges_of(ranges, subject.process, subject.loop_thread)
+    texts = np.append(paths.text, "")[np.append(paths.of_range, NOWHERE)[numbers]]
     calls = subject.recording.calls.loc[rows]
     found = []
     for until, gap in zip(calls["start_ns"].tolist(), calls["gap_ns"].tolist(), strict=True):
         first = np.searchsorted(nesting.times, until - gap, side="right")
         last = np.searchsorted(nesting.times, until, side="left")
         edges = np.concatenate([[until - gap], nesting.times[first:last], [until]])
-        names = texts[path[nesting.at(edges[:-1])]]
+        names = texts[nesting.at(edges[:-1])]
         found.append(str(pd.Series(np.diff(edges)).groupby(names).sum().idxmax()))
     return found

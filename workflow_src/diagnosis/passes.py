@@ -4,6 +4,7 @@ Products of the loop's own thread are forward's; backward's are launched by auto
 nothing is told of a program whose autograd runs on the loop's thread.
 """
 
+from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
+from workflow_src.diagnosis.cost import first_counted
 from workflow_src.diagnosis.finding import Subject, once
 
 PRODUCTS = ("gemm", "attention")
@@ -45,6 +47,27 @@ def runs(subject: Subject) -> list[Run]:
     ]
 
 
+def micro_batches(subject: Subject) -> float:
+    """How many micro batches each step has; nan where no backward pass is told from forward.
+
+    That is forward passes with the same products, each followed by a backward pass, and no update
+    by an optimizer's kernels between them. Steps that differ have none.
+    """
+    every = [run for run in runs(subject) if run.calls[0] >= first_counted(subject.recording)]
+    forward = [run for run, after in pairwise(every) if run.forward and not after.forward]
+    if not forward:
+        return np.nan
+    usual, _ = Counter(run.names for run in forward).most_common(1)[0]
+    first = [run.calls[0] for run in forward if run.names == usual]
+    step = subject.calls["step"].reindex(first)
+    counts = step.value_counts()
+    updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
+    # Two passes of one step are micro batches only if no update comes between them.
+    updated = np.diff(np.searchsorted(np.sort(updates), first)) > 0
+    alike = counts.nunique() == 1 and not (updated & (np.diff(step.to_numpy()) == 0)).any()
+    return float(counts.iloc[0]) if alike else 1.0
+
+
 def repeated(names: tuple[str, ...], shortest: float) -> int:
     """How many times these are a repetition of one sequence of at least so many names; else 1."""
     count = len(names)
@@ -60,7 +83,6 @@ def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:
     return calls[calls["launches"] & ((calls["thread"] == subject.loop_thread) == forward)]
 
 
-@once
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
     every = runs(subject)

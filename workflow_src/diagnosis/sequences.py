@@ -5,9 +5,9 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, Mask, merged
-from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import Finding, Subject, once, rows_of
+from workflow_src.diagnosis.finding import LARGE, Finding, Subject, once, rows_of
 
 
 @once
@@ -41,7 +41,9 @@ def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[
     factor = (ns / np.maximum(sums, 1))[group]
     calls = chains["call"].to_numpy()[~mixed]
     shorter = Edit(work=rows_of(chains)[mixed], factor=factor[mixed])
-    return subject.found(key, chains, shorter, *merged(subject.recording, calls, group[~mixed], ns))
+    return found(
+        subject, key, chains, shorter, *merged(subject.recording, calls, group[~mixed], ns)
+    )
 
 
 def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Finding:
@@ -51,4 +53,4 @@ def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Finding:
     """
     alone = work["alone"]
     gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
-    return subject.found(key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)
+    return found(subject, key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)

@@ -10,22 +10,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.rows import rows_where
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
 from workflow_src.diagnosis.device_work import device_work, timed
 from workflow_src.diagnosis.event_ties import event_ties
-from workflow_src.diagnosis.host_calls import Loop, host_calls, step_at
+from workflow_src.diagnosis.host_calls import Loop, host_calls
 from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.steps import step_ranges
 
-MOST_CALLS = 60_000
-"""Calls of a recording, so that a replay takes about a quarter of a second."""
-
-MOST_LOOKED_AT = 4 * MOST_CALLS
-"""Calls, short ones and inner ones among them, that those of a recording are looked for in."""
+MOST_CALLS = 100_000
+"""Calls of a process in the steps of a recording, so that a replay takes less than half a second.
+"""
 
 
 def recorded(attributed: Attributed, process: int) -> Recording:
@@ -36,10 +33,12 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     """
     if attributed.kernels_lost:
         raise TraceError("its kernels were lost")
-    loop = _lately(loop_of(attributed, process), attributed.capture.calls)
-    every = host_calls(attributed, loop)
-    loop, skipped = _last_steps(loop, every["start_ns"].to_numpy())
-    every = every.assign(step=step_at(loop.steps, every["start_ns"].to_numpy()))
+    loop = loop_of(attributed, process)
+    since_ns, loop = _last_steps(loop, attributed.capture.calls)
+    every = host_calls(attributed, loop, since_ns)
+    skipped = 0
+    if since_ns > BEFORE_ALL:
+        skipped = int(np.searchsorted(every["start_ns"], loop.steps["start_ns"].iloc[0]))
     calls = every[skipped:].reset_index(drop=True)
     work = device_work(attributed, process, every, skipped)
     steps = _steps(loop, calls, work)
@@ -58,30 +57,17 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     return Recording(process, *tables, steps, queue)
 
 
-def _lately(loop: Loop, calls: pd.DataFrame) -> Loop:
-    """The last steps that hold at most MOST_LOOKED_AT calls, at least one, and the one before."""
-    own = rows_where(calls[["start_ns"]], (calls["process"] == loop.process).to_numpy())
-    kept = _steps_before(loop, np.sort(own["start_ns"].to_numpy(), kind="stable"), MOST_LOOKED_AT)
-    if kept < 2:
-        return loop
-    steps = loop.steps[kept - 1 :].reset_index(drop=True)
-    return replace(loop, steps=steps, since_ns=int(steps["start_ns"].iloc[0]))
+def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[int, Loop]:
+    """The last steps that hold at most MOST_CALLS calls, at least one; all if since BEFORE_ALL.
 
-
-def _steps_before(loop: Loop, start: Indices, most: int) -> int:
-    """How many steps come before the last ones that hold at most so many calls, at least one."""
-    after = len(start) - np.searchsorted(start, loop.steps["start_ns"])
-    return min(int((after > most).sum()), len(loop.steps) - 1)
-
-
-def _last_steps(loop: Loop, start: Indices) -> tuple[Loop, int]:
-    """The last steps that hold at most MOST_CALLS calls, at least one, and the first such call."""
-    # The first step of those looked at is there for what comes before the second one.
-    kept = max(_steps_before(loop, start, MOST_CALLS), int(loop.since_ns > BEFORE_ALL))
-    if kept == 0:
-        return loop, 0
+    First since when calls are looked at: the step before these tells what it left to the device.
+    """
+    own = np.sort(calls["start_ns"].to_numpy()[(calls["process"] == loop.process).to_numpy()])
+    start = loop.steps["start_ns"].to_numpy()
+    after = len(own) - np.searchsorted(own, start)
+    kept = min(int((after > MOST_CALLS).sum()), len(start) - 1)
     steps = loop.steps[kept:].reset_index(drop=True)
-    return replace(loop, steps=steps), int(np.searchsorted(start, steps["start_ns"].iloc[0]))
+    return (int(start[kept - 1]) if kept else BEFORE_ALL), replace(loop, steps=steps)
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:

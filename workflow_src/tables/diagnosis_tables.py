@@ -20,11 +20,17 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
-from workflow_src.diagnosis.facts import copies, differing_steps, large_gaps, waits
+from workflow_src.diagnosis.facts import (
+    copies,
+    differing_steps,
+    large_gaps,
+    step_calls,
+    step_work,
+    waits,
+)
 from workflow_src.diagnosis.finding import MECHANISMS, Between, Finding, Subject
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.micro_batches import micro_batches
-from workflow_src.diagnosis.step_contents import step_calls, step_work
+from workflow_src.diagnosis.passes import micro_batches
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names

@@ -6,6 +6,7 @@ import numpy as np
 
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import MOST, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.recording import SHORT_NS
@@ -34,7 +35,7 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
     key = np.select([pageable, alone], ["pageable_batch", "unhidden_copy"], "")
     for (reason, _), each in sent[key != ""].groupby([key[key != ""], "path_text"]):
         edits = Edit(calls_of(each), cost=SHORT_NS), Edit(work=rows_of(each), factor=0.0)
-        yield subject.found(str(reason), each, *edits)
+        yield found(subject, str(reason), each, *edits)
 
 
 @kind
@@ -58,6 +59,4 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
             Edit(np.setdiff1d(calls, first), gap=0),
             Edit(around, gap=usual_ns),
         )
-        host_ns = each["host_ns"].sum() + (gap[around] - usual_ns).clip(lower=0).sum()
-        key = "blocking_save" if rare else "data_to_host"
-        yield subject.found(key, each, *edits, host_ns=host_ns)
+        yield found(subject, "blocking_save" if rare else "data_to_host", each, *edits)

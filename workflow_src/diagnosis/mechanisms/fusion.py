@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.attention_chains import attention_chains
 from workflow_src.diagnosis.finding import Finding, Subject, kind
-from workflow_src.diagnosis.mechanisms.products import as_narrow
 from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, runs
 
@@ -20,6 +20,16 @@ in each clipping of gradients; longer runs are loops over parameters, not over o
 
 PARAMETERS = 3
 """So are runs that repeat one sequence so many times."""
+
+BETWEEN = ("elementwise", "cast", "copy", "fill", "random", "softmax")
+"""Families of kernels between the two products of attention."""
+
+STRIDED = "direct_copy_kernel"
+"""A kernel that makes a tensor contiguous."""
+
+ALL_MASKED = "and_kernel_cuda"
+"""A kernel of torch's math backend after its softmax, from 2.5 on: a row that is masked as a whole
+becomes 0 (aten/src/ATen/native/transformers/attention.cpp, _safe_softmax)."""
 
 SAME_TENSOR = 0.2
 """A kernel that takes less than this share of the longest one of its chain is of another tensor."""
@@ -61,14 +71,32 @@ def _is_loop(names: "pd.Series[str]") -> bool:
 def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
-    attention_by_math: by torch's math backend, which guards its softmax; attention_written_out: not
-    by it. Fused, it is taken to need as long as its products alone: what a causal mask spares them,
-    backward computes again. By the math backend these are in float32, whatever it is given.
+    Fused, it is taken to need as long as its products alone: what a causal mask spares them,
+    backward computes again. Copies just before and after a chain of forward are of it as well, as
+    fused attention reads and writes heads in any layout; of backward's some stay.
     """
-    every = attention_chains(subject)
-    for by_math, chains in every[every["chain"] != NOWHERE].groupby("by_math"):
+    work = in_lanes(subject)
+    family, breaks = work["family"], work["breaks"].to_numpy()
+    members = family.isin(BETWEEN).to_numpy() | matching(work["name"], ALL_MASKED)
+    number = runs(members, breaks)
+    kept = np.isin(number, number[(family == "softmax").to_numpy()])
+    product = (family == "gemm").to_numpy()
+    begins = np.append(kept[1:] & ~kept[:-1], False) & product
+    ends = np.append(False, kept[:-1] & ~kept[1:]) & product
+    chain = number.copy()
+    chain[begins] = number[np.flatnonzero(begins) + 1]
+    chain[ends] = number[np.flatnonzero(ends) - 1]
+    chain[~np.isin(chain, np.intersect1d(chain[begins], chain[ends]))] = NOWHERE
+    forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
+    copies = forward & matching(work["name"], STRIDED) & (family == "copy").to_numpy()
+    for beside in (np.append(chain[1:], NOWHERE), np.append(NOWHERE, chain[:-1])):
+        run = runs(copies & (chain == NOWHERE), breaks)
+        rows = np.flatnonzero((run != NOWHERE) & (beside != NOWHERE))
+        of_run = pd.Series(beside[rows], index=run[rows]).groupby(level=0).first()
+        also = of_run.reindex(run).fillna(NOWHERE).to_numpy(dtype=np.int64)
+        chain = np.where(chain == NOWHERE, also, chain)
+    chains = work.assign(chain=chain)[chain != NOWHERE]
+    if len(chains):
         products = chains[chains["family"] == "gemm"]
-        left = products["device_ns"] * (as_narrow(subject, products) if by_math else 1.0)
-        left_ns = left.groupby(products["chain"]).sum()
-        key = "attention_by_math" if by_math else "attention_written_out"
-        yield fused(subject, key, chains, left_ns)
+        left_ns = products.groupby("chain")["device_ns"].sum()
+        yield fused(subject, "attention_written_out", chains, left_ns)

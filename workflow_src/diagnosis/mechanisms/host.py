@@ -11,20 +11,19 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, graphed
-from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import (
+    LARGE,
     MANY,
     MOST,
     Finding,
     Subject,
     common_path,
     kind,
-    once,
     rows_of,
 )
-from workflow_src.diagnosis.held_gaps import held_gaps
-from workflow_src.diagnosis.host_gaps import Gaps, gaps_of, host_gaps, paths_in_gaps
+from workflow_src.diagnosis.host_gaps import beyond, gaps_of, held_gaps, host_gaps, paths_in_gaps
 from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.transfers import TO_DEVICE, of_size
 
@@ -50,30 +49,27 @@ COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "emb
 ONE_NUMBER = 8
 """Bytes of a single number, whose copy to the device tells of no batch."""
 
-held = once(held_gaps)
-
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:
     """The range that the loop's thread is in in all of some gaps."""
     return common_path(paths_in_gaps(subject, rows_of(gaps)))
 
 
-@once
-def _running(subject: Subject) -> Gaps:
+def _running(subject: Subject) -> pd.DataFrame:
     """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
-    gaps = gaps_of(subject)
-    table = gaps.table
+    table = gaps_of(subject)
     steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
     saved = table["fetched"] & (steps <= MOST * subject.step_count)
-    others = table.index.isin(held(subject).index) | table["checks"] | saved
-    return Gaps(table[~others], gaps.median_ns)
+    held = table.index.isin(held_gaps(subject).index)
+    running: pd.DataFrame = table[~(held | table["checks"] | saved)]
+    return running
 
 
 def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Finding:
     """Some gaps as one place, which would take like_ns."""
     left_ns = gaps["like_ns"].fillna(0).to_numpy().astype(np.int64)
     edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
-    return subject.found(key, gaps.assign(host_ns=gaps["gap_ns"] - left_ns), edit, where=where)
+    return found(subject, key, gaps, edit, where=where)
 
 
 @kind
@@ -84,11 +80,11 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     same place has no such gap in other steps; crowded_cores: launches take long without waiting for
     anything, in places that change, and not as a kernel's first one, which may load its code.
     """
-    if len(rows := held(subject)):
+    if len(rows := held_gaps(subject)):
         where = common_path(rows.loc[rows["after"] != "", "after"])
         yield _found(subject, "other_thread", rows.assign(like_ns=rows["in_line_ns"]), where)
     gaps = _running(subject)
-    rows = gaps.table[gaps.beyond(gaps.table["usual_ns"], OUT_OF_LINE)]
+    rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
@@ -99,9 +95,8 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
     if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
-        cost = int(usual.median())
-        slow = slow.assign(host_ns=slow["cost_ns"] - cost)
-        yield subject.found("crowded_cores", slow, Edit(rows_of(slow), cost=cost))
+        edit = Edit(rows_of(slow), cost=int(usual.median()))
+        yield found(subject, "crowded_cores", slow, edit)
 
 
 @kind
@@ -112,44 +107,43 @@ def computes(subject: Subject) -> Iterator[Finding]:
     python_in_a_layer: in one layer, and not in those alike; host_gap: of which nothing is known but
     its place.
     """
-    table = host_gaps(subject)
-    median_ns = table["gap_ns"].median()
-    loader = table[(table["gap_ns"] > LARGE * median_ns) & table["loads"]]
+    table, running = host_gaps(subject), _running(subject)
+    loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
-        where, loader = _where(subject, loader), loader.assign(like_ns=median_ns)
+        where, loader = _where(subject, loader), loader.assign(like_ns=loader["median_ns"])
         yield _found(subject, "slow_loader", loader, where)
-    for rows in (*_unlike_sisters(_running(subject)), *_large(_running(subject))):
+    for rows in (*_unlike_sisters(running), *_large(running)):
         where = _where(subject, rows)
         yield _found(subject, _reason(subject, rows, where), rows, where)
 
 
-def _in_each_step(gaps: Gaps) -> "pd.Series[bool]":
+def _in_each_step(gaps: pd.DataFrame) -> "pd.Series[bool]":
     """Which gaps are of places whose usual gap is large."""
-    return gaps.table["usual_ns"] > LARGE * gaps.median_ns
+    return gaps["usual_ns"] > LARGE * gaps["median_ns"]
 
 
-def _unlike_sisters(gaps: Gaps) -> list[pd.DataFrame]:
+def _unlike_sisters(gaps: pd.DataFrame) -> list[pd.DataFrame]:
     """The gaps of each range that come in every step in one place, and not in those alike."""
-    table = gaps.table.assign(like_ns=gaps.table["sisters_ns"])
-    unlike = gaps.beyond(table["sisters_ns"], OUT_OF_LINE)
+    table = gaps.assign(like_ns=gaps["sisters_ns"])
+    unlike = beyond(table, table["sisters_ns"], OUT_OF_LINE)
     unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
     rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
     return [each for _, each in rows.groupby("after")]
 
 
-def _large(gaps: Gaps) -> Iterator[pd.DataFrame]:
+def _large(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """The gaps of each range that come in every step and are longer than all other large ones.
 
     Like with like: each range has a longest place, and those of a range with many are of all kinds.
     """
-    rows = gaps.table[_in_each_step(gaps)]
+    rows = gaps[_in_each_step(gaps)]
     rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
     longest = rows.groupby(["after", "place"])["gap_ns"].median().groupby("after").max()
     for path, every in rows.groupby("after"):
         others, some = longest.drop(path), _one_a_step(every)
-        rest = float(others.median()) if len(others) else LARGE * gaps.median_ns
+        rest = others.median() if len(others) else LARGE * every["median_ns"].iloc[0]
         if len(some) > 1 and some["gap_ns"].median() > LONGEST_LIKE * rest:
-            yield some.assign(like_ns=rest if len(others) else gaps.median_ns)
+            yield some.assign(like_ns=rest if len(others) else some["median_ns"])
 
 
 def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
@@ -190,10 +184,7 @@ def _loads(subject: Subject, path: str) -> bool:
 def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds
-    device_ns = work["device_ns"].sum()
-    small = device_ns / max(len(work), 1) < LAUNCH_BOUND_BELOW_NS
-    if small and alone.host_ns > alone.device_ns:
+    if not work["device_ns"].mean() >= LAUNCH_BOUND_BELOW_NS and alone.host_ns > alone.device_ns:
         launches = subject.own[subject.own["launches"]]
-        launches = launches.assign(host_ns=launches["gap_ns"] + launches["cost_ns"])
         edits = graphed(subject.recording.calls, rows_of(launches))
-        yield subject.found("launch_bound", launches, *edits, device_ns=device_ns)
+        yield found(subject, "launch_bound", launches, *edits, device_ns=work["device_ns"])

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, rows_of
-from workflow_src.diagnosis.parts import passes
-from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
+from workflow_src.diagnosis.finding import NUMBER, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.sequences import in_lanes, without_work
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
@@ -22,9 +22,6 @@ BOOKKEEPING = 0.1
 APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
 """Kernels that apply a norm over groups, and that give its input's gradient."""
 
-GROUP_NORM = r"GroupNorm|RowwiseMoments|ComputeInternalGradients|FusedParams|GammaBetaBackward"
-"""All kernels of such norms; of others only where there are no norms over groups."""
-
 COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
 """A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
 does, the other reads two and writes one."""
@@ -32,9 +29,6 @@ does, the other reads two and writes one."""
 AROUND = 2
 """Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
 kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
-
-BESIDE = ("elementwise", "cast", "copy", "fill")
-"""Families of kernels between a convolution and a norm."""
 
 OUT_OF_LINE = 1.5
 """A layer copies more than its sisters if it does so much more of it than their median."""
@@ -58,34 +52,9 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
     if len(turned) and come_ns:
         stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
         edit = Edit(work=rows_of(turned), factor=stays)
-        yield subject.found("convolution_layout", turned, edit)
+        yield found(subject, "convolution_layout", turned, edit)
     elif len(turned):
         yield without_work(subject, "convolution_layout", turned)
-
-
-@kind
-def norm_layout(subject: Subject) -> Iterator[Finding]:
-    """Copies between convolutions in channels_last and norms over groups, which are contiguous.
-
-    None if most norms have no copy just before them: then their layout is that of all.
-    """
-    work = in_lanes(subject)
-    family, norm = work["family"], matching(work["name"], GROUP_NORM)
-    copies = ((family == "copy") & (work["kind"] == "kernel")).to_numpy()
-    begins = norm & ~np.append(False, norm[:-1])
-    copied = copies & np.append(begins[1:], False)
-    if not matching(work["name"], APPLIED).any() or copied.sum() < MOST * begins.sum():
-        return
-    members = family.isin(BESIDE).to_numpy() & ~norm
-    number = runs(members, work["breaks"].to_numpy())
-    # What comes before and after each run of members; a run ends where a lane does.
-    ends = np.where(norm, 1, np.where(family == "convolution", -1, 0))
-    before = pd.Series(np.append(0, ends[:-1])).groupby(number).first()
-    after = pd.Series(np.append(ends[1:], 0)).groupby(number).last()
-    between = before.index[before * after == -1]
-    rows = work[copies & np.isin(number, between) & members]
-    if len(rows):
-        yield without_work(subject, "norm_layout", rows)
 
 
 @kind
@@ -101,7 +70,7 @@ def layer_copies(subject: Subject) -> Iterator[Finding]:
     for path in more.index:
         rows = copies[copies["path_text"] == path]
         edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
-        yield subject.found("layer_copies", rows, edit)
+        yield found(subject, "layer_copies", rows, edit)
 
 
 @kind
@@ -127,25 +96,3 @@ def bias_before_batch_norm(subject: Subject) -> Iterator[Finding]:
     sums = (work["family"] == "reduction").to_numpy() & last_norm.eq(True).to_numpy()
     if sums.any() and biases.any():
         yield without_work(subject, "bias_before_batch_norm", work[biases | sums])
-
-
-@kind
-def weights_cast_again(subject: Subject) -> Iterator[Finding]:
-    """Weights cast for products in each of a step's micro batches, though they change once a step.
-
-    Of neighboring casts before a product the last is of its input, the others of its weights; where
-    there are such, a cast that stands alone before a product is of its weights. Launches stay.
-    """
-    work = in_lanes(subject)
-    work = work[work["kind"] == "kernel"]
-    number = runs((work["family"] == "cast").to_numpy(), work["breaks"].to_numpy())
-    before_product = (work["family"] == "gemm").shift(-1, fill_value=False)
-    casts = work.assign(run=number, is_last=before_product)[number >= 0]
-    casts = casts[casts.groupby("run")["is_last"].transform("any")]
-    several = casts.groupby("run")["run"].transform("size") > 1
-    weights = casts[(several & ~casts["is_last"]) | ~several]
-    weights = weights[weights["path"].isin(casts.loc[several, "path"])]
-    again = passes(subject, weights).query("nth > 0") if len(weights) else weights
-    if len(again):
-        edit = Edit(work=rows_of(again), factor=0.0)
-        yield subject.found("weights_cast_again", again, edit)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, merged
 from workflow_src.diagnosis.finding import MANY, Finding, Subject, kind, rows_of
 from workflow_src.diagnosis.host_gaps import in_torch
@@ -46,9 +47,7 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     device_ns = subject.work.groupby("call")["device_ns"].sum().reindex(rows).to_numpy()
     left_ns = FUSED_SHARE * np.bincount(group, device_ns)
     edits = merged(subject.recording, rows, group, left_ns.astype(np.int64))
-    host_ns = launches["gap_ns"] + launches["cost_ns"]
-    launches = launches.assign(host_ns=host_ns, device_ns=device_ns)
-    yield subject.found("parameter_by_parameter", launches, *edits)
+    yield found(subject, "parameter_by_parameter", launches, *edits)
 
 
 def _stretches(subject: Subject) -> list[pd.DataFrame]:
@@ -96,8 +95,7 @@ def zero_fills(subject: Subject) -> Iterator[Finding]:
     gone = pd.concat([fills, _additions(subject, alone, device_ns)])
     again = fills[fills["run"].duplicated()]
     edits = Edit(rows_of(gone), cost=0, drops=True), Edit(rows_of(again), gap=0)
-    host_ns, spent = fills["gap_ns"].sum() + gone["cost_ns"].sum(), device_ns[gone.index].sum()
-    yield subject.found("zero_fills", fills, *edits, host_ns=host_ns, device_ns=spent)
+    yield found(subject, "zero_fills", fills, *edits)
 
 
 def _additions(

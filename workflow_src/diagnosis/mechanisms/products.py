@@ -7,8 +7,8 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
-from workflow_src.diagnosis.attention_chains import attention_chains
-from workflow_src.diagnosis.card_rates import Times, card_of, multiplies_in, times_on
+from workflow_src.diagnosis.card_rates import Times, card_of, times_on
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
@@ -30,10 +30,6 @@ HEAD = 3
 """Products of a head or a loss, which many keep in float32: one of forward, two of backward. So
 many a step in TF32 are no part of the model that autocast was forgotten for."""
 
-ONE_SIZE = 1.5
-"""Products are of one size if of their times the upper quartile is at most so many times the
-lower."""
-
 BY_VECTOR = r"gemv|gevv|dot_kernel|reduce_1Block"
 """Products with vectors, which read more than they compute."""
 
@@ -42,13 +38,6 @@ FROM_ANY = r"direct_copy"
 """Casts from other types than float32."""
 
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
-
-BY_PRECISION = {
-    "tf32": "float32_products",
-    "bf16": "float32_products_16_bits",
-    "fp16": "float32_products_fp16",
-}
-"""By the widest precision by which products of float32 numbers may gain on a card."""
 
 
 def _products(subject: Subject, *families: str) -> pd.DataFrame:
@@ -74,64 +63,34 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
-    What torch's math backend of attention computes beside such is a finding of its own.
     """
-    card = card_of(subject)
-    faster = [key for each, key in BY_PRECISION.items() if multiplies_in(card, each) is not False]
-    products, times = _products(subject, "gemm", "convolution"), times_on(card)
+    products = _products(subject, "gemm", "convolution")
+    times = times_on(card_of(subject))
     precision = _usual_precision(products, times)
-    if precision in NARROW:
-        chains = attention_chains(subject)
-        products = products[~products.index.isin(chains.index[chains["by_math"]])]
     ordinary = products.index[products["precision"] == "fp32"]
     plain = pd.Series(times.get(precision, 1.0) / times["fp32"], index=ordinary)
     factor = pd.concat([plain, _beside_narrow(subject, products, times)]).sort_index()
     slow = products.loc[factor.index]
-    if faster and len(slow):
+    if (factor < 1).any():
         # Forward's ranges name layers, where there are any; backward's often don't.
         layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
         edit = Edit(work=rows_of(slow), factor=np.asarray(factor, np.float64))
-        yield subject.found(faster[0], slow, edit, where=where)
-
-
-def as_narrow(subject: Subject, products: pd.DataFrame) -> "pd.Series[float]":
-    """What some products in float32 take of their time in 16 bits, where most others are in these.
-
-    1 of all other products, and where most are wider.
-    """
-    times = times_on(card_of(subject))
-    usual = _usual_precision(_products(subject, "gemm"), times)
-    ordinary = precision_ran(products["name"], products["family"]) == "fp32"
-    factor = times.get(usual, 1.0) / times["fp32"] if usual in NARROW else 1.0
-    return ordinary.map({True: factor, False: 1.0}).astype(float)
+        yield found(subject, "float32_products", slow, edit, where=where)
 
 
 def _beside_narrow(subject: Subject, products: pd.DataFrame, times: Times) -> "pd.Series[float]":
     """By row of products in TF32 beside others of their kind in 16 bits, what they take as these.
 
-    As the others do, where layers alike have both and each are of one size; else half.
+    Sizes may differ, so that it is not the others' time.
     """
     operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
-    layer = products["path_text"].str.replace(NUMBER, "*", regex=True)
-    products = products.assign(operation=operation, layer=layer)
-    narrow = products[products["precision"].isin(NARROW)]
-    wide = products[products["precision"] == "tf32"].reset_index(names="row")
-    wide = wide.merge(narrow[KIND].drop_duplicates()).set_index("row")
-    if len(wide) <= HEAD * subject.step_count:
-        return pd.Series(dtype=float)
-    sisters = any("*" in name for name in set(wide["layer"]) & set(narrow["layer"]))
-    ratio = (_one_size_ns(narrow) / _one_size_ns(wide)).clip(upper=1.0)
-    own = wide[KIND].merge(ratio.rename("own").reset_index(), how="left")["own"].to_numpy()
-    usual = times["fp16"] / times.get("tf32", times["fp32"])
-    return pd.Series(np.where(sisters & ~np.isnan(own), own, usual), index=wide.index)
-
-
-def _one_size_ns(products: pd.DataFrame) -> "pd.Series[float]":
-    """The usual time (ns) of products of each kind; nan where they aren't of one size."""
-    times = products.groupby(KIND)["device_ns"]
-    alike = times.quantile(0.75) <= ONE_SIZE * times.quantile(0.25)
-    return times.median().where(alike)
+    products = products.assign(operation=operation)
+    narrow = products.loc[products["precision"].isin(NARROW), KIND].drop_duplicates()
+    wide = products[products["precision"] == "tf32"].reset_index(names="row").merge(narrow)
+    few = len(wide) <= HEAD * subject.step_count
+    left = times["fp16"] / times.get("tf32", times["fp32"])
+    return pd.Series(left, index=[] if few else wide["row"], dtype=float)
 
 
 @kind
@@ -145,7 +104,7 @@ def unaligned_products(subject: Subject) -> Iterator[Finding]:
     if unaligned.any():
         slow = products[unaligned]
         edit = Edit(work=rows_of(slow), factor=np.asarray(factor[unaligned], np.float64))
-        yield subject.found("unaligned_products", slow, edit)
+        yield found(subject, "unaligned_products", slow, edit)
 
 
 @kind
@@ -176,4 +135,4 @@ def float64(subject: Subject) -> Iterator[Finding]:
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
     gone = Edit(calls, gap=0, cost=0, drops=True)
-    yield subject.found("float64", slow, shorter, gone)
+    yield found(subject, "float64", slow, shorter, gone)

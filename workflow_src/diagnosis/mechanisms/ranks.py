@@ -8,15 +8,22 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import communication, room_ns
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.event_ties import WAIT_EVENT
-from workflow_src.diagnosis.facts import LARGE
-from workflow_src.diagnosis.finding import MANY, MOST, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import (
+    LARGE,
+    MANY,
+    MOST,
+    Finding,
+    Subject,
+    common_path,
+    kind,
+    rows_of,
+)
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
-from workflow_src.diagnosis.parts import passes
 from workflow_src.diagnosis.sequences import runs
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
@@ -37,12 +44,33 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     reducing = reducing[matching(reducing["name"], REDUCING)]
     if reducing.empty:
         return
-    reducing = passes(subject, reducing)
+    reducing = _passes(subject, reducing)
     reducing = reducing[reducing["passes"] > 1]
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
     if len(early) and reducing["part"].nunique() == 1:
-        edits, _ = _not_launched(subject, early, _waiting(early))
-        yield subject.found("reduced_in_each_micro_batch", early, *edits)
+        edits = _not_launched(subject, early, _waiting(early))
+        yield found(subject, "reduced_in_each_micro_batch", early, *edits)
+
+
+def _passes(subject: Subject, work: pd.DataFrame) -> pd.DataFrame:
+    """Some of Subject.work with `nth`, its pass through its part of a step, and `passes`, of all.
+
+    A part is a range directly inside of what all ranges with work share, such as forward; a pass
+    ends where another part launches work. Ranges inside of parts, such as those of buckets, don't
+    count, nor does work that is in no part. Only passes that hold some of this work are counted.
+    """
+    paths = subject.work["path_text"]
+    shared = common_path(paths[paths != ""])
+    inside = shared.count("/") + 2 if shared else 1
+    part = paths.str.split("/").str[:inside].str.join("/")
+    in_part = part[(paths != "") & (paths.str.count("/") >= inside - 1)]
+    step = subject.work.loc[in_part.index, "step"]
+    entered = (in_part != in_part.shift()) | (step != step.shift())
+    number = entered.cumsum().reindex(work.index)
+    work = work.assign(part=part[work.index], number=number).dropna(subset="number")
+    of_part = work.groupby(["step", "part"])["number"]
+    nth = of_part.rank("dense").astype(int) - 1
+    return work.assign(nth=nth, passes=of_part.transform("nunique"))
 
 
 def _waiting(work: pd.DataFrame) -> Factors:
@@ -50,8 +78,8 @@ def _waiting(work: pd.DataFrame) -> Factors:
     return (work["wait_ns"] / work["device_ns"].clip(lower=1)).to_numpy(dtype=np.float64)
 
 
-def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> tuple[Edits, Indices]:
-    """Some work as a share of its time and without its launches; and the calls that then go.
+def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
+    """Some work as a share of its time and without its launches.
 
     With the launches their neighbors go that only let streams wait; before the calls that follow
     the host takes its usual time.
@@ -63,7 +91,7 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> tuple[
     following = np.setdiff1d(calls + 1, np.append(calls, len(ordering)))
     after = Edit(following, gap=int(subject.calls["gap_ns"].median()))
     shorter = Edit(work=rows_of(work), factor=left)
-    return (shorter, Edit(calls, gap=0, cost=0), after), calls
+    return shorter, Edit(calls, gap=0, cost=0), after
 
 
 @kind
@@ -82,9 +110,9 @@ def small_collectives(subject: Subject) -> Iterator[Finding]:
     if len(later):
         latency_ns = moving["device_ns"].where(small).min()
         left = 1 - np.minimum(latency_ns / later["device_ns"].clip(lower=1).to_numpy(), 1.0)
-        edits, calls = _not_launched(subject, later, left)
-        spent = subject.calls.loc[calls, ["gap_ns", "cost_ns"]].to_numpy().sum()
-        yield subject.found("small_collectives", moving[small], *edits, host_ns=spent)
+        ns = moving.loc[small, "device_ns"]
+        edits = _not_launched(subject, later, left)
+        yield found(subject, "small_collectives", moving[small], *edits, device_ns=ns)
 
 
 def _latest(subject: Subject) -> int:
@@ -105,13 +133,13 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
     unknown = several and not subject.attributed.waits_known
     if not len(moving) or unknown or _latest(subject) != subject.process:
         return
-    exposed_ns = moving["exposed_ns"].sum()
     exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
-    hidden = min(room_ns(subject) / max(float(exposed_ns), 1.0), 1.0)
+    hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
     edit = Edit(work=rows_of(moving), factor=(1 - hidden * exposed).to_numpy(dtype=np.float64))
-    rows = moving.assign(device_ns=moving["exposed_ns"])[moving["exposed_ns"] > 0]
+    rows = moving[moving["exposed_ns"] > 0]
     if len(rows):
-        yield subject.found("exposed_communication", rows, edit)
+        exposed_ns = rows["exposed_ns"]
+        yield found(subject, "exposed_communication", rows, edit, device_ns=exposed_ns)
 
 
 @kind
@@ -133,10 +161,11 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     pairs = zip(_times_by_path(other), _times_by_path(subject), strict=True)
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
-        rows = waiting.assign(device_ns=waiting["wait_ns"])[waiting["wait_ns"] > 0]
-        found = subject.found("late_rank", rows, edit, where=str(longer.idxmax()))
+        rows = waiting[waiting["wait_ns"] > 0]
+        where, waits_ns = str(longer.idxmax()), rows["wait_ns"]
+        place = found(subject, "late_rank", rows, edit, where=where, device_ns=waits_ns)
         evidence = f"; process {late} takes {longer.max():.2f} ms longer here"
-        yield replace(found, evidence=evidence)
+        yield replace(place, evidence=evidence)
 
 
 def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":

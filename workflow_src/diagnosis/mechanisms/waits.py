@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.call_kinds import OF_OTHERS, matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.facts import LARGE
 from workflow_src.diagnosis.finding import (
     MOST,
     NUMBER,
@@ -20,8 +19,7 @@ from workflow_src.diagnosis.finding import (
     rows_of,
 )
 from workflow_src.diagnosis.host_gaps import LOW
-from workflow_src.diagnosis.recording import ALLOCATE, FREE, LAUNCH, SYNCHRONIZE
-from workflow_src.diagnosis.selections import selection_calls
+from workflow_src.diagnosis.recording import ALLOCATE, FREE, SYNCHRONIZE
 from workflow_src.diagnosis.transfers import (
     CHECK,
     ITEM,
@@ -32,12 +30,9 @@ from workflow_src.diagnosis.transfers import (
     fetched_numbers,
     leads,
     of_size,
+    selection_calls,
     transfers,
 )
-
-LOADS = r"(?:Module|Library)Load|nvrtc|cuLink"
-"""Calls that load or compile code, whenever they are made; other calls about code only ask for what
-is loaded, as scans and selections do of their kernels in each step."""
 
 
 def _without(
@@ -51,7 +46,7 @@ def _without(
     edits = [Edit(calls, cost=0, drops=True), Edit(waits, gap=0)]
     if lead is not None:
         edits = [Edit(np.sort(np.concatenate([calls, lead])), gap=0, cost=0, drops=True)]
-    return subject.found(key, copies, *edits, *more)
+    return found(subject, key, copies, *edits, *more)
 
 
 def _places(rows: pd.DataFrame) -> list[pd.DataFrame]:
@@ -97,41 +92,17 @@ def synchronizations(subject: Subject) -> Iterator[Finding]:
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
     for each in _places(waits[~waits.index.isin(transfers(subject)["wait"])]):
         edit = Edit(rows_of(each), cost=0)
-        yield subject.found("synchronize", each.assign(host_ns=each["took_ns"]), edit)
+        yield found(subject, "synchronize", each, edit)
 
 
 @kind
 def memory(subject: Subject) -> Iterator[Finding]:
-    """Device memory is freed and fetched again, in runs of calls that hold one of both or both.
-
-    empty_cache: by torch.cuda.empty_cache(); allocator_retries: an allocation failed, all that is
-    cached is freed, and it is tried again.
-    """
+    """Device memory is freed and fetched again, as by torch.cuda.empty_cache()."""
     is_memory = subject.own["kind"].isin([ALLOCATE, FREE])
     calls = subject.own.assign(run=(~is_memory).cumsum())[is_memory]
-    both = calls.groupby("run")["kind"].transform("nunique") == 2
-    for key, rows in (("empty_cache", calls[~both]), ("allocator_retries", calls[both])):
-        freed = rows[rows["kind"] == FREE]
-        if freed["step"].nunique() < MOST * subject.step_count:
-            continue  # Of few steps it is warm-up.
-        again = rows[rows["run"].duplicated()]
-        edits = Edit(rows_of(rows), cost=0, drops=True), Edit(rows_of(again), gap=0)
+    freed = calls[calls["kind"] == FREE]
+    if freed["step"].nunique() >= MOST * subject.step_count:  # Of few steps it is warm-up.
+        again = calls[calls["run"].duplicated()]
+        edits = Edit(rows_of(calls), cost=0, drops=True), Edit(rows_of(again), gap=0)
         where = common_path(freed["path_text"])
-        yield subject.found(key, rows.assign(host_ns=rows["took_ns"]), *edits, where=where)
-
-
-@kind
-def loaded_code(subject: Subject) -> Iterator[Finding]:
-    """Modules are loaded in a later step, after the host has compiled them.
-
-    Also by calls that ask for code, if they take long before a kernel's first launch.
-    """
-    calls = subject.own
-    launch_ns = calls.loc[calls["kind"] == LAUNCH, "cost_ns"].median()
-    asks = matching(calls["name"], OF_OTHERS["load"]) & (calls["cost_ns"] > LARGE * launch_ns)
-    first = ~calls["launched"].duplicated().shift(-1, fill_value=True)
-    loads = calls[(matching(calls["name"], LOADS) | (first & asks)) & (calls["step"] > 0)]
-    if len(loads):
-        loads = loads.assign(host_ns=loads["gap_ns"] + loads["took_ns"])
-        edit = Edit(rows_of(loads), gap=0, cost=0, drops=True)
-        yield subject.found("recompilation", loads, edit)
+        yield found(subject, "empty_cache", calls, *edits, where=where)

@@ -1,6 +1,6 @@
 """What each remedy changes in a step: which of its launches, and how."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,17 +10,20 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit, Factors, Mask, Plan, graphed, merged
-from workflow_src.diagnosis.remedies.rates import About, Core
-from workflow_src.diagnosis.remedies.span import Ends, Span, around
+from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE,
+    CORE_PRODUCT,
     ELEMENTWISE,
     FORWARD,
     OPTIMIZER,
     PRODUCT,
     UPDATE,
 )
+
+Ends = Mapping[str, int]
+"""Which end of its span each uncertain quantity is at: -1 or 1; 0, or no entry, is in between."""
 
 COMPILE = "compile"
 
@@ -136,18 +139,18 @@ def _narrow(precision: str, trial: Trial) -> None:
     about, step = trial.about, trial.about.step
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
-    products = about.products(precision)
-    ms = products.ms[:, trial.end("products")]
+    rows, products_ms, casts_ms = about.products(precision)
+    ms = products_ms[:, trial.end("products")]
     if precision == "bf16":
-        ms = ms + products.casts_ms[:, trial.end("casts")]
+        ms = ms + casts_ms[:, trial.end("casts")]
     factor = np.ones(len(step.work))
-    factor[products.rows] = ms / step.work["device_ms"].to_numpy()[products.rows]
+    factor[rows] = ms / step.work["device_ms"].to_numpy()[rows]
     measured = np.zeros(len(factor), dtype=bool)
-    for (given, name), span in about.beside.core.items():
-        if given == precision:
+    for (what, given, name), span in about.beside.items():
+        if (what, given) == ("core", precision):
             core = step.of("leaf", *CORE) & step.of("pass", name)
             factor[core] = trial.value("attention's core", span)
-            measured = step.of("leaf", *CORE)
+            measured |= core
     every = np.arange(len(step.row))
     trial.change(Edit(work=every, factor=factor[step.row]))
     if precision == "bf16":
@@ -176,35 +179,38 @@ def _launch_casts(trial: Trial) -> None:
 
 def _fuse_attention(trial: Trial) -> None:
     """One kernel forward and two backward in place of each layer's scores, softmax and values."""
-    step, core = trial.about.step, trial.about.core
-    if core is None:
+    step = trial.about.step
+    products = step.of("kind", CORE_PRODUCT) & step.of("pass", FORWARD)
+    if not products.any():
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
-    took = {name: _attention_ms(trial, core, name) for name in ATTENTION_KERNELS}
+    took = {name: _attention_ms(trial, products, name) for name in ATTENTION_KERNELS}
+    layers = int(step.work.loc[products, "launches"].max())
     for name, kernels in ATTENTION_KERNELS.items():
         calls = step.where(step.of("leaf", *CORE) & step.of("pass", name))
         if len(calls):
-            count = kernels * core.layers
+            count = kernels * layers
             price = trial.value("price", FUSED_PRICE)
             trial.merge(calls, count, took[name] * NS_PER_MS / count, price)
     trial.fused_attention = True
 
 
-def _attention_ms(trial: Trial, core: Core, name: str) -> float:
+def _attention_ms(trial: Trial, products: Mask, name: str) -> float:
     """Fused attention in a pass: as measured, or by its FLOPs.
 
-    Its rate is between that of the present products and the reference product's.
+    Its rate is between that of the present products, forward's, and the reference product's.
     """
     about = trial.about
-    measured = about.beside.attention_ms.get((trial.precision, name))
+    measured = about.beside.get(("attention_ms", trial.precision, name))
     if measured:
         return trial.value("fused attention", measured)
-    if not core.flops:
+    flops = float(flops_of(about.step.work[products]).sum())
+    if not flops:
         raise NotKnownError("the sizes of attention's products are not known")
-    now_ms = float(trial.plan.duration_ns[about.step.where(core.products)].sum()) / NS_PER_MS
-    present = core.flops / max(now_ms, 1e-9)
+    now_ms = float(trial.plan.duration_ns[about.step.where(products)].sum()) / NS_PER_MS
+    present = flops / max(now_ms, 1e-9)
     most = max(about.rates.product_flops_per_ms.get(trial.precision, present), present)
     rate = trial.value("fused attention", Span(present, (present * most) ** 0.5, most))
-    return core.flops / rate * (BACKWARD_SHARE if name == BACKWARD else 1.0)
+    return flops / rate * (BACKWARD_SHARE if name == BACKWARD else 1.0)
 
 
 def _update(optimizer: str, trial: Trial) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.remedies.rates import Span
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     FORWARD,
@@ -118,28 +118,25 @@ def usual_hosts(every: Mapping[str, list[Solved]]) -> dict[str, Span]:
     }
 
 
-@dataclass(frozen=True)
-class Told:
-    """What else is known of a pass's launches.
-
-    usual: the host's time for one in the run's launch-bound cases (ns); unsure_ms: how far the
-    difference of two phases' plain times may be off.
-    """
-
-    usual: Span | None
-    unsure_ms: float
-
-
 def host_span(
-    step: Launched, solution: Solved, earlier: Mapping[str, float], last: str, told: Told
+    step: Launched,
+    solution: Solved,
+    earlier: Mapping[str, float],
+    last: str,
+    usual: Span | None,
+    unsure_ms: float,
 ) -> Span:
-    """The host's time for a launch (ns), by what gives the plain time."""
-    most, usual = solution.host_ns, told.usual or USUAL_NS
+    """The host's time for a launch (ns), by what gives the plain time.
+
+    usual: of one in the run's launch-bound cases; unsure_ms: how far the difference of two phases'
+    plain times may be off.
+    """
+    most, usual = solution.host_ns, usual or USUAL_NS
     if most <= usual.least and not solution.launch_bound:
         return Span(0.0, most, most)
     slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
     if most <= usual.least or fast < SETS_PACE * slow:
-        unsure_ns = told.unsure_ms * NS_PER_MS / max(1, len(step.where(step.of("pass", last))))
+        unsure_ns = unsure_ms * NS_PER_MS / max(1, len(step.where(step.of("pass", last))))
         return likely(most, unsure_ns, earlier[FORWARD], last)
     most = min(most, SLOWEST * usual.most)
     return Span(usual.least, min(most, usual.usual), most)

@@ -1,6 +1,6 @@
 """The time of a plain step with remedies, by replay, with its interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import hypot
@@ -8,10 +8,9 @@ from math import hypot
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Plan
-from workflow_src.diagnosis.remedies.effects import EFFECTS, Trial
+from workflow_src.diagnosis.remedies.effects import EFFECTS, Ends, Trial
 from workflow_src.diagnosis.remedies.host import GAP_NS, Hosts, time_ns, with_host
-from workflow_src.diagnosis.remedies.rates import About
-from workflow_src.diagnosis.remedies.span import Ends, Span, interval
+from workflow_src.diagnosis.remedies.rates import About, Span
 from workflow_src.diagnosis.remedies.steps import PASSES
 from workflow_src.diagnosis.replay import changed, replayed
 
@@ -138,3 +137,22 @@ class PlainStep:
     @cached_property
     def _scales(self) -> dict[tuple[float, ...], float]:
         return {}
+
+
+def interval(
+    time: Callable[[Ends], float], quantities: Sequence[str], unsure: float, least: float = 0.0
+) -> Span:
+    """A time with its 95 % interval, which is `unsure` either way if all quantities are certain.
+
+    It begins at `least`, below which no time can be, or at the usual time if that is shorter.
+
+    Each quantity is moved to both of its ends, the time is computed again, and the differences are
+    added as the root of the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
+    uncertainties in single-sample experiments", Mechanical Engineering 75, 1953).
+    """
+    usual = time({})
+    below = above = unsure**2
+    for name in quantities:
+        off = [time({name: end}) - usual for end in (-1, 1)]
+        below, above = below + min(0.0, *off) ** 2, above + max(0.0, *off) ** 2
+    return Span(max(min(least, usual), usual - below**0.5), usual, usual + above**0.5)

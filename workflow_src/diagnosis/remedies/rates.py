@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.edit import Factors, Mask
-from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.edit import Factors
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE_PRODUCT,
@@ -22,6 +21,28 @@ from workflow_src.diagnosis.remedies.steps import (
     PRODUCT,
     Launched,
 )
+
+
+class Span(NamedTuple):
+    """A quantity's 95 % interval, and what is usual in between."""
+
+    least: float
+    usual: float
+    most: float
+
+    def at(self, end: int) -> float:
+        """The quantity at an end, or in between."""
+        return (self.usual, self.most, self.least)[end]
+
+    def times(self, factor: float) -> "Span":
+        """Scaled by a positive factor."""
+        return Span(*(each * factor for each in self))
+
+
+def around(usual: float, share: float) -> Span:
+    """A quantity that may be off by a share either way."""
+    return Span(usual * (1 - share), usual, usual * (1 + share))
+
 
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
@@ -39,10 +60,6 @@ CAST_BYTES = 6
 
 CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
 """Of the inputs and results of linear layers, how many are cast: some are in bf16 already."""
-
-NO_PRODUCTS = pd.DataFrame(
-    columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
-)
 
 
 @dataclass(frozen=True)
@@ -121,37 +138,10 @@ def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
     return Rates(float(copies.get("copy", copies.max())) * 1e6, rates, compared)
 
 
-class Core(NamedTuple):
-    """Attention written out: its products forward, their FLOPs, and how many layers have it."""
-
-    products: Mask
-    flops: float
-    layers: int
-
-
-class Products(NamedTuple):
-    """Rows of work that multiply, and the time (ms) of each in another precision, with casts.
-
-    A column per end of the span, so that -1 is the last: usual, most, least.
-    """
-
-    rows: Indices
-    ms: Factors
-    casts_ms: Factors
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What was measured beside a plain step, and takes the place of what its tables tell.
-
-    core: what attention's core takes in another precision, of its present time, by precision and
-    pass; attention_ms: fused attention in all layers, likewise; cast_bytes: of weights and
-    activations under autocast, by pass.
-    """
-
-    core: Mapping[tuple[str, str], Span] = field(default_factory=dict)
-    attention_ms: Mapping[tuple[str, str], Span] = field(default_factory=dict)
-    cast_bytes: Mapping[str, float] = field(default_factory=dict)
+Beside = Mapping[tuple[str, str, str], Span]
+"""What was measured beside a plain step, and takes the place of what its tables tell, by what it
+is, precision and pass. "core": what attention's core takes, of its present time; "attention_ms":
+fused attention in all layers; "cast_bytes": of weights and activations under autocast."""
 
 
 @dataclass(frozen=True)
@@ -169,16 +159,7 @@ class About:
     tokens: int
     parameters: float
     update_in_graph: bool = True
-    beside: Beside = Beside()
-
-    @cached_property
-    def core(self) -> Core | None:
-        """Attention's core; None if no range is it."""
-        products = self.step.of("kind", CORE_PRODUCT) & self.step.of("pass", FORWARD)
-        if not products.any():
-            return None
-        work = self.step.work[products]
-        return Core(products, float(flops_of(work).sum()), int(work["launches"].max()))
+    beside: Beside = field(default_factory=dict)
 
     def least_ms(self, precision: str) -> float:
         """What its products take at least in a precision: at the rate of the machine's fastest.
@@ -190,22 +171,23 @@ class About:
         return float(np.minimum(ms, work["device_ms"]).sum())
 
     @cached_property
-    def _products(self) -> dict[str, Products]:
+    def _products(self) -> dict[str, tuple[Indices, Factors, Factors]]:
         return {}
 
-    def products(self, precision: str) -> Products:
-        """What its products would take in another precision."""
+    def products(self, precision: str) -> tuple[Indices, Factors, Factors]:
+        """Rows of work that multiply, and what each (ms) and its casts take in another precision.
+
+        A column per end of the span, so that -1 is the last: usual, most, least.
+        """
         if precision not in self._products:
             rows = np.flatnonzero(self.step.of("kind", PRODUCT, CORE_PRODUCT))
             given = [self.step.work.iloc[row] for row in rows]
             about = self.precision, precision, self.tokens
-            spans = (
-                [self.rates.product_ms(row, *about) for row in given],
-                [_casts_ms(self, row) for row in given],
-            )
+            ms = [self.rates.product_ms(row, *about) for row in given]
+            casts_ms = [_casts_ms(self, row) for row in given]
             # A span is (least, usual, most).
-            ms, casts_ms = (np.reshape(each, (-1, 3))[:, [1, 2, 0]] for each in spans)
-            self._products[precision] = Products(rows, ms, casts_ms)
+            ends = [np.reshape(each, (-1, 3))[:, [1, 2, 0]] for each in (ms, casts_ms)]
+            self._products[precision] = (rows, ends[0], ends[1])
         return self._products[precision]
 
 
@@ -227,8 +209,8 @@ def _casts_ms(about: About, row: pd.Series) -> Span:
 def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
     """Of the casts beside products whose sizes aren't known, by their time."""
     name, work = row["pass"], about.step.work
-    if row["kind"] == CORE_PRODUCT or name not in about.beside.cast_bytes:
+    moved = about.beside.get(("cast_bytes", "bf16", name))
+    if row["kind"] == CORE_PRODUCT or moved is None:
         return Span(0.0, 0.0, 0.0)
     alike = work.loc[(work["pass"] == name) & (work["kind"] == PRODUCT), "device_ms"]
-    moved = row["device_ms"] / alike.sum() * about.beside.cast_bytes[name]
-    return Span(0.6, 1.0, 1.4).times(moved / about.rates.copy_bytes_per_ms)
+    return moved.times(row["device_ms"] / alike.sum() / about.rates.copy_bytes_per_ms)

@@ -14,15 +14,13 @@ from workflow_src.diagnosis.remedies.effects import COMPILE, NotKnownError, comb
 from workflow_src.diagnosis.remedies.host import (
     GAP_NS,
     Solved,
-    Told,
     host_span,
     solved,
     unsure_ms,
     usual_hosts,
 )
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
-from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
-from workflow_src.diagnosis.remedies.span import Span
+from workflow_src.diagnosis.remedies.rates import About, Rates, Span, rates_of
 from workflow_src.diagnosis.remedies.steps import NO_HOST, OPTIMIZER, PASSES, launched, work_of
 
 Row = dict[str, object]
@@ -155,8 +153,8 @@ class CaseOfRun:
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
             # What a phase takes beyond the one before it tells its last pass's.
             both = list(ends.values())[max(number - 1, 0) : number + 1]
-            told, step = Told(usual.get(last), unsure_ms(both)), self.abouts[phase].step
-            hosts[last] = host_span(step, self.solutions[last], earlier, last, told)
+            told, step = (usual.get(last), unsure_ms(both)), self.abouts[phase].step
+            hosts[last] = host_span(step, self.solutions[last], earlier, last, *told)
         known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
         plain = {}
         for phase, _, timed in self.phases:
