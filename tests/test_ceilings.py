@@ -16,7 +16,6 @@ from workflow_src.common.table_schema import own_columns
 from workflow_src.dag.paths import measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
-from workflow_src.measure import products as multiplying
 from workflow_src.measure import sampling
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
@@ -128,9 +127,9 @@ def test_neither_shape_nor_layout_decides_when_a_product_is_measured(
         order.append((about["shape"], about["layout"]))
         return about | TIMED
 
-    monkeypatch.setattr(multiplying, "measured", measured)
+    monkeypatch.setattr(measuring, "measured", measured)
     shapes = [[n, n, n] for n in (8, 16, 32)]
-    rows = multiplying.products("cpu", "fp32", TINY | {"shapes": shapes})
+    rows = measuring.products("cpu", "fp32", TINY | {"shapes": shapes})
     in_table = [(row["shape"], row["layout"]) for row in rows]
     assert order != in_table and sorted(order) == sorted(in_table)
 
@@ -169,15 +168,10 @@ def test_exponentials_in_a_cache_fit_into_it(
     assert cached["operations"] == elements and cached["shape"] == f"{elements} elements"
 
 
-@pytest.mark.parametrize("layout", multiplying.LAYOUTS)
+@pytest.mark.parametrize("layout", measuring.LAYOUTS)
 def test_every_layout_gives_a_product_of_the_shape(layout: str) -> None:
-    result = multiplying._product((4, 3, 2), layout, torch.float32, "cpu")()
+    result = measuring._product((4, 3, 2), layout, torch.float32, "cpu")()
     assert isinstance(result, torch.Tensor) and result.shape == (4, 2)
-
-
-def test_precisions_that_a_device_lacks_are_skipped() -> None:
-    rows = multiplying.products("cpu", "tf32", TINY)
-    assert {found["status"] for found in rows} == {"skipped"}
 
 
 def command(module: str, *arguments: str) -> tuple[int, str]:

@@ -21,6 +21,22 @@ SAMPLES = ("samples_ns", "device_samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 
+def command_of(module: str, arguments: Sequence[str], output: Path) -> list[str]:
+    """The command that has `module` write into `output`."""
+    return [sys.executable, "-m", module, *arguments, "--output", str(output)]
+
+
+def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -> Any:
+    """What `python -m module` writes into `output` as JSON, in a process of its own.
+
+    Raises StageError, with the process's `name`, if it fails; its message has been printed.
+    """
+    status = run_tied(command_of(module, arguments, output)).returncode
+    if status or not output.exists():
+        raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
 def in_fresh_processes(
     module: str, row: Mapping[str, Any], count: int, option: str = "--case"
 ) -> list[dict[str, Any]]:
@@ -30,18 +46,17 @@ def in_fresh_processes(
     of the process under "process": what is the same in all is measured in process 0 alone. Raises
     StageError if one of them fails; its own message has been printed.
     """
-    results = []
+    jobs = (dict(row) | {"processes": 1, "process": number} for number in range(count))
     with TemporaryDirectory() as folder:
-        for number in range(count):
-            output = Path(folder, f"{number}.json")
-            job = json.dumps(dict(row) | {"processes": 1, "process": number})
-            given = [option, job, "--output", str(output)]
-            ended = run_tied([sys.executable, "-m", module, *given])
-            if ended.returncode or not output.exists():
-                how = how_it_ended(ended.returncode) if ended.returncode else GAVE_NOTHING
-                raise StageError(f"process {number + 1} of {count} {how}")
-            results.append(json.loads(output.read_text(encoding="utf-8")))
-    return results
+        return [
+            written_by(
+                module,
+                [option, json.dumps(job)],
+                Path(folder, f"{job['process']}.json"),
+                f"process {job['process'] + 1} of {count}",
+            )
+            for job in jobs
+        ]
 
 
 def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.workflow import ROOT
+from workflow_src.measure import processes
 from workflow_src.plan.config import load
-from workflow_src.studies import programs
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import cause
@@ -26,7 +26,7 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
         Path(program[-1]).write_text(json.dumps({"build_ns": 7, "steps_ns": times}))
         return subprocess.CompletedProcess(program, 0)
 
-    monkeypatch.setattr(programs, "run_tied", run_tied)
+    monkeypatch.setattr(processes, "run_tied", run_tied)
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
     found = rows(tasks, CAUSE)
     assert [how for how, _ in ran] == ["LAZY", "LAZY", "EAGER"] * 2
@@ -44,7 +44,7 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
 
 
 def test_a_program_that_fails_is_a_row(monkeypatch):
-    monkeypatch.setattr(programs, "run_tied", lambda program: subprocess.CompletedProcess([], 3))
+    monkeypatch.setattr(processes, "run_tied", lambda program: subprocess.CompletedProcess([], 3))
     found = rows(tasks, CAUSE)
     assert [(row["sweep"], row["status"]) for row in found] == [("loading", "skipped")] * 6
     assert found[0]["reason"].startswith("the program ended with status 3;")
