@@ -7,7 +7,6 @@ Samples of one process therefore say little about the next run.
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -59,32 +58,27 @@ def in_fresh_processes(
         ]
 
 
-def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[str, Any]:
     """The results of several processes as one: all samples, each with its process.
 
-    What was recorded around the measurement is kept per process, under "processes".
+    Phases of a benchmark, or rows of a study's point: those that agree in `keys` are one
+    measurement. One without samples in any process, such as one of a profile, is the first
+    process's. What was recorded around the measurement is kept per process, under "processes".
     """
-    phases = {
-        phase: merged_phase([result["phases"][phase] for result in results])
-        for phase in results[0]["phases"]
+    found: dict[Any, list[Row]] = {}
+    for result in results:
+        named = (
+            result["phases"].items()
+            if not keys
+            else ((tuple(map(row.get, keys)), row) for row in result["rows"])
+        )
+        for name, row in named:
+            found.setdefault(name, []).append(row)
+    one = {
+        name: merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
+        for name, same in found.items()
     }
-    return _around(results) | {"phases": phases}
-
-
-def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
-    """The results of several processes for one study point as one, as `merged` does.
-
-    Rows that agree in `keys` are one measurement. One without samples in any process, such as one
-    of a profile, is the first process's.
-    """
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in chain.from_iterable(result["rows"] for result in results):
-        found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    rows = [
-        merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
-        for same in found.values()
-    ]
-    return _around(results) | {"rows": rows}
+    return _around(results) | ({"rows": [*one.values()]} if keys else {"phases": one})
 
 
 def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
