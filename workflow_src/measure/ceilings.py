@@ -16,7 +16,7 @@ from torch import Tensor
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.ceilings import PRODUCTS
+from workflow_src.common.ceilings import FEWEST, PRODUCTS
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.common.units import MIB
@@ -24,9 +24,11 @@ from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
-from workflow_src.measure.rows import Row, attempt, free
-from workflow_src.measure.sampling import Sizes, measured
-from workflow_src.measure.timing import Call, wake
+from workflow_src.measure.rows import Row, attempt, free, said
+from workflow_src.measure.timing import Call, sampled, wake
+
+Sizes = Mapping[str, Any]
+"""The sizes of a device: see common.ceilings."""
 
 TIMES_L2 = 4
 """A buffer of the bandwidth ceiling is larger than this many times the L2 cache."""
@@ -60,6 +62,24 @@ def measure(point: Mapping[str, Any]) -> list[Row]:
     for precision in point["precisions"]:
         rows += products(device, precision, sizes)
     return rows + exponentials(device, sizes)
+
+
+def measured(
+    about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
+) -> Row:
+    """A row `about` a ceiling with samples of the call that `make` builds, or with why it can't."""
+    free(device)
+    often = FEWEST, sizes["budget_ms"], sizes["sample_ms"], pause_ms
+
+    def run() -> Row:
+        return sampled(make(), device, *often)
+
+    try:
+        row = attempt(run, partial(free, device))
+    except UnavailableError as error:
+        row = {"status": "skipped", "reason": str(error)}
+    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
+    return about | said(name, row)
 
 
 def bandwidths(device: str, sizes: Sizes) -> list[Row]:
