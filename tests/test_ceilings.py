@@ -16,8 +16,7 @@ from workflow_src.common.table_schema import own_columns
 from workflow_src.dag.paths import measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
-from workflow_src.measure import products as multiplying
-from workflow_src.measure import sampling
+from workflow_src.measure import timing
 from workflow_src.measure.l2 import in_rotation, sets_beyond
 from workflow_src.plan.config import load
 from workflow_src.tables.ceilings import table
@@ -83,13 +82,13 @@ def test_sets_of_a_rotation_exceed_the_cache(l2: int, size: int, sets: int) -> N
 def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each group's first one contains the latency of a launch, which looks like a level."""
     done: list[str] = []
-    monkeypatch.setattr(sampling, "event_pairs", lambda count: ["timed"] * count)
-    monkeypatch.setattr(sampling, "between_events", lambda pair, call: call() or done.append(pair))
-    monkeypatch.setattr(sampling, "elapsed_ns", lambda pairs: [1] * len(pairs))
-    monkeypatch.setattr(sampling, "asked", lambda device, names: {"sm_clock_mhz": 1980})
+    monkeypatch.setattr(timing, "event_pairs", lambda count: ["timed"] * count)
+    monkeypatch.setattr(timing, "between_events", lambda pair, call: call() or done.append(pair))
+    monkeypatch.setattr(timing, "elapsed_ns", lambda pairs: [1] * len(pairs))
+    monkeypatch.setattr(timing, "asked", lambda device, names: {"sm_clock_mhz": 1980})
     properties = SimpleNamespace(uuid="x")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
-    found = sampling._group(lambda: done.append("call"), "cuda", 2)
+    found = timing._group(lambda: done.append("call"), "cuda", 2)
     assert found == ([1, 1], 1980)
     assert done == ["call", "call", "timed", "call", "timed"]
 
@@ -97,10 +96,10 @@ def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPa
 def test_each_sample_of_a_burst_follows_a_pause_and_there_are_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert len(sampling.sampled(lambda: None, "cpu", TINY)["samples_ns"]) >= FEWEST
+    assert len(timing.sampled(lambda: None, "cpu", FEWEST, 0.1, 0.01, 0)["samples_ns"]) >= FEWEST
     pauses: list[float] = []
-    monkeypatch.setattr(sampling.time, "sleep", pauses.append)
-    found = sampling.sampled(lambda: None, "cpu", TINY, pause_ms=20.0)
+    monkeypatch.setattr(timing.time, "sleep", pauses.append)
+    found = timing.sampled(lambda: None, "cpu", FEWEST, 0.1, 0.01, 20.0)
     assert pauses == [0.02] * FEWEST and len(found["samples_ns"]) == FEWEST
     assert found["samples_per_group"] == 1
 
@@ -114,9 +113,9 @@ def test_neither_shape_nor_layout_decides_when_a_product_is_measured(
         order.append((about["shape"], about["layout"]))
         return about | TIMED
 
-    monkeypatch.setattr(multiplying, "measured", measured)
+    monkeypatch.setattr(measuring, "measured", measured)
     shapes = [[n, n, n] for n in (8, 16, 32)]
-    rows = multiplying.products("cpu", "fp32", TINY | {"shapes": shapes})
+    rows = measuring.products("cpu", "fp32", TINY | {"shapes": shapes})
     in_table = [(row["shape"], row["layout"]) for row in rows]
     assert order != in_table and sorted(order) == sorted(in_table)
 
@@ -155,15 +154,10 @@ def test_exponentials_in_a_cache_fit_into_it(
     assert cached["operations"] == elements and cached["shape"] == f"{elements} elements"
 
 
-@pytest.mark.parametrize("layout", multiplying.LAYOUTS)
+@pytest.mark.parametrize("layout", measuring.LAYOUTS)
 def test_every_layout_gives_a_product_of_the_shape(layout: str) -> None:
-    result = multiplying._product((4, 3, 2), layout, torch.float32, "cpu")()
+    result = measuring._product((4, 3, 2), layout, torch.float32, "cpu")()
     assert isinstance(result, torch.Tensor) and result.shape == (4, 2)
-
-
-def test_precisions_that_a_device_lacks_are_skipped() -> None:
-    rows = multiplying.products("cpu", "tf32", TINY)
-    assert {found["status"] for found in rows} == {"skipped"}
 
 
 def command(module: str, *arguments: str) -> tuple[int, str]:

@@ -9,10 +9,9 @@ import torch
 
 from workflow_src.common.ceilings import FEWEST, SIZES, rate_of
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure.ceilings import bandwidths, exponentials
+from workflow_src.measure.ceilings import bandwidths, exponentials, products
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.products import products
 from workflow_src.measure.timing import time_call
 
 pytestmark = [

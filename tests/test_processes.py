@@ -11,7 +11,7 @@ from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import ConfigError, StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
-from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase, merged_point
+from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.machine import doubts, environment
@@ -55,7 +55,7 @@ def test_a_study_says_in_how_many_processes_a_phase_failed_whichever_it_was() ->
     full = {"status": "oom", "reason": "CUDA out of memory"}
     around = {key: value for key, value in result(0).items() if key != "phases"}
     rows = [full, phase(1), phase(2)]
-    point = merged_point([around | {"rows": [about | row]} for row in rows], tuple(about))
+    point = merged([around | {"rows": [about | row]} for row in rows], tuple(about))
     assert point["rows"] == [about | full | {"reason": full["reason"] + " (in 1 of 3 processes)"}]
 
 

@@ -31,14 +31,13 @@ SIZES: dict[str, dict[str, Any]] = {
 """By device: MiB of a buffer (see measure.ceilings), the (m, k, n) of matrix products, squares and
 those of a model's layers and head, the elements whose exponentials are taken, seconds to keep the
 device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
-between samples of a product, without which products of zeros are left out."""
-
+between samples of a product."""
 
 PRODUCTS, ZEROS = "compute", "compute of zeros"
 """The kinds of ceilings of matrix products: of standard normal numbers, and of zeros."""
 
 SUSTAINED, SUSTAINED_ZEROS = "sustained compute", "sustained compute of zeros"
-"""The same, where one product is repeated for a second, and power is read."""
+"""The same, where one product was repeated for a second, and power read: of older runs."""
 
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),

@@ -162,11 +162,6 @@ class LiveTensors(TorchDispatchMode):
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
 
 
-def recording(device: str, known: Iterable[Tensor]) -> AllocatorRecord | LiveTensors:
-    """A record of the allocator on a CUDA device, and of operators' results elsewhere."""
-    return AllocatorRecord() if device == "cuda" else LiveTensors(known)
-
-
 def storage_bytes(tensors: Iterable[Tensor]) -> int:
     """Bytes of the storages of tensors, each once."""
     storages = [tensor.untyped_storage() for tensor in tensors]

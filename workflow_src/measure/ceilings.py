@@ -7,6 +7,8 @@ reallocated memory can be 10 % slower.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
+from random import Random
 from typing import Any
 
 import torch
@@ -14,16 +16,19 @@ from torch import Tensor
 
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.atomic_write import write_json
+from workflow_src.common.ceilings import FEWEST, PRODUCTS
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.products import products
-from workflow_src.measure.rows import Row, attempt, free
-from workflow_src.measure.sampling import Sizes, measured
-from workflow_src.measure.timing import Call, wake
+from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
+from workflow_src.measure.rows import Row, attempt, free, said
+from workflow_src.measure.timing import Call, sampled, wake
+
+Sizes = Mapping[str, Any]
+"""The sizes of a device: see common.ceilings."""
 
 TIMES_L2 = 4
 """A buffer of the bandwidth ceiling is larger than this many times the L2 cache."""
@@ -40,6 +45,10 @@ STREAMS: dict[str, tuple[int, Callable[..., object]]] = {
 }
 """The operations of the bandwidth ceiling: the buffers that each reads or writes once."""
 
+LAYOUTS = ("nn", "nt", "tn")
+"""Which of the two factors of a product is stored transposed; a linear layer's forward is nt, its
+backward nn and tn."""
+
 FLOAT32 = {"dtype": "float32", "precision": "fp32"}
 
 REPEATS = 256
@@ -47,12 +56,30 @@ REPEATS = 256
 
 
 def measure(point: Mapping[str, Any]) -> list[Row]:
-    """A row per ceiling measurement: see bandwidths, exponentials and measure/products.py."""
+    """A row per ceiling measurement: see bandwidths, products and exponentials."""
     device, sizes = point["device"], point["sizes"]
     rows = bandwidths(device, sizes)
     for precision in point["precisions"]:
         rows += products(device, precision, sizes)
     return rows + exponentials(device, sizes)
+
+
+def measured(
+    about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
+) -> Row:
+    """A row `about` a ceiling with samples of the call that `make` builds, or with why it can't."""
+    free(device)
+    often = FEWEST, sizes["budget_ms"], sizes["sample_ms"], pause_ms
+
+    def run() -> Row:
+        return sampled(make(), device, *often)
+
+    try:
+        row = attempt(run, partial(free, device))
+    except UnavailableError as error:
+        row = {"status": "skipped", "reason": str(error)}
+    name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
+    return about | said(name, row)
 
 
 def bandwidths(device: str, sizes: Sizes) -> list[Row]:
@@ -102,6 +129,42 @@ def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
     """The call of one operation, on another set of buffers each time."""
     count, operation = STREAMS[name]
     return in_rotation([partial(operation, *buffers[:count]) for buffers in sets])
+
+
+def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
+    """Rows of matrix products in `precision`: each (m, k, n) of the sizes in each layout.
+
+    In an order that neither sizes nor layouts decide, because a GPU's clock falls while it
+    multiplies, and in bursts if the sizes have a pause: in a model a product is short and comes
+    between other work. Factors are standard normal: a GPU's rate may depend on the numbers. `flops`
+    of a call: 2 m k n.
+    """
+    use_precision(precision)
+    dtype, why = AUTOCAST.get(precision, torch.float32), unsupported(precision, device)
+    common = {"kind": PRODUCTS, "name": "matmul", "precision": precision}
+    common |= {"dtype": str(dtype).removeprefix("torch.")}
+
+    def row_of(shape: Sequence[int], layout: str) -> Row:
+        m, k, n = shape
+        about: Row = common | {"layout": layout, "flops": 2 * m * k * n}
+        about |= {"shape": f"{m} x {k} x {n}"}
+        if why:
+            return about | {"status": "skipped", "reason": why}
+        make = partial(_product, (m, k, n), layout, dtype, device)
+        return measured(about, make, device, sizes, sizes["pause_ms"])
+
+    every = list(product(map(tuple, sizes["shapes"]), LAYOUTS))
+    found = {each: row_of(*each) for each in Random(0).sample(every, len(every))}
+    return [found[each] for each in every]
+
+
+def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str) -> Call:
+    """A call that multiplies an (m, k) by a (k, n) matrix, each stored as the layout says."""
+    m, k, n = shape
+    stored = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
+    a, b = (torch.randn(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
+    left, right = (a if layout[0] == "n" else a.t()), (b if layout[1] == "n" else b.t())
+    return partial(torch.mm, left, right, out=torch.empty(m, n, device=device, dtype=dtype))
 
 
 def exponentials(device: str, sizes: Sizes) -> list[Row]:

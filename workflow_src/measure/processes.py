@@ -7,7 +7,6 @@ Samples of one process therefore say little about the next run.
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +20,22 @@ SAMPLES = ("samples_ns", "device_samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 
+def command_of(module: str, arguments: Sequence[str], output: Path) -> list[str]:
+    """The command that has `module` write into `output`."""
+    return [sys.executable, "-m", module, *arguments, "--output", str(output)]
+
+
+def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -> Any:
+    """What `python -m module` writes into `output` as JSON, in a process of its own.
+
+    Raises StageError, with the process's `name`, if it fails; its message has been printed.
+    """
+    status = run_tied(command_of(module, arguments, output)).returncode
+    if status or not output.exists():
+        raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
 def in_fresh_processes(
     module: str, row: Mapping[str, Any], count: int, option: str = "--case"
 ) -> list[dict[str, Any]]:
@@ -30,46 +45,40 @@ def in_fresh_processes(
     of the process under "process": what is the same in all is measured in process 0 alone. Raises
     StageError if one of them fails; its own message has been printed.
     """
-    results = []
+    jobs = (dict(row) | {"processes": 1, "process": number} for number in range(count))
     with TemporaryDirectory() as folder:
-        for number in range(count):
-            output = Path(folder, f"{number}.json")
-            job = json.dumps(dict(row) | {"processes": 1, "process": number})
-            given = [option, job, "--output", str(output)]
-            ended = run_tied([sys.executable, "-m", module, *given])
-            if ended.returncode or not output.exists():
-                how = how_it_ended(ended.returncode) if ended.returncode else GAVE_NOTHING
-                raise StageError(f"process {number + 1} of {count} {how}")
-            results.append(json.loads(output.read_text(encoding="utf-8")))
-    return results
+        return [
+            written_by(
+                module,
+                [option, json.dumps(job)],
+                Path(folder, f"{job['process']}.json"),
+                f"process {job['process'] + 1} of {count}",
+            )
+            for job in jobs
+        ]
 
 
-def merged(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[str, Any]:
     """The results of several processes as one: all samples, each with its process.
 
-    What was recorded around the measurement is kept per process, under "processes".
+    Phases of a benchmark, or rows of a study's point: those that agree in `keys` are one
+    measurement. One without samples in any process, such as one of a profile, is the first
+    process's. What was recorded around the measurement is kept per process, under "processes".
     """
-    phases = {
-        phase: merged_phase([result["phases"][phase] for result in results])
-        for phase in results[0]["phases"]
+    found: dict[Any, list[Row]] = {}
+    for result in results:
+        named = (
+            result["phases"].items()
+            if not keys
+            else ((tuple(map(row.get, keys)), row) for row in result["rows"])
+        )
+        for name, row in named:
+            found.setdefault(name, []).append(row)
+    one = {
+        name: merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
+        for name, same in found.items()
     }
-    return _around(results) | {"phases": phases}
-
-
-def merged_point(results: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
-    """The results of several processes for one study point as one, as `merged` does.
-
-    Rows that agree in `keys` are one measurement. One without samples in any process, such as one
-    of a profile, is the first process's.
-    """
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in chain.from_iterable(result["rows"] for result in results):
-        found.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    rows = [
-        merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
-        for same in found.values()
-    ]
-    return _around(results) | {"rows": rows}
+    return _around(results) | ({"rows": [*one.values()]} if keys else {"phases": one})
 
 
 def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:

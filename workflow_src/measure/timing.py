@@ -7,6 +7,7 @@ from functools import partial
 import torch
 
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.measure.gpu_state import asked
 from workflow_src.measure.rows import Row
 
 Call = Callable[[], object]
@@ -17,6 +18,9 @@ FEWEST, MOST = 5, 50
 
 MOST_CALLS = 100
 """Maximum number of calls in one sample."""
+
+GROUP = 5
+"""Samples between two readings of the clock."""
 
 SHORTEST_MS = 1e-6
 """A call takes at least this long, even where the clock doesn't tell."""
@@ -137,3 +141,40 @@ def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tup
             call()
 
     return repeat, calls, samples
+
+
+def sampled(
+    call: Call, device: str, fewest: int, budget_ms: float, sample_ms: float, pause_ms: float
+) -> Row:
+    """`samples_ns` of a ceiling's call, `calls_per_sample` and `samples_per_group`.
+
+    As many samples as the budget allows, and `fewest` at least; with a pause, during which the
+    device is idle before each sample, `fewest`. On a CUDA device also `sm_clock_mhz`, a reading per
+    group of samples, taken while the device works on the group. Not the power: NVML's lags behind
+    by more than a row lasts.
+    """
+    repeat, calls, count = repeated(call, device, budget_ms, sample_ms)
+    size, count = (1, fewest) if pause_ms else (GROUP, max(fewest, count))
+    samples: list[int] = []
+    clocks: list[int | None] = []
+    for start in range(0, count, size):
+        time.sleep(pause_ms / 1e3)
+        taken, clock = _group(repeat, device, min(size, count - start))
+        samples += [round(ns / calls) for ns in taken]
+        clocks.append(clock)
+    found = {"samples_ns": samples, "calls_per_sample": calls, "samples_per_group": size}
+    return found | ({"sm_clock_mhz": clocks} if any(clocks) else {})
+
+
+def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
+    """Nanoseconds of each of `count` calls, and the SM clock of a CUDA device meanwhile."""
+    if device != "cuda":
+        return time_steps(call, lambda: None, count), None
+    pairs = event_pairs(count)
+    # Not timed: on an idle device, the first sample would contain the latency of its launch.
+    call()
+    for pair in pairs:
+        between_events(pair, call)
+    uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
+    clock = asked(uuid, ("sm_clock_mhz",))["sm_clock_mhz"]
+    return elapsed_ns(pairs), clock

@@ -17,7 +17,7 @@ from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.processes import in_fresh_processes, merged_point
+from workflow_src.measure.processes import in_fresh_processes, merged
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.study import Point, Row
@@ -121,7 +121,7 @@ def main(
             if in_processes
             else in_fresh_processes(module, point, count, "--point")
         )
-        write_json(given.output, merged_point(results, IDENTITY) | {"point": point})
+        write_json(given.output, merged(results, IDENTITY) | {"point": point})
         return
     use_threads(point)
     run = partial(rows, tasks, point, *([given.output] if beside else []))

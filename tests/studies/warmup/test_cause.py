@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 from tests.workflow import ROOT
+from workflow_src.measure import processes
 from workflow_src.plan.config import load
-from workflow_src.studies import programs
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import cause
@@ -24,7 +24,7 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
         Path(program[-1]).write_text(json.dumps({"build_ns": 7, "steps_ns": times}))
         return subprocess.CompletedProcess(program, 0)
 
-    monkeypatch.setattr(programs, "run_tied", run_tied)
+    monkeypatch.setattr(processes, "run_tied", run_tied)
     monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
     found = rows(tasks, CAUSE)
     assert [how for how, _ in ran] == ["LAZY", "LAZY", "EAGER"] * 2

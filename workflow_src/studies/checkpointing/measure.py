@@ -11,9 +11,9 @@ from torch import nn
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.measure.allocations import available_mib, step_peak
+from workflow_src.measure.ceilings import products
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.phases import build
-from workflow_src.measure.products import products
 from workflow_src.measure.rows import free
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload

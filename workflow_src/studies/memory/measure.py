@@ -2,7 +2,7 @@
 
 import gzip
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -13,12 +13,12 @@ import torch
 from workflow_src.common.atomic_write import write_whole
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import (
+    Allocation,
     AllocatorRecord,
     LiveTensors,
     available_mib,
     gradients,
     kept_tensors,
-    recording,
     state_tensors,
     step_peak,
     storage_bytes,
@@ -29,8 +29,7 @@ from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import attempt, free, said
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
-from workflow_src.studies.memory.marks import Marks
-from workflow_src.studies.memory.rows import Held, as_row
+from workflow_src.studies.memory.marks import Mark, Marks
 from workflow_src.studies.memory.saved import measure_saved
 from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusal
@@ -38,6 +37,9 @@ from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import main
 
 PHASES = ("forward", "train_step")
+
+Held = tuple[int, Mapping[str, set[int]]]
+"""An event, and the addresses of what is held then, by kind."""
 
 
 def tasks(point: Point, beside: Path) -> Iterator[Row]:
@@ -84,8 +86,10 @@ def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
 
     there_bytes: the model's, the batch's. On a GPU, torch's snapshot is written to `snapshot`.
     """
-    there = storage_bytes(kept_tensors(workload))
-    with recording(workload.case.device, kept_tensors(workload)) as record:
+    known, on_gpu = kept_tensors(workload), workload.case.device == "cuda"
+    there = storage_bytes(known)
+    record: AllocatorRecord | LiveTensors = AllocatorRecord() if on_gpu else LiveTensors(known)
+    with record:
         marks = Marks(lambda: record.events)
         held: list[Held] = []
         with marks.around(workload.model):
@@ -112,6 +116,33 @@ def _run(workload: Workload, phase: str) -> None:
             workload.forward()
     else:
         workload.train_step()
+
+
+def as_row(allocations: Sequence[Allocation], held: Sequence[Held], marks: Sequence[Mark]) -> Row:
+    """`allocations`: size, start, end, index of the line, kind ("" for most); `lines`; `marks`.
+
+    The kind is of the first of `held` that has an allocation.
+    """
+    lines = list(dict.fromkeys(each.line for each in allocations))
+    place = {line: number for number, line in enumerate(lines)}
+    return {
+        "allocations": [
+            [each.size, each.start, each.end, place[each.line], _kind(each, held)]
+            for each in allocations
+        ],
+        "lines": lines,
+        "marks": [list(mark) for mark in marks],
+    }
+
+
+def _kind(allocation: Allocation, held: Sequence[Held]) -> str:
+    """What an allocation is held as: the name in the first of `held` that has it; "" in none."""
+    for event, addresses in held:
+        alive = allocation.start < event and (allocation.end is None or allocation.end >= event)
+        for kind, known in addresses.items():
+            if alive and allocation.address in known:
+                return kind
+    return ""
 
 
 def block_rows(case: Case, compiled: bool) -> list[Row]:

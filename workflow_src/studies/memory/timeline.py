@@ -23,7 +23,7 @@ Mark = Sequence[Any]
 """Events so far, the clock (ns), the path; see marks.py."""
 
 Allocation = Sequence[Any]
-"""size, start, end, index of the line, kind; see rows.py."""
+"""size, start, end, index of the line, kind; see measure.py."""
 
 
 class Place(NamedTuple):

@@ -11,12 +11,12 @@ from typing import Any
 
 from workflow_src.common.case import PHASES
 from workflow_src.measure.capture import profile
+from workflow_src.measure.processes import command_of, written_by
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 from workflow_src.studies.models import case_of
-from workflow_src.studies.programs import command_of, written_by
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 

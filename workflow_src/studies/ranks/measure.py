@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from workflow_src.measure.processes import written_by
 from workflow_src.measure.rows import Row
-from workflow_src.studies.programs import written_by
 from workflow_src.studies.ranks.launch import run_ranks
 from workflow_src.studies.study import Point
 from workflow_src.studies.tasks import main

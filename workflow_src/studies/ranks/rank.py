@@ -16,18 +16,23 @@ from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.atomic_write import write_json
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.rows import Row, attempt, free, said
+from workflow_src.measure.timing import time_call
 from workflow_src.studies.models import case_of
-from workflow_src.studies.ranks.all_reduce import measure_all_reduces
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
 
 BACKENDS = {"cuda": "nccl", "cpu": "gloo"}
 
+TOGETHER_BYTES, MOST = 2 * 10**8, 20
+"""So many bytes in one sample, in at most this many calls: the same number in all ranks."""
+
 
 def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
     """The rows of a point as one rank measures them; traces go to the folder."""
     if point["measurement"] == "all_reduce":
-        yield from measure_all_reduces(point)
+        for size in point["sizes_bytes"]:
+            row = attempt(partial(_timed, point, size), partial(free, point["device"]))
+            yield {"measurement": "all_reduce", "bytes": size} | row
         return
     case = case_of(point, point["size"], point["precision"])
     about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
@@ -37,6 +42,21 @@ def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
         row = attempt(partial(measure_way, case, way, point, trace), release)
         release()
         yield {"measurement": "training", "way": way} | about | row
+
+
+def _timed(point: Point, size: int) -> Row:
+    """Raw samples (ns) of an all-reduce of so many bytes, as each rank starts them in turn."""
+    device = point["device"]
+    tensor = torch.zeros(size // 4, device=device)
+    calls = max(1, min(MOST, TOGETHER_BYTES // size))
+
+    def repeat() -> None:
+        for _ in range(calls):
+            dist.all_reduce(tensor)
+
+    dist.barrier()
+    samples = time_call(repeat, device, 2, point["samples"])
+    return {"samples_ns": [round(ns / calls) for ns in samples], "calls_per_sample": calls}
 
 
 def main() -> None:

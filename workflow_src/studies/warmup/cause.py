@@ -16,10 +16,10 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import StageError
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import limited_memory
+from workflow_src.measure.processes import written_by
 from workflow_src.measure.timing import time_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
-from workflow_src.studies.programs import written_by
 from workflow_src.studies.study import Point, Row
 
 PHASES = ("forward", "forward_backward")
