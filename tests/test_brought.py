@@ -40,11 +40,6 @@ def test_axes_make_cases_whose_columns_and_ids_tell_them_apart(tmp_path: Path) -
     assert "my_model-layers=4,256,0,bf16,own,own" in as_csv(made.rows())
 
 
-def test_a_function_may_have_any_name_and_no_axes(tmp_path: Path) -> None:
-    made = plan(tmp_path, "def gpt(device): ...", "gpt")
-    assert made.case_ids == ["my_model.gpt-fp32"]
-
-
 def test_a_suite_may_list_the_axes_and_the_command_line_others(tmp_path: Path) -> None:
     suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
     made = plan(tmp_path, suites=suites, suite="mine")
