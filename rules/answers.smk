@@ -8,21 +8,12 @@ rule answer:
     input:
         unpack(dag.report.answer_inputs),
     output:
-        markdown=report(
-            "results/{tag}/answers/{question}.md",
-            category="Answers",
-            labels={"question": "({question})"},
-        ),
+        markdown="results/{tag}/answers/{question}.md",
         page="results/{tag}/answers/{question}.html",
         appendix="results/{tag}/answers/{question}.appendix.md",
         appendix_page="results/{tag}/answers/{question}.appendix.html",
         json="results/{tag}/answers/{question}.json",
-        figure=report(
-            "results/{tag}/figures/answer_{question}.svg",
-            category="Figures",
-            subcategory="Answers",
-            labels={"figure": "({question})"},
-        ),
+        figure="results/{tag}/figures/answer_{question}.svg",
     log:
         "results/{tag}/logs/answers/{question}.log",
     params:

@@ -35,18 +35,22 @@ rule read_capture:
 # The same two files as those of a suite's report, with the same kind of note at their end.
 rule captures_report:
     input:
-        tables=dag.captures.tables(),
-        steps=dag.captures.steps(),
+        tables=expand(
+            "results/captures/{capture}/{table}.csv",
+            capture=dag.captures.files,
+            table=CAPTURE_TABLES,
+        ),
+        steps=expand("results/captures/{capture}/step.svg", capture=dag.captures.files),
         templates=dag.captures.templates(),
         other=dag.captures.made_for_another(ancient),
     output:
         markdown="report.md",
         html="report.html",
-        summaries=dag.captures.summaries(),
+        summaries=expand("results/captures/{capture}/summary.json", capture=dag.captures.files),
     log:
         "results/captures/report.log",
     params:
-        folders=dag.captures.folders(),
+        folders=expand("results/captures/{capture}", capture=dag.captures.files),
         asked=dag.captures.asked,
         code=dag.code("capture_report.report"),
     message:

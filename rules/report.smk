@@ -9,12 +9,12 @@ rule opening:
     input:
         **dag.report.opening_inputs(),
     output:
-        markdown=report("results/{tag}/answers/opening.md", category="Report"),
+        markdown="results/{tag}/answers/opening.md",
         page="results/{tag}/answers/opening.html",
         appendix="results/{tag}/answers/opening.appendix.md",
         appendix_page="results/{tag}/answers/opening.appendix.html",
         json="results/{tag}/answers/opening.json",
-        figure=report("results/{tag}/figures/opening.svg", category="Figures"),
+        figure="results/{tag}/figures/opening.svg",
     log:
         "results/{tag}/logs/answers/opening.log",
     params:
@@ -35,7 +35,7 @@ rule front:
     input:
         unpack(dag.report.front_inputs),
     output:
-        markdown=report("results/{tag}/answers/{front}.md", category="Report"),
+        markdown="results/{tag}/answers/{front}.md",
         page="results/{tag}/answers/{front}.html",
         appendix="results/{tag}/answers/{front}.appendix.md",
         appendix_page="results/{tag}/answers/{front}.appendix.html",
@@ -81,18 +81,8 @@ rule report:
         **dag.report.inputs(),
         other=dag.report.made_for_another("report", ancient),
     output:
-        markdown=report(
-            "report.md",
-            caption="../report_templates/captions/report.rst",
-            category="Report",
-            labels={"file": "report.md"},
-        ),
-        html=report(
-            "report.html",
-            caption="../report_templates/captions/report.rst",
-            category="Report",
-            labels={"file": "report.html"},
-        ),
+        markdown="report.md",
+        html="report.html",
     log:
         f"{dag.results}/logs/report.log",
     params:

@@ -33,12 +33,7 @@ rule study_table:
         environment="results/{tag}/environments/{study}.csv",
         families="workflow_src/placing/families.csv",
     output:
-        report(
-            "results/{tag}/tables/studies/{study}.csv",
-            category="Tables",
-            subcategory="Studies",
-            labels={"table": "{study}"},
-        ),
+        "results/{tag}/tables/studies/{study}.csv",
     log:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
@@ -57,22 +52,12 @@ rule study_section:
         beside=dag.studies.section_beside,
         templates=dag.studies.section_templates,
     output:
-        markdown=report(
-            "results/{tag}/sections/{study}.md",
-            category="Answers",
-            subcategory="Studies",
-            labels={"question": "{study}"},
-        ),
+        markdown="results/{tag}/sections/{study}.md",
         page="results/{tag}/sections/{study}.html",
         appendix="results/{tag}/sections/{study}.appendix.md",
         appendix_page="results/{tag}/sections/{study}.appendix.html",
         json="results/{tag}/sections/{study}.json",
-        figure=report(
-            "results/{tag}/figures/study_{study}.svg",
-            category="Figures",
-            subcategory="Studies",
-            labels={"figure": "{study}"},
-        ),
+        figure="results/{tag}/figures/study_{study}.svg",
     log:
         "results/{tag}/logs/sections/{study}.log",
     params:

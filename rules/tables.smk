@@ -116,11 +116,7 @@ rule join:
             table=TABLES,
         ),
     output:
-        report(
-            expand("results/{{tag}}/tables/{table}.csv", table=TABLES),
-            category="Tables",
-            subcategory="Cases",
-        ),
+        expand("results/{{tag}}/tables/{table}.csv", table=TABLES),
     log:
         "results/{tag}/logs/tables.log",
     params:
@@ -140,11 +136,7 @@ rule findings:
             "results/{{tag}}/tables/{case}/findings.csv", case=dag.measured.to_join()
         ),
     output:
-        report(
-            "results/{tag}/tables/findings.csv",
-            category="Tables",
-            subcategory="Cases",
-        ),
+        "results/{tag}/tables/findings.csv",
     log:
         "results/{tag}/logs/findings.log",
     params:
@@ -166,11 +158,7 @@ rule remedies:
         ),
         ceilings=dag.measured.ceilings_table(),
     output:
-        report(
-            "results/{tag}/tables/remedies.csv",
-            category="Tables",
-            subcategory="Cases",
-        ),
+        "results/{tag}/tables/remedies.csv",
     log:
         "results/{tag}/logs/tables/remedies.csv.log",
     params:

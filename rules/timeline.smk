@@ -9,12 +9,7 @@ rule timeline:
         export="results/{tag}/export/{case}",
         families="workflow_src/placing/families.csv",
     output:
-        svg=report(
-            "results/{tag}/timelines/{case}.svg",
-            category="Figures",
-            subcategory="Steps",
-            labels={"figure": "{case}"},
-        ),
+        svg="results/{tag}/timelines/{case}.svg",
         trace="results/{tag}/timelines/{case}.trace.json.gz",
     log:
         "results/{tag}/logs/timelines/{case}.log",

@@ -26,25 +26,9 @@ def numbers(process: Path) -> list[str]:
     return (process / "stat").read_text().rpartition(")")[2].split()
 
 
-def has_no_environment(process: Path) -> bool:
-    """Whether a process's empty environment is all of it.
-
-    While exec replaces a process's program, there is nothing to read yet: the process has memory
-    (field 23), and its environment ends at address 0 (field 51). A kernel's thread and a zombie
-    have no memory; an environment without variables ends where it starts (field 50).
-    """
-    memory, start, end = (numbers(process)[field - 3] for field in (23, 50, 51))
-    return memory == "0" or start == end != "0"
-
-
 def environment(process: Path) -> list[bytes]:
-    """A process's variables, as NAME=value; waits for a process whose program is being replaced."""
-    deadline = time.monotonic() + GRACE_S
-    while not (content := (process / "environ").read_bytes()):
-        if has_no_environment(process) or time.monotonic() > deadline:
-            break
-        time.sleep(0.001)
-    return content.split(b"\0")
+    """A process's variables, as NAME=value."""
+    return (process / "environ").read_bytes().split(b"\0")
 
 
 def marked(mark: str, processes: Path = Path("/proc")) -> dict[int, str]:
@@ -54,14 +38,11 @@ def marked(mark: str, processes: Path = Path("/proc")) -> dict[int, str]:
         with suppress(OSError):
             ended = numbers(process)[0] == "Z"
             if f"{VARIABLE}={mark}".encode() in environment(process) and not ended:
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ")
-                found[int(process.name)] = command.decode(errors="replace").strip()
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if not any(helper in command for helper in END_BY_THEMSELVES):
+                    found[int(process.name)] = command.strip()
     found.pop(os.getpid(), None)
-    return {
-        number: what
-        for number, what in found.items()
-        if not any(helper in what for helper in END_BY_THEMSELVES)
-    }
+    return found
 
 
 def described(process: int, command: str) -> str:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.workflow import SUITE, Project
+from tests.workflow import Project
 
 pytestmark = pytest.mark.workflow
 
@@ -34,71 +34,6 @@ WORDS = """
 {% block section %}{{ every | table("Calls", case="case", calls="calls") }}{% endblock %}
 """
 
-STUDY = {
-    "measure": '''"""Measures an addition."""
-
-from collections.abc import Iterator
-
-import torch
-
-from workflow_src.measure.timing import Call
-from workflow_src.studies.study import Point
-from workflow_src.studies.tasks import Task, main
-
-
-def tasks(point: Point) -> Iterator[Task]:
-    """One task."""
-
-    def make() -> Call:
-        x = torch.ones(point["elements"], device=point["device"])
-        return lambda: x + x
-
-    yield Task({"part": "only"}, make)
-
-
-if __name__ == "__main__":
-    main(tasks)
-''',
-    "analyze": '''"""Derives the time of an element."""
-
-from workflow_src.studies import join_points
-from workflow_src.studies.study import Point, Row
-
-
-def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Rows with the time of an element."""
-    return [row | {"each_ms": row["median_ms"] / point["elements"]} for row in rows]
-
-
-if __name__ == "__main__":
-    join_points.main(derive)
-''',
-    "chapter": '''"""What an addition takes."""
-
-from workflow_src.paper.run import Run, first
-from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main
-
-
-def facts(run: Run) -> Facts:
-    """What the table says."""
-    return {"verdict": "told", "row": first(load(run, "addition"))}
-
-
-if __name__ == "__main__":
-    main("addition", facts)
-''',
-}
-
-POINTS = "- {point: only, elements: 10, warmup_steps: 1, steps: 3}\n"
-
-TEMPLATE = """
-{% block title %}An addition{% endblock %}
-{% block question %}how long?{% endblock %}
-{% block headline %}Each takes {{ row.median_ms }} ms.{% endblock %}
-{% block section %}An addition by itself.{% endblock %}
-"""
-
 
 def add_question(project: Project) -> None:
     folder = project.folder / "workflow_src" / "answers" / "kernel_count"
@@ -115,32 +50,19 @@ def add_question(project: Project) -> None:
     )  # fmt: skip
 
 
-def add_study(project: Project) -> None:
-    folder = project.folder / "workflow_src" / "studies" / "addition"
-    folder.mkdir()
-    (folder / "__init__.py").touch()
-    for name, text in STUDY.items():
-        (folder / f"{name}.py").write_text(text)
-    (folder / "points.yaml").write_text(POINTS)
-    template = project.folder / "report_templates" / "studies" / "addition.j2"
-    template.write_text(TEMPLATE)
-    project.edit("workflow_src/studies/study.py", '"levers",\n)', '"levers",\n    "addition",\n)')
-
-
 def _text(project: Project, file: str) -> str:
     return (project.folder / "workflow_src" / file).read_text()
 
 
-def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
+def test_adding_a_question_and_a_size(project: Project) -> None:
     """To a finished run, of which nothing is measured again."""
     add_question(project)
-    add_study(project)
     micro = "  micro: {d_model: 16, d_ff: 32, layers: 1, heads: 2}"
     project.edit("config.yaml", "\nsizes:\n", f"\nsizes:\n{micro}\n")
     project.log.unlink()
-    project.run("--config", *SUITE, "studies=[addition]")
+    project.run()
     measured = [stage for stage in project.stages() if stage.endswith(("benchmark", "measure"))]
-    assert measured == ["workflow_src.studies.addition.measure"]
+    assert measured == []
     report = (project.folder / "report.md").read_text()
     said = json.loads((project.folder / "results/smoke/answers/g.json").read_text())
     assert "## Kernels were counted." in report and "*(g) Kernels: how many?*" in report
@@ -148,6 +70,5 @@ def test_adding_a_question_a_study_and_a_size(project: Project) -> None:
     assert values and all(each["value"] > 0 for each in values)
     for case in ("tiny-ctx16-fp32", "tiny-ctx32-fp32"):
         assert re.search(rf"^\| {case} \| [\d.]+ \|$", report, flags=re.MULTILINE)
-    assert "### Each takes" in report and "An addition: how long?" in report
     project.edit("config.yaml", "smoke:\n    sizes: [tiny]", "smoke:\n    sizes: [tiny, micro]")
     project.run("results/smoke/benchmark/micro-ctx16-fp32.json")

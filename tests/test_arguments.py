@@ -43,14 +43,6 @@ def test_an_argument_that_cannot_be_used_is_named_with_what_is_allowed(
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_command_ends_with_one_sentence_and_writes_nothing(tmp_path: Path) -> None:
-    given = ["--settings", "x", "--output", str(tmp_path / "o")]
-    command = [sys.executable, "-m", "workflow_src.plan.write_plan", *given]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert ended.returncode == 2 and ended.stderr.count("\n") == 1 and "--settings" in ended.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_interrupted_stage_says_that_running_again_goes_on() -> None:
     """Even during its imports: it is the package that says so, which is imported first."""
     code = "import workflow_src, time; print('ready', flush=True); time.sleep(600)"

@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.workflow import ROOT, SUITE, Project, make_project, run_and_wait, snakemake
+from tests.workflow import ROOT, SUITE, Project, run_and_wait
 from workflow_src.cli import steptime
 from workflow_src.cli.settings import configured
 from workflow_src.plan.suites import make_plan
@@ -158,27 +158,6 @@ def test_a_documented_command_is_one_that_its_program_knows(
 ) -> None:
     monkeypatch.chdir(ROOT)
     checked(command)
-
-
-@pytest.mark.workflow
-def test_the_documented_targets_are_those_of_the_rules(tmp_path: Path) -> None:
-    """One dry run with the targets and the reruns of all commands on this machine."""
-    project = make_project(tmp_path)
-    targets, again = {"report.md"}, set()
-    here = os.getcwd()
-    os.chdir(ROOT)
-    try:
-        for command in documented():
-            if command.startswith("snakemake ") and not re.search("--cluster |profile", command):
-                given = planned(shlex.split(command)[1:])
-                targets |= {str(target) for target in given.targets or ()}
-                again |= set(given.forcerun or ())
-    finally:
-        os.chdir(here)
-    assert len(targets) > 2 and again
-    words = ["-n", "--cores", "1", *sorted(targets), "-R", *sorted(again)]
-    status, printed = snakemake(words, project.folder, os.environ)
-    assert status == 0, printed
 
 
 HERE = (

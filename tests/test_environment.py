@@ -98,14 +98,6 @@ def test_the_first_column_that_differs_is_named_with_its_values(tmp_path: Path) 
         require_one(distinct(paths))
 
 
-def test_points_of_a_study_are_compared_alike(tmp_path: Path) -> None:
-    paths = [tmp_path / "a.json", tmp_path / "b.json"]
-    for path, environment in zip(paths, (H200, A100), strict=True):
-        path.write_text(json.dumps({"environment": environment}))
-    with pytest.raises(MixedEnvironmentsError, match="gpu differs"):
-        require_one(distinct(paths))
-
-
 @pytest.mark.parametrize("allowed", [True, False])
 def test_mixing_is_written_only_if_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: bool

@@ -26,7 +26,7 @@ from workflow_src.captures import export_case
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import StageError
 from workflow_src.placing.families import load_rules
-from workflow_src.tables import case_tables, join
+from workflow_src.tables import case_tables
 
 ROOT = Path(__file__).parent.parent
 RECORDED = ROOT / "tests" / "data" / "nsys" / "autograd_thread_nsys2025.3.sqlite"
@@ -263,24 +263,6 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
         said = answered(question, here)
         assert not said or f"{name}.csv" in said
-
-
-PLAN = (
-    "case,size,context,batch,precision,attention,optimizer,device,warmup_steps,steps,capture_steps\n"
-    "tiny-ctx16-fp32,tiny,16,4,fp32,naive,adamw,cpu,1,2,1\n"
-)
-
-
-@few
-@given(damaged(PLAN.encode()) | changed_csv(PLAN))
-def test_a_damaged_plan(content: bytes) -> None:
-    with folder() as here:
-        (here / "plan.csv").write_bytes(content)
-        (here / "tiny-ctx16-fp32").mkdir()
-        said = ends_well(
-            join.main, "--plan", here / "plan.csv", "--cases", here, "--output", here / "o"
-        )
-        assert not said or "plan.csv" in said
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

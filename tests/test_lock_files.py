@@ -2,10 +2,7 @@
 
 import fcntl
 import os
-import shutil
 import stat
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -172,41 +169,3 @@ def test_no_folder_for_temporary_files_gives_one_sentence(monkeypatch: pytest.Mo
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
     assert refused().startswith("no folder for temporary files can be written to (")
-
-
-OTHER_USER = """
-import os, sys
-from workflow_src.common.device_locks import one_locked
-lock, victim = sys.argv[1:]
-with one_locked(["cpu"], "a case", 0):
-    child = os.fork()
-    if child == 0:
-        os.setgroups([]), os.setgid(65534), os.setuid(65534)
-        for attack in (os.unlink, lambda path: os.rename(path, path + ".old")):
-            try:
-                attack(lock)
-                os.symlink(victim, lock)
-            except PermissionError as error:
-                print(error.strerror, flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
-
-
-@needs_root
-def test_another_user_can_neither_remove_nor_replace_a_lock(victim: Path) -> None:
-    locks = Path("/tmp") / f"locks-of-two-{os.getpid()}"
-    locks.mkdir()
-    locks.chmod(0o1777)
-    try:
-        lock = locks / device_locks.FOLDER / "cpu.lock"
-        command = [sys.executable, "-c", OTHER_USER, str(lock), str(victim)]
-        environment = os.environ | {device_locks.VARIABLE: str(locks)}
-        ended = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ended.stdout.splitlines() == ["Operation not permitted"] * 2, ended
-        assert lock.stat().st_uid == os.geteuid() and not lock.is_symlink()
-    finally:
-        shutil.rmtree(locks)
-    assert victim.read_text() == PRECIOUS

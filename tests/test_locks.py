@@ -66,9 +66,3 @@ def test_a_cpu_build_with_another_hash_is_refused(tmp_path: Path) -> None:
 def test_the_cuda_build_serves_where_no_cpu_build_can_be_fetched(tmp_path: Path) -> None:
     assert "taking the CUDA build" in install_torch(tmp_path, "No match", TORCH="cpu").stderr
     assert "locks/torch-cuda.txt" in (tmp_path / "asked").read_text()
-
-
-def test_torch_is_installed_with_hashes(tmp_path: Path) -> None:
-    install_torch(tmp_path, "No match", TORCH="cpu")
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert asked and all("--require-hashes" in line for line in asked)

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,13 +109,6 @@ def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
     said = r"case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, tiny-ctx32-fp32; did"
     with pytest.raises(ConfigError, match=said):
         plan.benchmark_row("tiny-ctx64-fp32")
-
-
-def test_an_unknown_point_is_refused_with_the_known_ones() -> None:
-    dag = make_dag(CONFIG | {"suite": "smoke"})
-    wildcards: Any = SimpleNamespace(tag="smoke", study="accounting", point="tf32")
-    with pytest.raises(ConfigError, match="point of accounting: 'tf32' is not one of fp32"):
-        dag.studies.point(wildcards)
 
 
 def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(

@@ -20,7 +20,6 @@ from workflow_src.studies.study import STUDIES
 TABLES_OF_STUDIES = {f"{study} table" for study in STUDIES}
 CHAPTERS = {f"{study} section" for study in WRITTEN}
 DRAWN = {f"answer {question}" for question in "acde"}
-ANSWERS = {stage for stage in STAGES if stage.startswith("answer ")}
 RUN_A_MODEL = {"benchmark", "capture"} | {
     f"{study} point"
     for study in (

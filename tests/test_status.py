@@ -169,18 +169,6 @@ def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
     assert kept.is_locked(tmp_path / kept.LOCKS), "the command leaves locks alone"
 
 
-def test_a_snakemake_that_only_tells_takes_no_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with snakemake_in(tmp_path) as pid:
-        assert status.snakemakes() == []
-        kept.LOCKS.mkdir(parents=True)
-        (kept.LOCKS / "0.output.lock").touch()
-        assert status.snakemakes() == [pid]
-    assert status.snakemakes() == []
-
-
 def test_who_held_a_device_holds_it_no_longer(own_locks: None) -> None:
     with one_locked(["cpu"], "a case", 0):
         assert holders()["cpu"].endswith("for a case")

@@ -199,7 +199,6 @@ def test_an_edited_file_remakes_what_depends_on_it(project: Project) -> None:
     edits: list[tuple[dict[str, tuple[str, str]], dict[str, int]]] = [
         (
             {
-                "report_templates/captions/report.rst": ("e", "e "),
                 "workflow_src/plan/settings.py": ("weights and the tokens", "weights"),
                 "config.yaml": ("# What to measure.", "# What is measured."),
             },
@@ -221,19 +220,6 @@ def test_an_edited_file_remakes_what_depends_on_it(project: Project) -> None:
         for file, (old, new) in files.items():
             project.edit(file, old, new)
         assert project.stale() == expected
-
-
-def test_the_default_targets_bring_back_whatever_of_the_report_was_deleted(
-    project: Project,
-) -> None:
-    gone = ["report.html", "results/smoke/figures/opening.svg", "results/smoke/answers/b.md"]
-    for name in gone:
-        (project.folder / name).unlink()
-    project.log.unlink()
-    project.run("all")
-    assert all((project.folder / name).exists() for name in gone)
-    remade = ["answers.top_kernel.chapter", "report.opening", "report.report", "report.report"]
-    assert sorted(project.stages()) == [f"workflow_src.{stage}" for stage in remade]
 
 
 @pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])

@@ -78,7 +78,8 @@ def why(reason: Any) -> str:
 
 def _changed(params: Any) -> Iterator[str]:
     """Which params a job had before or has now alone; Snakemake 7 says only that some did."""
-    rows, code = [{}, {}], False
+    rows: list[dict[str, Any]] = [{}, {}]
+    code = False
     for when, row in zip(("old", "new"), rows, strict=True):
         for text in getattr(params, f"only_{when}", ()):
             value = ast.literal_eval(text)

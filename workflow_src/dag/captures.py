@@ -94,22 +94,6 @@ class Captures:
         problems = {name: _problem(name) for name in self.files}
         return [f"Capture {name} could not be read: {why}" for name, why in problems.items() if why]
 
-    def tables(self) -> list[str]:
-        """All tables of all captures."""
-        return [f"{RESULTS}/{name}/{table}.csv" for name in self.files for table in TABLES]
-
-    def steps(self) -> list[str]:
-        """The picture of a step of each capture."""
-        return [f"{RESULTS}/{name}/step.svg" for name in self.files]
-
-    def summaries(self) -> list[str]:
-        """What is said of each capture, for programs."""
-        return [f"{RESULTS}/{name}/summary.json" for name in self.files]
-
-    def folders(self) -> list[str]:
-        """The folder of each capture's tables, as a param."""
-        return [f"{RESULTS}/{name}" for name in self.files]
-
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
         own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])

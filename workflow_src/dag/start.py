@@ -1,5 +1,6 @@
 """What the Snakefile does first: checks that end with one sentence, and then the DAG."""
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,12 +15,20 @@ from workflow_src.studies.study import FORMER, STUDIES
 
 
 def require_place(workflow: Any) -> None:
-    """Exit with a sentence unless Snakemake's `workflow` runs in the project's own folder."""
+    """Exit with a sentence unless Snakemake's `workflow` runs in the project's own folder.
+
+    It has to be able to write there, else Snakemake ends in a traceback.
+    """
     if not Path(workflow.basedir).samefile(Path.cwd()):
         raise SystemExit(
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
             f"cd {workflow.basedir}, without -d and -s; results of separate runs have separate "
             "tags there"
+        )
+    if not os.access(Path.cwd(), os.W_OK):
+        raise SystemExit(
+            f"{Path.cwd()} can't be written to, and Snakemake keeps its records there: run in a "
+            "copy of the project"
         )
 
 
