@@ -2,14 +2,18 @@
 
 import pytest
 
+from tests.studies.levers.points import SETTINGS, SIZES
 from tests.workflow import ROOT
 from workflow_src.common.errors import ConfigError
 from workflow_src.plan.config import check, load
 from workflow_src.studies.levers.points import (
     PLAIN,
     REMEDIES,
+    Variant,
+    points,
     stack,
     variants,
+    with_remedy,
 )
 
 
@@ -25,6 +29,29 @@ def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
     assert (last.attention, last.optimizer, last.graph, last.compiled) == ("sdpa", "fused", 1, 1)
 
 
+def test_a_bf16_case_is_not_offered_bf16() -> None:
+    assert "bf16" not in [variant.name for variant in variants("bf16", "cuda")]
+    assert stack("bf16", "cuda")[1].remedies == ("sdpa",)
+
+
+def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
+    sizes = dict.fromkeys(("small", "medium", "2.7B"), SIZES["tiny"])
+    settings = SETTINGS | {"sizes": sizes, "levers_cases": []}
+    cases = list(dict.fromkeys(row["case"] for row in points("cuda", "full", settings)))
+    assert cases[:3] == ["2.7B-ctx256-bf16", "medium-ctx256-bf16", "small-ctx256-fp32"]
+    assert len(cases) == 12
+    chosen = settings | {"levers_cases": ["medium-ctx512-bf16"]}
+    assert {row["context"] for row in points("cuda", "full", chosen)} == {512}
+
+
+def test_the_plain_variant_runs_in_more_processes_which_every_saving_rests_on() -> None:
+    sizes = {"medium": SIZES["tiny"]}
+    settings = SETTINGS | {"sizes": sizes, "levers_cases": ["medium-ctx256-bf16"]}
+    plain, *others = points("cuda", "full", settings)
+    assert plain["processes"] == 6
+    assert {row["processes"] for row in others} == {3}
+
+
 @pytest.mark.parametrize(
     ("cases", "said"),
     [
@@ -35,3 +62,8 @@ def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
 def test_a_case_that_can_not_be_is_refused(cases: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         check(load(ROOT / "config.yaml") | {"levers_cases": cases})
+
+
+def test_a_remedy_is_named_after_what_it_is_put_on() -> None:
+    first = with_remedy(Variant(), "sdpa")
+    assert (first.name, with_remedy(first, "fused").name) == ("sdpa", "then_fused")
