@@ -32,7 +32,8 @@ NOT_COPIED = shutil.ignore_patterns(".[!p]*", "results", "__pycache__")
 QUICK = "not workflow and not nsys and not browser and not slurm and not gpu and not snakemake7"
 SLOWEST_S = 300
 """A test file that takes longer by itself tries nothing."""
-G, R = TypeVar("G"), TypeVar("R")
+G = TypeVar("G")
+R = TypeVar("R")
 COLUMNS = ("file", "line", "before", "after", "result", "by", "left_out", "seconds")
 
 # Takes part in each Python that has it on its path, so in those that tests start. It writes each

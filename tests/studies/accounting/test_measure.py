@@ -2,15 +2,38 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
+from tests.studies import ON_GPU
 from tests.studies.accounting.points import derived, small_point
+from tests.workflow import ROOT
 from workflow_src.measure import phases
 from workflow_src.measure.workload import Workload
+from workflow_src.placing.families import load_rules
+from workflow_src.plan.config import load
+from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure
 from workflow_src.studies.accounting.measure import tasks
+from workflow_src.studies.join_points import table_rows
+from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
+
+
+def test_points_take_the_sizes_from_the_configuration() -> None:
+    config = load(ROOT / "config.yaml")
+    (small,) = points("accounting", "cpu", "small", config)
+    full = points("accounting", "cuda", "full", config)
+    assert small["sizes"] == config["sizes"] and small["measured"] == ["tiny"]
+    assert [point["precision"] for point in full] == ["fp32", "bf16"]
+    assert all(point["context"] == 512 for point in full)
+    assert full[0]["measured"] == ["small", "medium", "large", "xl", "2.7B"]
+    others = config | {"sizes": {"large": config["sizes"]["large"]}, "vocabulary": 7}
+    (other, _) = points("accounting", "cuda", "full", others)
+    assert list(other["sizes"]) == ["large"]
+    assert other["vocabulary"] == 7
+
 
 DERIVED = {
     "median_ms", "flops", "bytes", "peak_mib", "predicted_peak_mib", "busy_ms",
@@ -56,3 +79,13 @@ def test_out_of_memory_leaves_the_other_rows(
 ) -> None:
     monkeypatch.setattr(where, name, full)
     assert [row["status"] for row in measured()] == states
+
+
+def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
+    """But those of ceilings, which were the study's own once."""
+    result = ON_GPU | {"point": small_point(), "rows": measured()}
+    made = table_rows(result, accounting.derive, load_rules())
+    published = pd.read_csv(ROOT / "examples/h200/tables/studies/accounting.csv")
+    kept = published[published["measurement"] != "ceiling"].dropna(axis=1, how="all")
+    utilization = {"mfu", "hfu", "recomputed_flops"}
+    assert set(kept) - utilization <= {column for row in made for column in row}

@@ -6,67 +6,17 @@ import pandas as pd
 import pytest
 
 from tests.studies.chapters import facts, texts
-from tests.studies.levers.rows import FUSED, STEP, ends, tried
+from tests.studies.levers.rows import STEP, ends, tried
 from tests.studies.tables import table
-from workflow_src.common.words import DASH
 from workflow_src.paper.run import typed
 from workflow_src.studies.levers import chapter
 from workflow_src.studies.levers.chapter import key_of
-from workflow_src.studies.levers.variants import PLAIN
 
-LOST = tried("sdpa", None, status="oom", reason="full")
 BROKEN = {"gradients_error": None}
-THEN = [
-    tried("then_fused", 70.0, **FUSED),
-    tried("then_graph", 50.0, remedies="sdpa+fused+graph"),
-]
 
 
 def found(*rows: dict[str, Any]) -> dict[str, Any]:
     return facts("levers", table(*rows))
-
-
-@pytest.mark.parametrize(
-    ("rows", "first"),
-    [
-        ([STEP, tried("sdpa", 80.0), tried("graph", 70.0)], "a CUDA graph"),
-        ([STEP, tried("sdpa", 98.0)], DASH),
-        ([STEP, tried("zzz", 50.0)], "zzz"),
-        ([STEP, tried("sdpa", 80.0, **BROKEN), tried("graph", 90.0)], "a CUDA graph"),
-        ([STEP | BROKEN, tried("sdpa", 80.0, **BROKEN)], "fused attention"),
-        ([STEP, tried("batch_x2", 50.0, batches=2)], DASH),
-        ([STEP | ends(90, 110), tried("fused", 75.0, **ends(70, 95))], DASH),
-        ([STEP, *(tried(name, 80.0, **ends(77, 81)) for name in ("sdpa", "fused"))],
-         "fused attention ≈"),
-    ],
-    ids=["most", "too little", "unknown", "broken", "broken anyway", "more work", "unclear",
-         "undecided"],
-)  # fmt: skip
-def test_what_pays_first(rows: list[dict[str, Any]], first: str) -> None:
-    assert texts(found(*rows)["cases"]["first"]) == [first]
-
-
-@pytest.mark.parametrize(
-    ("rows", "added", "gains"),
-    [
-        ([STEP, LOST, *THEN], [PLAIN, "fused attention + fused AdamW", "a CUDA graph"],
-         [DASH, "30", "20"]),
-        ([LOST, *THEN], ["fused attention + fused AdamW", "a CUDA graph"], [DASH, "20"]),
-        ([STEP, tried("sdpa", 80.0, **BROKEN), THEN[0]], [PLAIN, "fused attention + fused AdamW"],
-         [DASH, "30"]),
-        ([STEP, tried("triton_softmax", 90.0)], [PLAIN], [DASH]),
-        ([STEP | {"median_ms": 104.0} | ends(99.0, 108.0), tried("sdpa", 89.0) | ends(77.0, 95.0),
-          tried("then_fused", 77.8, **FUSED) | ends(66.0, 79.0)],
-         [PLAIN, "fused attention", "fused AdamW"], [DASH, "15", "11 †"]),
-    ],
-    ids=["one is lost", "no plain step", "broken", "no part of it", "digits that processes earn"],
-)  # fmt: skip
-def test_what_is_saved_on_top(
-    rows: list[dict[str, Any]], added: list[str], gains: list[str]
-) -> None:
-    stacked = found(*rows)["stacked"]
-    cells = ["".join(map(str, c)) if isinstance(c, tuple) else c for c in stacked["gain"]]
-    assert (list(stacked["added"]), texts(pd.Series(cells, dtype=object))) == (added, gains)
 
 
 def predictions(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
@@ -115,18 +65,6 @@ def test_a_saving_is_held_against_what_the_run_predicts(
 )
 def test_only_what_was_tried_is_what_was_predicted(names: list[str], phase: str, key: str) -> None:
     assert key_of(names, phase) == key
-
-
-@pytest.mark.parametrize(
-    ("rows", "verdict"),
-    [
-        ([STEP, tried("sdpa", 80.0)], "unpredicted"),
-        ([STEP, tried("sdpa", 98.0)], "nothing"),
-        ([STEP], "can't tell"),
-    ],
-)
-def test_verdicts_without_predictions(rows: list[dict[str, Any]], verdict: str) -> None:
-    assert found(*rows)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(("ms", "verdict"), [(80.0, "as predicted"), (50.0, "missed")])

@@ -10,6 +10,7 @@ import torch
 
 from tests.studies.levers.points import point, result
 from workflow_src.common.case import PHASES
+from workflow_src.measure import processes
 from workflow_src.measure.compiling import CACHES
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers import analyze, errors
@@ -50,6 +51,12 @@ def test_what_a_cpu_can_not_do_is_a_status(name: str, why: str) -> None:
     assert all(row["reason"].startswith(why) for row in found)
 
 
+def test_only_the_first_process_compares_and_profiles() -> None:
+    found = rows(tasks, point("sdpa", process=1))
+    assert [row["measurement"] for row in found] == ["phase"] * 3
+    assert not any("activities" in row for row in found)
+
+
 @pytest.mark.parametrize("process", [0, 1])
 def test_the_first_process_compiles_without_what_an_earlier_run_left(
     process: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -87,6 +94,20 @@ def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
     monkeypatch.setattr(measure_stage, "reset_peak", reset)
     rows(tasks, point("sdpa"))
     assert left == [False] * 3
+
+
+def test_rows_of_several_processes_are_one_measurement() -> None:
+    def process(ns: int, *others: dict[str, Any]) -> dict[str, Any]:
+        timed = {"measurement": "phase", "phase": "forward", "status": "ok", "samples_ns": [ns]}
+        around = dict.fromkeys(processes.AROUND, ns)
+        around["locks_are_shared"] = True
+        return {"rows": [timed | {"peak_memory_mib": ns}, *others]} | around
+
+    only = {"measurement": "error", "status": "ok", "logits_error": 0.5}
+    found = processes.merged_point([process(1, only), process(3)], ("measurement", "phase"))
+    assert found["rows"][0]["samples_ns"] == [1, 3] and found["rows"][0]["process"] == [0, 1]
+    assert found["rows"][0]["peak_memory_mib"] == 3
+    assert found["rows"][1] == only
 
 
 def test_a_relative_error_is_of_the_largest_value() -> None:

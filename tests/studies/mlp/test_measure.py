@@ -4,13 +4,14 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.studies.mlp.rows import BASE
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import table_rows
 from workflow_src.studies.mlp import analyze as mlp
 from workflow_src.studies.mlp.measure import tasks, training
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
+
+BASE = {"steps": 2, "layers": 4, "batch": 256, "dim": 256}
 
 
 def small_point() -> dict[str, object]:

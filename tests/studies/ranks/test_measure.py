@@ -18,6 +18,12 @@ TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
 SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
 
 
+def test_points_ask_for_as_many_devices_as_ranks() -> None:
+    full, small = points("cuda", "full", SETTINGS), points("cpu", "small", SETTINGS)
+    assert [point["point"] for point in full] == ["all_reduce", "xl-2026-fp32", "xl-2026-bf16"]
+    assert {point["gpus"] for point in full} == {2} and {point["gpus"] for point in small} == {1}
+
+
 @pytest.mark.usefixtures("served_python")
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""

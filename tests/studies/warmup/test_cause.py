@@ -3,6 +3,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.workflow import ROOT
 from workflow_src.measure import processes
 from workflow_src.plan.config import load
@@ -41,6 +43,13 @@ def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
     assert [row["prepared"] for row in found[::2]] == prepared
 
 
+def test_a_program_that_fails_is_a_row(monkeypatch):
+    monkeypatch.setattr(processes, "run_tied", lambda program: subprocess.CompletedProcess([], 3))
+    found = rows(tasks, CAUSE)
+    assert [(row["sweep"], row["status"]) for row in found] == [("loading", "skipped")] * 6
+    assert found[0]["reason"].startswith("the program ended with status 3;")
+
+
 def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
     point = CAUSE | {"device": "cpu", "context": 8, "steps": 2, "prepared": True}
     output = tmp_path / "steps.json"
@@ -50,3 +59,17 @@ def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
     assert found["build_ns"] > 0
     counts = {phase: len(ns) for phase, ns in found["steps_ns"].items()}
     assert counts == dict.fromkeys(cause.PHASES, 2)
+
+
+@pytest.mark.parametrize(("device", "tried"), [("cuda", 2), ("cpu", 0)])
+def test_causes_are_tried_on_a_gpu(device, tried):
+    """For the smallest and the largest size; each run is of one size."""
+    found = points("warmup", device, "full", load(ROOT / "config.yaml"))
+    runs = [point for point in found if "repeats" not in point]
+    assert len(found) - len(runs) == tried and all(len(point["sizes"]) == 1 for point in found)
+    (sizes,) = {(point["context"], point["steps"]) for point in runs}
+    assert sizes == (256, 10)
+    for point in runs:
+        (size,) = point["sizes"]
+        assert point["point"] == f"{size}-ctx256-warmup{point['warmup_steps']}"
+    assert len({point["point"] for point in runs}) == 20
