@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 
 from workflow_src.capture_report.report import write_report
@@ -106,6 +107,9 @@ def compare(given: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read captures, or compare two; ends with the exit status."""
     given = parsed(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of kernels and ranges may have letters that a terminal's encoding lacks.
+        sys.stdout.reconfigure(errors="replace")
     if given.against:
         with usage_status():
             status = compare(given)
