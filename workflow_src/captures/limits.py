@@ -4,8 +4,10 @@ A file of a megabyte can hold a gigabyte. Beyond a limit, reading ends in a sent
 """
 
 import argparse
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from workflow_src.captures.files import UNPACKED_BYTES, UNPACKED_OPTION
 from workflow_src.common.arguments import positive
@@ -32,11 +34,15 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def within_limits(given: argparse.Namespace) -> Iterator[None]:
-    """Keep to the limits given as arguments. Raises TraceError where memory doesn't suffice."""
-    memory_gib = given.memory_gib or SHARE * available_bytes() / GIB
+    """Keep to the limits given as arguments. Raises TraceError where memory doesn't suffice.
+
+    On Linux alone memory is limited: other systems don't say how much there is.
+    """
+    known = Path("/proc/meminfo").is_file()
+    memory_gib = given.memory_gib or (SHARE * available_bytes() / GIB if known else math.inf)
     token = UNPACKED_BYTES.set(given.unpacked_gib * GIB)
     try:
-        with at_most_bytes(int(memory_gib * GIB)):
+        with at_most_bytes(int(memory_gib * GIB)) if known else nullcontext():
             yield
     except MemoryError:
         names = ", ".join(map(str, given.capture))
