@@ -69,7 +69,7 @@ def sentences(of: Facts) -> list[str]:
     """What is said first, without tables, what to change and how long steps take."""
     texts = printed(of)
     parts = [texts["headline"], *texts["section"].split("\n\n")]
-    others = ("|", "1", "What to change, ", "As recorded, a step ")
+    others = ("|", "1", "What to change, ", "*As recorded*, a step ")
     return [part for part in parts if part and not part.startswith(others) and part[-1] != ":"]
 
 
@@ -102,9 +102,12 @@ DOUBTS = "means of few steps (3)"
         ),
         (
             DDP, "", "finding",
-            ["In process 3998 the host sets the pace", "", "for 41.3 ms in all, 58 % of", DOUBTS],
+            [
+                "In process 3998 the host sets the pace", "",
+                "in 12 of 19 ms a step that the device works, process 3997 waits for others",
+            ],
         ),
-        (DDP, "train", "not named", ["name train,", "58 %"]),
+        (DDP, "train", "not named", ["name train,"]),
         (ASYNCIO, "", "no steps", ["repeats 2 times"]),
         (VIT, "", "no ranges", ["by which work and kernels its 25.0 ms of device time pass"]),
         ("profiler_step_cpu.json.gz", "", "on a CPU", ["all but 45 % of a step"]),
@@ -163,10 +166,10 @@ def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
     """27 launches a step, 60 us apart, of kernels of 35 us, which aren't short."""
     of = found(tmp_path, training_loop(tmp_path, takes=35).write())
     said, doubts = sentences(of)
-    assert of["pace"]["verdict"] == "between launches" and doubts.startswith("How sure: ")
+    assert of["pace"]["verdict"] == "between launches" and "py-spy record" in doubts
     (launches,), others = of["ranked"].to_dict("records"), of["unfound"].to_dict("records")
     assert float(launches["saves_ms"]) == pytest.approx(27 * 0.024, abs=0.02)
-    seen = "27 a step; each takes the host 60 µs, its work 35 µs"
+    seen = "27 a step, each 60 µs of the host and 35 of the device"
     assert "".join(map(str, launches["seen"])) == seen
     assert [(each["what"], each["path"]) for each in others] == [
         ("elementwise", "step/backward"), ("gemm", "step/backward"),

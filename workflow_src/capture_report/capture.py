@@ -104,8 +104,20 @@ class Capture:
 
     @cached_property
     def outside(self) -> pd.Series:
-        """See `outside_operators`."""
-        return outside_operators(self)
+        """The share of a CPU's steps without operators; its largest gap, if one is regular."""
+        steps, gaps = self["steps"], self.numbers("gaps")
+        nothing = pd.Series(NAN, [*gaps, "share"], dtype=object)
+        if not self.on_cpu or steps.empty:
+            return nothing
+        idle, wall = (of(lift(steps[name]), "sum") for name in ("idle_ns", "wall_ns"))
+        number = len(steps)
+        large = gaps["gap_ms"].astype(float) >= FINDING_AT_LEAST * float(in_ms(wall)) / number
+        # What holds up each step or, between steps, each but the first; not what happened once.
+        often = gaps["gaps"].astype(float) * number > number - 1.5
+        longest = gaps[large & often].sort_values("gap_ms", key=lambda ms: -ms.astype(float))
+        found = first(longest) if len(longest) else nothing
+        found["share"] = share(idle, wall)
+        return found
 
     def rows(self, table: str, most: str = "") -> pd.DataFrame:
         """The rows of a table, of many those with the most in a column, as Numbers."""
@@ -137,20 +149,3 @@ def share(part: Any, whole: Any) -> Any:
     """A part of a whole as a share; NaN where one is unknown."""
     found = part / whole
     return found.to("share") if isinstance(found, Number) else NAN
-
-
-def outside_operators(capture: Capture) -> pd.Series:
-    """The share of a CPU's steps in which no operator runs; its largest gap, if one is regular."""
-    steps, gaps = capture["steps"], capture.numbers("gaps")
-    nothing = pd.Series(NAN, [*gaps, "share"], dtype=object)
-    if not capture.on_cpu or steps.empty:
-        return nothing
-    idle, wall = (of(lift(steps[name]), "sum") for name in ("idle_ns", "wall_ns"))
-    number = len(steps)
-    large = gaps["gap_ms"].astype(float) >= FINDING_AT_LEAST * float(in_ms(wall)) / number
-    # What holds up each step or, between steps, each but the first; not what the system did once.
-    often = gaps["gaps"].astype(float) * number > number - 1.5
-    longest = gaps[large & often].sort_values("gap_ms", key=lambda ms: -ms.astype(float))
-    found = first(longest) if len(longest) else nothing
-    found["share"] = share(idle, wall)
-    return found

@@ -16,11 +16,8 @@ DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
-FIRST, SHOWN = 10, 30
-"""Rows in Markdown of what is wrong, and of where time goes; the page has PAGE."""
-
-CARDS = 7
-"""At most so much of what to change has a card in Markdown and in the picture."""
+FIRST, SHOWN, CARDS = 10, 30, 7
+"""Rows in Markdown of causes, of where time goes, and of what to change; the page has PAGE."""
 
 SHORT = {
     **dict.fromkeys(("diagnoses", "idle_causes", "waits", "gaps", "copies"), FIRST),
@@ -39,10 +36,10 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "smaller": smaller(capture),
         "candidates": candidates(capture),
     }
+    passed = capture["certificate"]["verdict"] == "ok"
     return said_first(capture) | {
         "plain": capture.plain,
-        "passed": _checks(capture, "ok"),
-        "untold": _checks(capture, "unknown"),
+        "passed": Number(float(passed.sum()), f"of {len(passed)}", frozenset(passed.index), "ok"),
         "trace": trace_button(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
@@ -74,13 +71,6 @@ def shortened(found: Facts) -> Facts:
     if len(found.get("ranks", ())):
         short["paths"] = short["paths"][:0]
     return short | {"trace": ""}
-
-
-def _checks(capture: Capture, verdict: str) -> Number:
-    """How many checks of a capture come out so."""
-    rows = capture["certificate"]
-    rows = rows[rows["verdict"] == verdict]
-    return Number(float(len(rows)), "count", frozenset(rows.index), f"checks that are {verdict}")
 
 
 def candidates(capture: Capture) -> pd.DataFrame:

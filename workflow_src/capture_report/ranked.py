@@ -49,10 +49,11 @@ def _launching(capture: Capture) -> list[pd.DataFrame]:
     idle = capture["idle_causes"]
     idle = idle[(idle["process"] == row["process"]) & (idle["before"] == Before.LAUNCHES)]
     path, (host, device) = next(iter(idle["next_path"]), ""), per_launch(row)
-    seen = (row["launches"], " a step; each takes the host ", host, " µs, its work ", device, " µs")
-    made = {"process": row["process"], "name": LAUNCHING, "path": path, "where": path, "seen": seen}
+    each = (" a step, each ", host, " µs of the host and ", device, " of the device")
+    made = {"process": row["process"], "name": LAUNCHING, "path": path, "where": path}
     made |= {"saves_ms": row["launching_ms"], "gain": ("up to ", whole_ms(row["launching_ms"]))}
-    made |= {"step_ms": row["step_ms"], "assumes": words.assumes, "remedy": words.remedy}
+    made |= {"seen": (row["launches"], *each), "step_ms": row["step_ms"]}
+    made |= {"assumes": words.assumes, "remedy": words.remedy}
     return [capture.of_process(pd.DataFrame([made], dtype=object))]
 
 
@@ -60,14 +61,14 @@ def _seen(row: pd.Series) -> tuple[Any, ...]:
     """How often a finding occurs, what it takes of a step, and which calls a gap lies between."""
     copied, places = row["copied_bytes"], row["gap_places"]
     sides = [(row[f"gap_{side}"], row[f"gap_{side}_path"]) for side in ("after", "before")]
-    between = " and ".join(f"{call} in {path}" if path else call for call, path in sides)
+    ends = [f"{call} in {path}" if path else call or "the start" for call, path in sides]
     parts = [
         (row["calls"], " × a step"),
         (row["when"], " steps"),
         (whole_ms(row["host_ms"]), " ms of the host"),
         (whole_ms(row["device_ms"]), " ms of the device"),
         (copied.to("MB") if copied >= 1e6 else NAN, " MB"),
-        (places, " places") if places != 1 else (f"between {between}", ""),
+        (places, " places") if places != 1 else ("between " + " and ".join(ends), ""),
     ]
     known = [part for part in parts if not is_number(part[0]) or part[0] > 0]
     return tuple(piece for part in known if part[0] == part[0] for piece in (", ", *part))[1:]
@@ -78,9 +79,8 @@ def _runs(capture: Capture, row: pd.Series) -> tuple[Any, ...] | str:
     if row["mechanism"] not in PASSES:
         return ""
     paths, beside = capture.rows("paths"), re.sub(INNERMOST, "", row["path"])
-    outer = paths["path"].str.replace(INNERMOST, "", regex=True)
+    outer = paths["path"].str.replace(INNERMOST, "", regex=True).where(paths["path"] != beside)
     near = paths[outer.isin([row["path"], beside]) & (paths["process"] == row["process"])]
-    near = near[near["path"] != beside]
     near = near[near["busy_ms"].astype(float).rank(ascending=False, method="first") <= NEAR]
     names = near["path"].str.removeprefix(f"{beside}/")
     pairs = zip(names, near["instances_per_step"], strict=True)
@@ -112,17 +112,13 @@ def unfound(capture: Capture) -> pd.DataFrame:
     work, calls, rest = map(capture.numbers, ("step_work", "step_calls", "diagnoses"))
     kinds = work["family"] + (", " + work["precision"]).where(work["precision"] != "", "")
     work = work.assign(side="device", what=kinds, ms=work["device_ms"])
-    # The host's other time lies where a call takes longest beyond the usual one.
-    each = (calls["host_ms"] / calls["calls"]).astype(float)
-    beyond = (each - each.groupby(calls["process"]).transform("median")) * calls["calls"]
-    most = calls.loc[beyond.sort_values(ascending=False).index].drop_duplicates("process")
-    most = most.assign(example="before: " + most["what"])[["process", "path", "example"]]
-    rest = rest.assign(side="host", what=OTHER, ms=rest["unnamed_ms"])
-    rest = rest[["process", "side", "what", "ms", "recorded_ms"]].merge(most, "left", "process")
-    rows = pd.concat([work, rest])
+    most = calls.assign(example="most before: " + calls["what"])[["process", "path", "example"]]
+    rest = rest[["process", "recorded_ms", "unnamed_ms"]].rename(columns={"unnamed_ms": "ms"})
+    rest = rest.merge(most.drop_duplicates("process"), "left", "process")
+    rows = pd.concat([work, rest.assign(side="host", what=OTHER)])
     step = rows["process"].map(rest.set_index("process")["recorded_ms"])
-    rows = rows.assign(share=to(rows["ms"] / step, "share"))
-    rows = rows[rows["share"].astype(float) >= UNNAMED].reset_index()
+    rows = rows.assign(share=to(rows["ms"] / step, "share")).reset_index()
+    rows = rows[rows["share"].astype(float) >= UNNAMED]
     rows = rows.drop([at for at, row in rows.iterrows() if _is_found(capture, row)])
     rows = rows.sort_values("ms", key=lambda ms: -ms.astype(float), kind="stable")
     return capture.of_process(rows.drop_duplicates(["what", "path"]))

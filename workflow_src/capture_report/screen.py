@@ -19,13 +19,13 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.idle_causes import Before
-from workflow_src.paper.number import NAN, Number, is_number, lift, of, over, to
+from workflow_src.paper.number import Number, is_number, lift, of, to
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.step_rules import BETWEEN_UPDATES
 
 WAITS = 0.05
-"""The share of a process's device time from which on its waiting for others is worth a sentence."""
+"""The share of a process's device time from which on its waiting for others is told."""
 
 FEW_STEPS = 3
 """Of so few steps the mean may be that of first ones."""
@@ -63,7 +63,6 @@ def first_screen(capture: Capture) -> Facts:
         "finding": finding,
         "off": off[["recorded_ms", "replayed_ms"]].map(whole_ms),
         "times": _times(capture),
-        "waiting": longest_waiting(capture),
         "lost": noted.get(NO_KERNELS) or noted.get(LOST_KERNELS, ""),
         "lost_some": LOST_KERNELS in noted,
         "cut": "cut off" in noted,
@@ -189,28 +188,19 @@ def _most_work(work: pd.DataFrame) -> Facts:
     return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
 
 
-def longest_waiting(capture: Capture) -> Facts:
-    """The process that waits longest for others in collectives, if that is much of its time."""
-    paths = capture["paths"]
-    outer = paths[~paths["path"].str.contains(r"(?<!\\)/")]
-    waits, busy = (over(outer, "process", name) for name in ("wait_ms", "busy_ms"))
-    if waits.empty:
-        return {}
-    process = str(waits.astype(float).idxmax())
-    part = share(waits[process], busy.get(process, NAN))
-    return {"process": process, "ms": waits[process], "share": part} if part >= WAITS else {}
-
-
 def doubts(capture: Capture, paced: Facts) -> Facts:
     """What may be off, for the last sentence."""
     known, paths = capture.diagnoses, capture["steps"]["path"]
     told, plain = len(known) > 0, capture.plain
     few = first(known[known["steps"] <= FEW_STEPS])
+    late = first(known.sort_values("collective_wait_ms", key=lambda ms: -ms.astype(float)))
     unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
     why = capture["diagnoses"]["problem"]
     holds = {
         "profiled": told and not plain and paced.get("verdict", "device") != "device",
+        "stacks": paced.get("verdict") == "between launches",
         "unlike": len(unlike) > 0,
+        "waiting": late["collective_wait_ms"] >= WAITS * late["device_ms"],
         "few": is_number(few["steps"]),
         "warm-up": paths.str.contains(WARM_UP).any(),
         "updates": paths.str.contains(BETWEEN_UPDATES, regex=False).any(),
@@ -220,5 +210,6 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "doubts": [name for name, doubted in holds.items() if doubted],
         "unlike": first(unlike)[["recorded_ms", "step_ms"]].map(whole_ms),
         "few": few["steps"],
+        "waiting": late[["process", "collective_wait_ms", "device_ms"]].map(whole_ms),
         "why": next((text for text in why if text), ""),
     }
