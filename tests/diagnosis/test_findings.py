@@ -534,7 +534,7 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("faults", "between"),
+    ("faults", "said"),
     [
         (
             {"data": sleeps(4000)},

@@ -46,7 +46,7 @@ def counted_steps(recording: Recording) -> int:
 def parts(subject: Subject, paths: pd.Series) -> "np.typing.NDArray[np.object_]":
     """The part of a step that each path lies in: of a step's range, at most one name more."""
     paths_of = subject.attributed.paths
-    of_steps = paths_of.of_range[subject.attributed.ranged.steps.is_step]
+    of_steps = paths_of.of_range[subject.attributed.steps.is_step]
     named = np.unique(paths_of.text[of_steps].astype(str)).tolist()
     most = 1 + max((len(BETWEEN_NAMES.split(text)) for text in named), default=1)
     known = {path: BETWEEN_NAMES.split(path, most) for path in paths.unique()}
