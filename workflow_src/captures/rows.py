@@ -87,7 +87,7 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
 
 
 def _once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows without those that equal an earlier one. Few share a start: all else is compared there."""
+    """Rows without those that equal an earlier one, looked for where several share a start."""
     some = rows[rows["start_ns"].duplicated(keep=False)]
     again = some.index[some.duplicated()]
     return rows.drop(again) if len(again) else rows
