@@ -227,16 +227,6 @@ def test_a_damaged_sqlite_export(sound_export: Path, data: st.DataObject) -> Non
     assert not said or said.startswith("e: ")
 
 
-# Of which captures/test_damaged.py changes one.
-CELLS = {
-    "NVTX_EVENTS": ("start", "end", "text", "textId", "globalTid", "eventType"),
-    "CUPTI_ACTIVITY_KIND_KERNEL": ("start", "end", "demangledName", "correlationId", "globalPid"),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": ("start", "correlationId", "globalTid"),
-    "StringIds": ("value",),
-    "META_DATA_EXPORT": ("value",),
-}
-
-
 def changed_csv(text: str) -> st.SearchStrategy[bytes]:
     """CSV text with one cell replaced, possibly in the header."""
     rows = [line.split(",") for line in text.splitlines()]

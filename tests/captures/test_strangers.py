@@ -158,14 +158,3 @@ def test_a_graph_without_a_number_has_a_name(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.work(5, kind="GRAPH_TRACE", graphId=None)
     assert export.tables()["kernels"]["name"].tolist() == ["CUDA graph"]
-
-
-def test_kernels_of_one_time_and_launch_are_one_unless_their_nodes_differ(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN graphNodeId INTEGER")
-    name = export.string("gemm")
-    export.call(0, 7)
-    for node in (1, 2, 2, None, None):
-        export.work(None, number=7, start=5, demangledName=name, graphNodeId=node)
-    found = export.tables()
-    assert found["kernels"]["activities"].tolist() == [3] and notes(found) == {"twice": 2}

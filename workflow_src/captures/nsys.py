@@ -27,7 +27,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
-from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
+from workflow_src.captures.nsys_work import LOWER, copies_of, nsys_waits, process_of, read_work
 from workflow_src.captures.rows import Mask, checked, in_order
 from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
 from workflow_src.common.errors import TraceError
@@ -57,14 +57,14 @@ def read(store: Store) -> Capture:
     # The calls are read in another thread while this one reads all else.
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(_calls, store, RUNTIME, lost)
-        work = read_work(store, lost)
+        work, copies = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
         calls = reading.result()
-    every = {"ranges": _ranges(store, lost), "calls": calls, "overheads": overheads}
-    once = {"calls": 0, "overheads": 0, "work": work.twice}
-    parts, unclosed, notes = checked(every | {"work": work.rows}, once)
+    ranges = _ranges(store, lost)
+    parts = {"ranges": ranges, "calls": calls, "overheads": overheads, "work": work}
+    parts, unclosed, notes = checked(parts)
     ranges, calls, overheads, rows = parts.values()
-    made, copies = Numbered.of(calls), work.copies_of(rows)
+    made, copies = Numbered.of(calls), copies_of(copies, rows)
     found = launched(rows, made)
     calls = all_calls(made, rows, copies, overheads)
     lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}

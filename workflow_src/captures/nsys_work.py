@@ -4,7 +4,6 @@ waited for each other."""
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from workflow_src.captures.capture import (
     joined_copies,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
-from workflow_src.captures.rows import in_order, repeated
+from workflow_src.captures.rows import in_order
 from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
 
@@ -50,9 +49,6 @@ MORE: dict[str, tuple[str, ...]] = {
 }
 """What is read of each table besides."""
 
-NODE = "graphNodeId"
-"""Tells apart the kernels of one launch of a graph."""
-
 COPY_KINDS, MEMORY_KINDS = "ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
@@ -70,31 +66,22 @@ def process_of(number: Indices) -> Indices:
     return np.where(number == UNKNOWN, UNKNOWN, (number >> 24) & LOWER)
 
 
-@dataclass(frozen=True)
-class Worked:
-    """The work of devices: a table after the other, each by time and each activity once.
+def copies_of(copies: pd.DataFrame, some: pd.DataFrame) -> pd.DataFrame:
+    """The copies among some rows of work, whose labels are the places that `copies` name."""
+    place = some.index.get_indexer(pd.Index(copies["work"]))
+    return copies_frame(dict(copies.assign(work=place)[place >= 0].items()))
 
-    rows: as in Capture.work, but of launches the number alone, as `correlation`; copies: as in
-    Capture.copies; twice: how many stand in the file again.
+
+def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The device work of an export, a table after the other, each by time; and its copies.
+
+    Both as in Capture, but of launches the number alone, as `correlation`.
+    lost: how many rows are left out or lack their names.
     """
-
-    rows: pd.DataFrame
-    copies: pd.DataFrame
-    twice: int
-
-    def copies_of(self, some: pd.DataFrame) -> pd.DataFrame:
-        """The copies among some of the rows."""
-        place = some.index.get_indexer(pd.Index(self.copies["work"]))
-        return copies_frame(dict(self.copies.assign(work=place)[place >= 0].items()))
-
-
-def read_work(store: Store, lost: Counter[str]) -> Worked:
-    """The device work of an export; `lost`: how many rows are left out or lack their names."""
     keys = [key for key, table in WORK_TABLES.items() if store.has(table)]
-    names, parts, copies, again = [coded(np.array([], np.int8), [])], [], [], 0
+    names, parts, copies = [coded(np.array([], np.int8), [])], [], []
     for key in keys:
-        rows, twice = _once(store, WORK_TABLES[key], (*AT, *MORE[key]), lost)
-        again += twice
+        rows = _in_time(store, WORK_TABLES[key], (*AT, *MORE[key]), lost)
         names.append(_names(store, key, rows, lost))
         copies.append((_copies(store, KINDS[key], rows), len(rows["start"])))
         rows["globalPid"] = process_of(rows["globalPid"])
@@ -109,34 +96,23 @@ def read_work(store: Store, lost: Counter[str]) -> Worked:
     for name in AT.values():
         some = [part.pop(name) for part in parts]
         columns[name] = some[0] if len(some) == 1 else np.concatenate([np.array([], int), *some])
-    return Worked(pd.DataFrame(columns, copy=False), joined_copies(copies), again)
+    return pd.DataFrame(columns, copy=False), joined_copies(copies)
 
 
-def _once(
-    store: Store, table: str, names: tuple[str, ...], lost: Counter[str]
-) -> tuple[Columns, int]:
-    """The valid rows of one table by time, each once, and how many stand there again."""
+def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str]) -> Columns:
+    """The valid rows of one table by time."""
     rows = store.integers(table, names)
     good = (rows["end"] >= rows["start"]) & (rows["start"] > -LATEST_NS)
     good &= rows["end"] < LATEST_NS
     lost["bad work"] += int((~good).sum())
     if not good.all():
         rows = {name: column[good] for name, column in rows.items()}
-    keys = list(rows.values())
-    order = in_order(keys)
-    again = repeated(order, keys)
-    if len(again) and store.has(table, NODE):
-        keys.append(store.integers(table, (NODE,))[NODE][good])
-        order = in_order(keys)
-        again = repeated(order, keys)
-    del keys
-    if len(again):
-        order = order[~np.isin(order, again)]
-    if len(again) or (order[1:] < order[:-1]).any():
+    order = in_order([*rows.values()])
+    if (order[1:] < order[:-1]).any():
         # A column of ten million is let go before the next one is made.
         for name in rows:
             rows[name] = rows[name][order]
-    return rows, len(again)
+    return rows
 
 
 def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Categorical[str]":

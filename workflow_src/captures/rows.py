@@ -4,7 +4,7 @@ Profilers write durations that overflowed (TraceLens #669), timestamps of 0 (spa
 and, after a clock was set, times of another epoch. Such events are told, and added up nowhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,8 @@ def in_order(keys: Sequence[Values]) -> Indices:
     Files are nearly in order, so that sorting by one key takes little; few rows share a start.
     """
     order = np.argsort(keys[0], kind="stable")
-    same = _like_the_one_before(keys[0][order])
+    first = keys[0][order]
+    same = np.append(False, first[1:] == first[:-1])[: len(first)]
     tied = same | np.append(same[1:], False)
     if tied.any():
         rows = order[tied]
@@ -60,38 +61,18 @@ def in_order(keys: Sequence[Values]) -> Indices:
     return np.asarray(order, dtype=np.int64)
 
 
-def repeated(order: Indices, keys: Sequence[Values]) -> Indices:
-    """The rows that equal the one before in all keys, by an order that brings equals together."""
-    places = np.flatnonzero(_like_the_one_before(keys[0][order]))
-    for key in keys[1:]:
-        places = places[key[order[places]] == key[order[places - 1]]]
-    return np.asarray(order[places], dtype=np.int64)
-
-
-def _key(column: "pd.Series[Any]") -> Values:
-    """Numbers and texts as they are, categories as their places in order."""
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return column.to_numpy()
-    place = np.argsort(np.argsort(column.cat.categories.to_numpy())).astype(np.int32)
-    return np.asarray(place[column.cat.codes.to_numpy()])
-
-
-def _like_the_one_before(values: Values) -> Mask:
-    return np.append(False, values[1:] == values[:-1])[: len(values)]
-
-
 def _sortable(values: Values) -> Values:
     """Numbers as they are, texts as their places in order."""
     return values if values.dtype != object else np.asarray(pd.factorize(values, sort=True)[0])
 
 
-def checked(parts: Parts, twice: Mapping[str, int]) -> tuple[Parts, int, list[Note]]:
-    """The parts with each event once and closed, and without those of impossible times.
+def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, list[Note]]:
+    """The parts with each event closed, and without those of impossible times.
 
-    How many ranges were never closed, which end with the capture, and notes of what was left out.
-    twice: of parts in which no event is looked for twice, how many are known to stand there again.
+    doubled: parts in which events may stand twice, of which one is left. How many ranges were never
+    closed, which end with the capture, and notes of what was left out.
     """
-    once = {n: rows if n in twice else _once(rows) for n, rows in parts.items()}
+    once = {n: _once(rows) if n in doubled else rows for n, rows in parts.items()}
     possible = _possible(once)
     ranges = possible["ranges"]
     never = ranges["end_ns"] == NEVER
@@ -99,19 +80,17 @@ def checked(parts: Parts, twice: Mapping[str, int]) -> tuple[Parts, int, list[No
         last = max(int(_ends(rows).max(initial=-NEVER)) for rows in possible.values())
         end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
         possible["ranges"] = ranges.assign(end_ns=end)
-    again = {n: len(rows) - len(once[n]) + twice.get(n, 0) for n, rows in parts.items()}
-    lost = {n: len(rows) - len(possible[n]) for n, rows in once.items()}
-    left_out = ((TWICE, again), (IMPOSSIBLE, lost))
-    notes = [Note(code, each[n], WHAT[n]) for code, each in left_out for n in parts if each[n]]
+    steps = ((TWICE, parts, once), (IMPOSSIBLE, once, possible))
+    lost = ((code, n, len(all_[n]) - len(left[n])) for code, all_, left in steps for n in parts)
+    notes = [Note(code, count, WHAT[name]) for code, name, count in lost if count]
     return possible, int(never.sum()), notes
 
 
 def _once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows without those that equal another one in all columns."""
-    keys = [_key(rows[name]) for name in sorted(rows, key=lambda name: name != "start_ns")]
-    first = np.ones(len(rows), dtype=bool)
-    first[repeated(in_order(keys), keys)] = False
-    return rows_where(rows, first)
+    """Rows without those that equal an earlier one, looked for where several share a start."""
+    some = rows[rows["start_ns"].duplicated(keep=False)]
+    again = some.index[some.duplicated()]
+    return rows.drop(again) if len(again) else rows
 
 
 def _ends(rows: pd.DataFrame) -> Indices:

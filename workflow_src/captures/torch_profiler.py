@@ -54,8 +54,8 @@ COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>
 FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
 
 HOST = ("ranges", "calls", "overheads")
-ALIKE = {"overheads": 0, "operators": 0}
-"""Parts in which two events may be alike, as two short calls of one operator where times are whole
+DOUBLED = ("ranges", "calls", "work")
+"""Parts in which tools write events twice. Two operators may be alike, where times are whole
 microseconds."""
 
 
@@ -76,7 +76,7 @@ def read(path: Path) -> Capture:
 
 def _capture(found: Trace, every: Parts, done: str) -> Capture:
     """The capture in these parts; `done`: the one that takes the place of a device's work."""
-    events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, ALIKE)
+    events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)

@@ -63,9 +63,9 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     reason = np.full(len(work), "", dtype=object)
     reason[lost] = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
     work = work.assign(range=as_small(owner), tree=helpers.of_work, reason=reason)
-    counts = {"overlapping": overlapping, "too_deep": too_deep, "shared": helpers.shared}
     ranges = _with_times(ranges.assign(parent=parent), work)
-    return Placed(ranges, work, helpers.main, noted(**counts, **lent))
+    notes = noted(overlapping=overlapping, too_deep=too_deep, **lent)
+    return Placed(ranges, work, helpers.main, notes)
 
 
 def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, int]:

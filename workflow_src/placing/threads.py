@@ -16,7 +16,7 @@ that is right of one alone, and the report says so.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -30,9 +30,9 @@ from workflow_src.common.intervals import Indices, Union
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
 
-WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
+WHY = AUTOGRADS, TURNS, ASSUMED, SHARED = "lent", "turns", "assumed", "shared"
 """Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
-that it isn't one."""
+that it isn't one; and that it may be one of several callers."""
 
 THROUGHOUT = 0.99
 """Share of a thread's calls, and of its outermost ranges, from which on another one waits during
@@ -132,22 +132,20 @@ class Helped:
     """The thread in whose tree each range and each launch is.
 
     of_range, of_work: for each row of the ranges, and of the capture's work.
-    why: AUTOGRADS, TURNS or ASSUMED, of each helper, with the rows of what it launched; main: the
-    main thread of each process. shared: how many launches of helpers fit several callers.
+    why: codes of WHY of each helper, with the rows of what it launched; main: the main thread of
+    each process.
     """
 
     of_range: Indices
     of_work: Indices
     why: list[tuple[str, Indices]]
     main: dict[int, int]
-    shared: int
 
 
 def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
     """Find the helpers of a capture, and whom they help in those `ranges` that count."""
     of_range, of_work = (rows["thread"].to_numpy(copy=True) for rows in (ranges, capture.work))
-    found = Helped(of_range, of_work, [], {}, 0)
-    shared = 0
+    found = Helped(of_range, of_work, [], {})
     for process, group in groupby(_threads(capture, ranges), key=lambda each: each.process):
         threads = [*group]
         if not any(len(each.pushed) for each in threads):
@@ -160,9 +158,9 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
                 code = why.get(helper, TURNS if turns else ASSUMED)
                 found.why.append((code, helper.launched))
                 caller, alike = _caller(helper, callers)
+                found.why.extend([(SHARED, helper.launched)] if alike else [])
                 of_range[helper.pushed] = of_work[helper.launched] = caller.number
-                shared += alike * len(helper.launched)
-    return replace(found, shared=shared)
+    return found
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
