@@ -28,7 +28,7 @@ PLACES = {
 """The headings of tables that are no CSV in `tables`."""
 
 PER_STEP = """\
-`steps` follows in `paths.csv` and `kernels.csv`, and each sum again per step \
+`steps` follows in `paths.csv` and `kernels.csv`, and sums again per step \
 (`busy_ns_per_step`): what belongs to steps, divided by their number.
 """
 
