@@ -10,8 +10,7 @@ INTRODUCTION = """\
 # Tables
 
 Made by `python -m workflow_src.cli.describe_tables --output docs/tables.md` from \
-`workflow_src/common/tables.csv`, which also has each column's type: readers check by it, and \
-reports take headings from it.
+`workflow_src/common/tables.csv`, which also has each column's type: readers check by it.
 
 An empty cell wasn't measured, or isn't known. A run's tables lie in `results/{tag}/tables/`, a \
 study's in its folder `studies`, a capture's in `results/captures/{name}/`. A table may lack \
