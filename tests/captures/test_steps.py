@@ -293,9 +293,9 @@ def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
     """
     more = "save 300-350; *310 3; load 400-410 @2; *150 12 @2; *420 99 @2"
     tables = written(f"{THREE}; {more}", export).tables()
-    columns = ["steps", "instances_per_step", "host_ms_per_step", "busy_ms_per_step"]
+    columns = ["steps", "instances_per_step", "busy_ms_per_step"]
     assert tables["paths"].set_index("path")[columns].T.to_dict("list") == {
-        "load": [3, 0, 0, 0], "save": [3, 0, 0, 0], "step": [3, 1, 1e-4, 1e-5]
+        "load": [3, 0, 0], "save": [3, 0, 0], "step": [3, 1, 1e-5]
     }  # fmt: skip
     columns = ["busy_ns", "steps", "activities_per_step", "busy_ns_per_step"]
     placed = {"save": [3, 3, 0, 0], "step": [30, 3, 1, 10]}

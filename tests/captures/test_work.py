@@ -71,7 +71,7 @@ def test_busy_is_a_sum_and_spans_are_per_instance(export: Export) -> None:
     export.work(60, 10, start=70, stream=7)
     export.work(210, 5, start=220)
     row = export.tables()["paths"].set_index("path").loc["step"]
-    assert row[["instances", "activities"]].tolist() == [2, 4]
+    assert row["instances"] == 2
     columns = ["host_ms", "busy_ms", "own_ms", "span_ms"]
     assert [round(ms * 1e6) for ms in row[columns]] == [200, 35, 15, 50 + 5]
 
@@ -131,6 +131,14 @@ def test_what_is_missing_or_odd_is_left_out_and_counted(
         assert tables["notes"]["about"].tolist() == ["CUPTI_ACTIVITY_KIND_NEWCOPY"]
     if "META_DATA_EXPORT" in sql:
         assert tables["summary"]["version"].unique().tolist() == ["unknown"]
+
+
+def test_work_of_no_length_is_counted_as_an_activity(export: Export) -> None:
+    export.range("step", 0, 100)
+    export.work(10, 0)
+    tables = export.tables()
+    assert tables["kernels"]["activities"].tolist() == [1]
+    assert tables["paths"][["busy_ms", "span_ms"]].to_numpy().tolist() == [[0, 0]]
 
 
 def test_what_is_no_integer_counts_as_missing(tmp_path: Path) -> None:

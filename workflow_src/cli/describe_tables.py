@@ -10,8 +10,7 @@ INTRODUCTION = """\
 # Tables
 
 Made by `python -m workflow_src.cli.describe_tables --output docs/tables.md` from \
-`workflow_src/common/tables.csv`, which also has each column's type: readers check by it, and \
-reports take headings from it.
+`workflow_src/common/tables.csv`, which also has each column's type: readers check by it.
 
 An empty cell wasn't measured, or isn't known. A run's tables lie in `results/{tag}/tables/`, a \
 study's in its folder `studies`, a capture's in `results/captures/{name}/`. A table may lack \
@@ -28,7 +27,7 @@ PLACES = {
 """The headings of tables that are no CSV in `tables`."""
 
 PER_STEP = """\
-`steps` follows in `paths.csv` and `kernels.csv`, and each sum again per step \
+`steps` follows in `paths.csv` and `kernels.csv`, and sums again per step \
 (`busy_ns_per_step`): what belongs to steps, divided by their number.
 """
 

@@ -1,4 +1,4 @@
-"""What each column of each table is: its type, its unit, its heading in reports, and its meaning.
+"""What each column of each table is: its type, its unit, and its meaning.
 
 tables.csv has a row per table, which says what a row of it is and, under `check`, its key; below it
 a row per column. The columns that several tables share are those of a table without a file: `case`,
@@ -28,7 +28,7 @@ class Column:
     type: text, number, whole (a whole number), id (a number that only names) or flag. unit: of its
     numbers, also where its name ends with it. check: what a reader requires of it, "required" that
     it is there, "filled" that each row has a number, too, "optional" that its numbers are valid
-    where it is there; "" nothing. heading: where a report prints it as it is.
+    where it is there; "" nothing.
     """
 
     table: str
@@ -36,7 +36,6 @@ class Column:
     type: str
     unit: str
     check: str
-    heading: str
     meaning: str
 
     @property

@@ -20,7 +20,7 @@ from workflow_src.captures.capture import Note
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 
-OF_WORK = ("path", "device", "start_ns", "end_ns", "duration_ns", "wait_ns")
+OF_WORK = ("path", "duration_ns", "wait_ns")
 
 ANY = "*"
 """Stands for a number in a shape."""
@@ -127,9 +127,9 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     """A row per path, with its text and process.
 
     ranges have the times of `place`, work the number of its `path`, or NOWHERE.
-    instances, host_ns: of its ranges; busy_ns, activities: of all work launched in it, own_ns of
-    what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work;
-    span_ns: from the start of the first to the end of the last activity of each instance, added up.
+    instances, host_ns: of its ranges; busy_ns: of all work launched in it, own_ns of what was
+    launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work; span_ns:
+    from the start of the first to the end of the last activity of each instance, added up.
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:
@@ -146,7 +146,6 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "own_ns": own,
         "busy_ns": inclusive(own, paths),
         "wait_ns": inclusive(summed(at, work["wait_ns"].to_numpy()), paths),
-        "activities": inclusive(summed(at, 1), paths),
     }
     return pd.DataFrame(table)
 

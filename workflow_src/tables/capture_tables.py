@@ -86,8 +86,8 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
         counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
         ranges = found.placed.ranges[in_steps.ranges]
         inside = path_totals(ranges, found.work.loc[in_steps.work, [*OF_WORK]], counted)
-    table, per_step = (_in_ms(each, found) for each in (totals, inside))
-    table = in_steps.added(totals[["process", "path"]].join(table), per_step)
+    per_step = _in_ms(inside, found)[["instances", "busy_ms", "own_ms"]]
+    table = in_steps.added(totals[["process", "path"]].join(_in_ms(totals, found)), per_step)
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
@@ -96,7 +96,7 @@ def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
     times = (totals[names] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in names], axis=1)
     unknown = [*times][1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
     times[unknown] = np.nan
-    return totals[["instances"]].join(times).assign(activities=totals["activities"])
+    return totals[["instances"]].join(times)
 
 
 def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
