@@ -146,11 +146,11 @@ BEHAVIOR = [
     ),
     pytest.param(
         "measure/ceilings.py", "TIMES_L2 = 4", "TIMES_L2 = 5",
-        {"ceilings", "fusion point"}, id="how ceilings are measured",
+        {"ceilings", "fusion point", "checkpointing point"}, id="how ceilings are measured",
     ),
     pytest.param(
         "measure/l2.py", "BEYOND = 2", "BEYOND = 3",
-        {"ceilings", "fusion point", "matmul point", "mlp point"},
+        {"ceilings", "fusion point", "checkpointing point", "matmul point", "mlp point"},
         id="how the L2 cache is evaded",
     ),
     pytest.param(
