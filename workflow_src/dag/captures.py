@@ -215,7 +215,7 @@ def names_of(paths: Sequence[str]) -> dict[str, str]:
     alike = defaultdict[str, list[str]](list)
     for path in paths:
         alike[name_of(path)].append(path)
-    found = {}
+    found = dict[str, str]()
     for group in alike.values():
         levels = range(len(ENDS) * max(len(Path(path).parts) for path in group))
         apart = (n for n in levels if len({name_of(path, n) for path in group}) == len(group))
