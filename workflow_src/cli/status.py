@@ -142,7 +142,7 @@ def _whole(path: Path, stage: str) -> tuple[str, str]:
 
 def failures() -> dict[str, str]:
     """By output, how the log of the job ends that failed to make it the last time, and where."""
-    found = {}
+    found = dict[str, str]()
     for run in sorted(RUNS.glob("*.log"), key=lambda path: path.stat().st_mtime):
         for _, outputs, file in ERROR.findall(run.read_text(encoding="utf-8", errors="replace")):
             log = Path(file)
@@ -213,7 +213,9 @@ def _disk(results: Path) -> str:
     for path in results.rglob("*"):
         if path.is_file():
             sizes[path.relative_to(results).parts[0]] += path.stat().st_size
-    parts = ", ".join(f"{part} {size / 1e6:.1f}" for part, size in sizes.most_common(4))
+    parts = ", ".join(
+        f"{part} {size / 1e6:.1f}" for part, size in sizes.most_common(4) if size > 5e4
+    )
     return f"disk: {sizes.total() / 1e6:.1f} MB" + (f" ({parts})" if parts else "")
 
 
