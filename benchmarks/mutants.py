@@ -174,7 +174,8 @@ def main() -> None:
         return
     root = given.root.resolve()
     mutants = [
-        Mutant(*key, place(root, *key[:3])) for key in drew[KEY].itertuples(index=False, name=None)
+        Mutant(file, line, before, after, place(root, file, line, before))
+        for file, line, before, after in drew[KEY].itertuples(index=False, name=None)
     ]
     try_all(mutants, root, given.output, given.workers, given.limit, given.mark)
     found = pd.read_csv(given.output, keep_default_na=False)

@@ -1,12 +1,10 @@
 """`make check-model`: each phase of a brought model once, and what a run would refuse."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.workflow import ROOT
+from tests.workflow import ROOT, served_stage
 
 BAD = """
 import torch
@@ -18,18 +16,17 @@ def make(device, width=8):
 """
 
 
-def checked(*config: str) -> subprocess.CompletedProcess[str]:
-    """The command, run with these settings."""
-    command = [sys.executable, "-m", "workflow_src.cli.check_model", "--config", *config]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+def checked(*config: str) -> tuple[int, str]:
+    """The status of the command with these settings, and what it prints."""
+    return served_stage(ROOT, "workflow_src.cli.check_model", "--config", *config)
 
 
 def test_each_phase_of_each_case_runs_once() -> None:
-    found = checked("workload=examples/my_model.py:make", "axes={context: [16, 32], width: [16]}")
-    assert found.returncode == 0, found.stderr
-    assert "my_model-context=32-width=16-fp32: " in found.stdout
-    last = found.stdout.splitlines()[-1]
-    assert last.startswith("6 of 6 phases of 2 cases ran on cpu. To measure: snakemake ")
+    axes = "axes={context: [16, 32], width: [16]}"
+    status, printed = checked("workload=examples/my_model.py:make", axes)
+    assert status == 0, printed
+    assert "my_model-context=32-width=16-fp32: " in printed
+    assert "\n6 of 6 phases of 2 cases ran on cpu. To measure: snakemake " in printed
 
 
 @pytest.mark.parametrize(
@@ -45,6 +42,5 @@ def test_what_a_run_refuses_is_one_sentence(
 ) -> None:
     file = tmp_path / "bad.py"
     file.write_text(BAD.replace("{loss}", loss))
-    found = checked(f"workload={file}:make", *filter(None, [axes]))
-    assert found.returncode == 1
-    assert said in found.stderr and "Traceback" not in found.stderr
+    status, printed = checked(f"workload={file}:make", *filter(None, [axes]))
+    assert status == 1 and said in printed and "Traceback" not in printed

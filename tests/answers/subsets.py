@@ -69,7 +69,8 @@ def written(tables: Tables, folder: Path) -> Path:
     for name, table in tables.items():
         path = folder / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(path, index=False)
+        # Without a column, rows may be alike; no run has such.
+        table.drop_duplicates().to_csv(path, index=False)
     return folder
 
 
