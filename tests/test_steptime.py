@@ -12,7 +12,7 @@ from workflow_src.cli.steptime import main
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data"
-GPT2, SLEEPY = (DATA / "captures" / f"{name}.sqlite.gz" for name in ("gpt2_modules", "sleepy"))
+SLEEPY = DATA / "captures" / "sleepy.sqlite.gz"
 
 FIRST_SCREEN = """\
 sleepy: 3 steps, recorded by nsys 2025.3.2.0
@@ -80,16 +80,26 @@ def test_the_summary_has_each_number_with_its_unit_and_rows() -> None:
 
 
 def test_a_comparison_ends_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(GPT2, "--against", SLEEPY) == 1
+    """The third worked question of docs/agents.md."""
+    after, before = (DATA / "strangers" / f"compare_{name}.json.gz" for name in ("after", "before"))
+    assert ended(after, "--against", before) == 1
     said = capsys.readouterr().out
-    assert said.endswith("\n\nMore: steptime/gpt2_modules/against-sleepy/compare.html\n")
-    assert re.search(r"\n  Data comes from pageable memory +step/copy +vanished +8\.63 ", said)
-    assert "B's device work takes longer than A's in each step" in said
-    found = json.loads(Path("steptime/gpt2_modules/against-sleepy/compare.json").read_text())
+    folder = Path("steptime/compare_after/against-compare_before")
+    assert (
+        "\nB's steps take longer than A's under the profiler, 10.1 ms instead of 9.64 ms," in said
+    )
+    assert re.search(r"\n  cudaDeviceSynchronize  train_step +8\.72 +8\.99 +0\.275\n", said)
+    assert said.endswith(f"\n\nMore: {folder}/compare.html\n")
+    found = json.loads((folder / "compare.json").read_text())
     assert (found["schema"], found["kind"], found["status"]) == (1, "comparison", 1)
-    assert (found["a"], found["b"], found["verdict"]) == ("sleepy", "gpt2_modules", "slower")
-    assert found["judged"][0]["a_ms"]["rows"].startswith("A: steps.csv:2")
-    assert ended(SLEEPY, "--against", "gone.json") == 2
+    assert (found["a"], found["b"], found["verdict"]) == (
+        "compare_before",
+        "compare_after",
+        "longer",
+    )
+    assert found["judged"][0]["a_ms"]["rows"] == "A: steps.csv:2-7"
+    assert found["host"][0]["what"] == "cudaDeviceSynchronize"
+    assert ended(before, "--against", "gone.json") == 2
 
 
 @pytest.mark.parametrize(
