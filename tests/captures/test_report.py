@@ -16,7 +16,7 @@ from tests.answers.test_any_subset import check
 from tests.captures.building import Export, event, tables_in, trace_file
 from tests.captures.test_joined import rank_file
 from tests.diagnosis.programs import Program, training_loop
-from tests.diagnosis.test_findings import sleeps
+from tests.diagnosis.test_findings import forward, sleeps
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -178,6 +178,21 @@ def test_the_pace_is_said_where_nothing_was_found_beside_a_device_that_idles(
     assert "between launches in step/backward, 16 times a step" in said
     idle = tables_in(tmp_path / "c.sqlite", diagnosed=True)["idle_causes"]["idle_ms"].sum()
     assert float(of["diagnoses"]["device_idle_ms"].iloc[0]) == pytest.approx(idle)
+
+
+def test_what_a_finding_has_is_not_large_without_one(
+    recorded: Callable[[str, str], Path],
+) -> None:
+    """All of the step is products in float32, of which that is told."""
+    of = read(recorded("../strangers/compare_before.json.gz", ""))
+    assert of["ranked"]["name"].tolist() == ["Products in float32"] and of["unfound"].empty
+
+
+def test_how_often_ranges_run_shows_a_pass_in_vain(tmp_path: Path) -> None:
+    of = found(tmp_path, training_loop(tmp_path, forward=forward).write())
+    rows = of["ranked"].set_index("mechanism")
+    runs = "".join(map(str, rows.loc["forward_twice", "runs"]))
+    assert runs.startswith("backward 1 ×, clip 1 ×, forward 1 ×, forward/block.0 1 ×, ")
 
 
 @pytest.mark.parametrize(("passes", "update", "said"), [

@@ -45,7 +45,8 @@ def _launching(capture: Capture) -> list[pd.DataFrame]:
     rows = rows[rows["launching_ms"].astype(float) >= limit]
     if rows.empty:
         return []
-    row, words = rows.loc[rows["launching_ms"].astype(float).idxmax()], MECHANISMS["launch_bound"]
+    most, words = rows["launching_ms"].astype(float).to_numpy().argmax(), MECHANISMS["launch_bound"]
+    row = rows.iloc[int(most)]
     idle = capture["idle_causes"]
     idle = idle[(idle["process"] == row["process"]) & (idle["before"] == Before.LAUNCHES)]
     path, (host, device) = next(iter(idle["next_path"]), ""), per_launch(row)
@@ -62,7 +63,7 @@ def _seen(row: pd.Series) -> tuple[Any, ...]:
     copied, places = row["copied_bytes"], row["gap_places"]
     sides = [(row[f"gap_{side}"], row[f"gap_{side}_path"]) for side in ("after", "before")]
     ends = [f"{call} in {path}" if path else call or "the start" for call, path in sides]
-    parts = [
+    parts: list[tuple[Any, ...]] = [
         (row["calls"], " × a step"),
         (row["when"], " steps"),
         (whole_ms(row["host_ms"]), " ms of the host"),

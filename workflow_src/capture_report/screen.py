@@ -144,7 +144,8 @@ def _times(capture: Capture) -> Facts:
     wall = to(lift(rows["wall_ns"].sort_values(kind="stable")), "ms")
     mean = first(known[known["process"].isin(rows["process"])])
     ends = {"least": wall[:1], "drawn": wall[(len(wall) - 1) // 2 :][:1], "most": wall[-1:]}
-    return mean[["recorded_ms", "steps"]].to_dict() | {name: of(n) for name, n in ends.items()}
+    told = {name: mean[name] for name in ("recorded_ms", "steps")}
+    return told | {name: of(cells) for name, cells in ends.items()}
 
 
 def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
