@@ -105,6 +105,11 @@ def after(long: float, then: Place) -> Place:
     return in_turn(launches(ACTIVATION, takes=long), then)
 
 
+def softmax(name: str, thread: int = 1) -> Place:
+    kernel = f"void cunn_{name}<4, float, float, float, {name}Epilogue>"
+    return launches(kernel.replace("cunn_Log", "cunn_"), thread=thread)
+
+
 def fills(program: Program, step: int) -> None:
     program.fill()
 
@@ -130,6 +135,8 @@ SCALES_SELECTED = in_turn(
 )
 """What is selected is read, scaled and written back; scaling isn't of the selection."""
 
+LOSS, ITS_GRADIENT = softmax("LogSoftMaxForward"), softmax("LogSoftMaxBackward", thread=2)
+CHOICE = launches("reduce_kernel<ReduceOp<float, ArgMaxOps<float>>>")
 GRADIENT_OF_SELECTED = launches(
     ACTIVATION, "FillFunctor", "vectorized_elementwise_kernel<AddFunctor<long>>",
     "DeviceRadixSort", "indexing_backward_kernel", thread=2,
@@ -199,6 +206,12 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
      {"end": launches(*["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] * 10, takes=10)}),
     ("forward_twice", "step/forward", 9 * 60, {"forward": forward}),
     ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
+    # A choice, and a softmax beside the loss's, which has a gradient; not the loss.
+    ("metrics", "step/forward", 3 * 60, {
+        "forward": in_turn(LOSS, softmax("SoftMaxForward"), CHOICE, CHOICE),
+        "backward": ITS_GRADIENT}),
+    ("metrics", "step/forward", 2 * 60, {
+        "forward": in_turn(softmax("LogSoftMaxForward"), CHOICE, LOSS), "backward": ITS_GRADIENT}),
     ("recomputation", "step/backward", 8 * 60,
      {"backward": launches(*[PRODUCT, ACTIVATION] * 4, takes=None, thread=2)}),
 ]  # fmt: skip
@@ -225,6 +238,7 @@ def held(*names: str) -> Place:
     return hold
 
 
+SHORT = "softmax_warp_forward<float, float, float, (int)11, (bool)1, (bool)0>"
 LONG_GAPS = in_turn(
     launches(*"abc", takes=None, pause=1200), launches("reduce_kernel d", takes=None, pause=4000)
 )
@@ -256,6 +270,12 @@ LONG_GAPS = in_turn(
                 )
             },
             id="many gaps of which one comes before a copy are no loader",
+        ),
+        # The forward kernel of short rows may have a gradient of another kind.
+        pytest.param(
+            [],
+            {"forward": in_turn(LOSS, launches(SHORT)), "backward": times(2, ITS_GRADIENT)},
+            id="softmaxes with gradients are no metrics",
         ),
         pytest.param(
             [],

@@ -5,6 +5,7 @@ from workflow_src.diagnosis.mechanisms import (  # noqa: F401
     fusion,
     host,
     layout,
+    metrics,
     optimizer,
     products,
     ranks,
