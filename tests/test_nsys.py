@@ -62,20 +62,10 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     return install
 
 
-def test_a_capture_without_ranges_names_the_nvtx_package_under_an_old_nsys(
-    edited: Callable[[Path, str], Path],
-) -> None:
-    said = r"among the 0 ranges that nsys 2023.4.4.54 kept \(nsys .* install nvtx 0.2.11\)"
-    with pytest.raises(TraceError, match=said):
-        require_complete(placed_case(read(edited(OLD, "DROP TABLE NVTX_EVENTS"))))
-    with pytest.raises(TraceError, match=r"among the 0 ranges that nsys 2025.3.2.0 kept; "):
-        require_complete(placed_case(read(edited(NEW, "DROP TABLE NVTX_EVENTS"))))
-
-
 def test_a_capture_without_its_closing_range_was_cut_short(
     edited: Callable[[Path, str], Path],
 ) -> None:
-    with pytest.raises(TraceError, match="cut short"):
+    with pytest.raises(TraceError, match=r"cut short: .* ranges that nsys 2025.3.2.0 kept; "):
         require_complete(placed_case(read(NEW)))
     closing_range = (
         "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
