@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
+from workflow_src.captures.capture import KERNEL, OPERATOR
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
@@ -24,61 +24,26 @@ def device_work(
 ) -> pd.DataFrame:
     """A row per activity in order of launch, with step.WORK but latency_ns and gap_ns.
 
-    One whose launch isn't known was launched before the capture if no known one of its lane starts
-    earlier, and has no call; or else by the last of the loop's calls that fits. Nor has one of the
-    first `skipped` calls, which don't count; of their work, what had ended before is left out.
+    One whose launch isn't known is taken to be launched before the capture, and has no call. Nor
+    has one of the first `skipped` calls, which don't count; of their work, what had ended before is
+    left out.
     """
     since_ns = calls["start_ns"].iloc[skipped:].min()
-    work, begun = _lately(attributed.work, process, since_ns)
+    mine = (attributed.work["process"] == process) & (attributed.work["kind"] != OPERATOR)
+    work = rows_where(attributed.work, mine.to_numpy())
+    work = work.assign(lane=work.groupby(["device", "stream"]).ngroup().astype("int64"))
+    work = work[(work["end_ns"] >= since_ns) | (work["launch_ns"] >= since_ns)]
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].fillna(NOWHERE).to_numpy(dtype=np.int64)
-    call = np.maximum(_found_again(call, work, calls, begun) - skipped, NOWHERE)
+    call = np.maximum(call - skipped, NOWHERE)
     counting = np.append(calls["step"].to_numpy()[skipped:], NOWHERE)
     texts = work[["kind", "name", "family"]].astype(object)
     table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
     table = table.assign(activity=work.index, call=call, step=counting[call])
     counting_work: pd.DataFrame = table.loc[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
     return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
-
-
-def _lately(work: pd.DataFrame, process: int, since_ns: float) -> tuple[pd.DataFrame, set[int]]:
-    """The work of a process, with its `lane`, that neither was launched nor ended before then.
-
-    And the lanes of what was launched and ended before, if its launch is known.
-    """
-    mine = (work["process"] == process) & (work["kind"] != OPERATOR)
-    work = rows_where(work, mine.to_numpy())
-    lane = work.groupby(["device", "stream"]).ngroup().to_numpy().astype(np.int64)
-    early = ((work["end_ns"] < since_ns) & (work["launch_ns"] < since_ns)).to_numpy()
-    launched = early & (work["launch_ns"] != UNKNOWN).to_numpy()
-    return work[~early].assign(lane=lane[~early]), set(np.unique(lane[launched]).tolist())
-
-
-def _found_again(
-    call: Indices, work: pd.DataFrame, calls: pd.DataFrame, begun: set[int]
-) -> Indices:
-    """The call of each activity, also of those whose own, here NOWHERE, isn't known.
-
-    It began before the activity started, and isn't later than that of the next one in its lane.
-    begun: lanes in which a known one started before all of these.
-    """
-    if (call != NOWHERE).all():
-        return call
-    found, start = call.copy(), work["start_ns"].to_numpy()
-    own = np.flatnonzero(~calls["beside"].to_numpy())
-    at = np.searchsorted(calls["start_ns"].to_numpy()[own], start, side="right") - 1
-    latest = np.append(own, NOWHERE)[at]
-    for number in np.unique(work["lane"]):
-        rows = np.flatnonzero(work["lane"] == number)
-        rows = rows[np.argsort(start[rows], kind="stable")]
-        known = call[rows] != NOWHERE
-        following = np.where(known, call[rows], len(calls))
-        following = np.minimum.accumulate(following[::-1])[::-1]
-        lost = ~known & (np.logical_or.accumulate(known) | (number in begun))
-        found[rows[lost]] = np.minimum(latest[rows], following)[lost]
-    return found
 
 
 def lane_before(work: pd.DataFrame) -> Indices:
