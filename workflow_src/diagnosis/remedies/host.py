@@ -3,7 +3,7 @@
 Where the device sets the pace, the plain time doesn't tell it: then it is between the least that
 the run's launch-bound cases of that host show, and the most that the plain time allows. Where the
 host does, it is what phases differ by, which were timed at different moments; so it is known only
-as well as they are steady, and is held against what is usual beside a forward launch.
+as well as they are steady.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,6 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.rates import Span
 from workflow_src.diagnosis.remedies.steps import (
-    BACKWARD,
-    FORWARD,
-    OPTIMIZER,
     PASSES,
     UNIT_NS,
     Launched,
@@ -41,18 +38,8 @@ USUAL_NS = Span(5_000.0, 15_000.0, 35_000.0)
 """The host's time for a launch where no case of the run is launch-bound: what those of
 examples/h100 and examples/h200 of 6a6a4d6 show, whose hosts differ by so much."""
 
-TIMES_FORWARD = {BACKWARD: Span(0.76, 1.45, 2.0), OPTIMIZER: Span(0.28, 0.71, 1.96)}
-"""The host's time for a launch in other passes, over that in the same case's forward pass, both of
-them launch-bound, in examples/h100 and examples/h200 of 6a6a4d6 (remedies_unsure.py:
-benchmarks/README.md).
-Backward: the median and the 2.5th and 97.5th percentiles of 33 cases. Optimizer: the median of 9,
-too few for percentiles, and Student's interval for one more, on a logarithmic scale."""
-
 SLOWEST = 2.0
 """No host launches in more than so many times the most that launch-bound cases show."""
-
-LEAST_UNSURE = 0.02
-"""Phases of one process agree no better than so."""
 
 Hosts = Mapping[str, Span]
 """The host's own time for a launch (ns), by pass."""
@@ -137,7 +124,7 @@ def host_span(
     slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
     if most <= usual.least or fast < SETS_PACE * slow:
         unsure_ns = unsure_ms * NS_PER_MS / max(1, len(step.where(step.of("pass", last))))
-        return likely(most, unsure_ns, earlier[FORWARD], last)
+        return Span(max(0.0, most - unsure_ns), most, most + unsure_ns)
     most = min(most, SLOWEST * usual.most)
     return Span(usual.least, min(most, usual.usual), most)
 
@@ -145,19 +132,3 @@ def host_span(
 def unsure_ms(ends_ms: Sequence[tuple[float, float]]) -> float:
     """How far the difference of plain times may be off, from how far the steps of each vary."""
     return float(np.hypot.reduce([(most - least) / 2 for least, most in ends_ms]))
-
-
-def likely(host_ns: float, unsure_ns: float, forward_ns: float, last: str) -> Span:
-    """The host's time for a launch from two estimates: what phases differ by, and what is usual.
-
-    Each is taken to be normal on a logarithmic scale, and weighed by the inverse of its variance.
-    """
-    if last not in TIMES_FORWARD or not forward_ns:
-        return Span(max(0.0, host_ns - unsure_ns), host_ns, host_ns + unsure_ns)
-    usual = TIMES_FORWARD[last].times(forward_ns)
-    off = unsure_ns / max(host_ns, usual.least)
-    widths = np.array([max(off, LEAST_UNSURE), np.log(usual.most / usual.least) / 2])
-    weights = widths**-2 / (widths**-2).sum()
-    middle = float(np.exp(weights @ np.log([max(host_ns, usual.least), usual.usual])))
-    width = float(np.exp((widths**-2).sum() ** -0.5))
-    return Span(middle / width, middle, middle * width)
