@@ -68,6 +68,7 @@ def kernels(text: str) -> list[Kernel]:
     return rows
 
 
+NORMED = "MOMENTS 9, GROUPS 20, TANH 9, CAST 9, COPY 20, FPROP 50"
 CHAIN = "MUL 30, MUL 40, TANH 50, MUL 30, MUL 60, TANH 20"
 GUARDED = "SIMT 300, SOFTMAX 30, ISNEGINF 10, ALL 10, MUL 10, SIMT 300"
 """Attention by torch's math backend."""
@@ -133,6 +134,11 @@ FOUND: list[tuple[str, str, Savings]] = [
     ("convolution_layout", "net: TO_NHWC 90, FPROP 50, MOMENTS 9, GROUPS 10, GROUPS_BACKWARD 15",
      {"step/net": 50}),
     ("convolution_layout", "net: TO_NHWC 30, FPROP 50, GROUPS 20", {"step/net": 0}),
+    # Copies of 30 before the norm and of 20 before the next convolution; 40 is of something else.
+    ("norm_layout", f"net: FPROP 50, COPY 30, {NORMED}, COPY 40", {"step/net": 50}),
+    # Without a copy before the norm both are contiguous, and a copy after it is another's.
+    ("norm_layout", f"net: {NORMED}", {}),
+    ("norm_layout", "net: FPROP 50, COPY 30, NORM 40, COPY 20, FPROP 50", {}),
     # An addition of 30 and the sum of 20 that is the bias's gradient.
     ("bias_before_batch_norm", "net: GEMM 50, MUL 30, NORM 40, NORM_BACKWARD 40, SUM 20",
      {"step/net": 50}),

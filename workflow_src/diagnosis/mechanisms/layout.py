@@ -8,8 +8,8 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import NUMBER, Finding, Subject, kind, rows_of
-from workflow_src.diagnosis.sequences import in_lanes, without_work
+from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
@@ -22,6 +22,9 @@ BOOKKEEPING = 0.1
 APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
 """Kernels that apply a norm over groups, and that give its input's gradient."""
 
+GROUP_NORM = r"GroupNorm|RowwiseMoments|ComputeInternalGradients|FusedParams|GammaBetaBackward"
+"""All kernels of such norms; of others only where there are no norms over groups."""
+
 COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
 """A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
 does, the other reads two and writes one."""
@@ -29,6 +32,9 @@ does, the other reads two and writes one."""
 AROUND = 2
 """Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
 kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
+
+BESIDE = ("elementwise", "cast", "copy", "fill")
+"""Families of kernels between a convolution and a norm."""
 
 OUT_OF_LINE = 1.5
 """A layer copies more than its sisters if it does so much more of it than their median."""
@@ -55,6 +61,31 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "convolution_layout", turned, edit)
     elif len(turned):
         yield without_work(subject, "convolution_layout", turned)
+
+
+@kind
+def norm_layout(subject: Subject) -> Iterator[Finding]:
+    """Copies between convolutions in channels_last and norms over groups, which are contiguous.
+
+    None if most norms have no copy just before them: then their layout is that of all.
+    """
+    work = in_lanes(subject)
+    family, norm = work["family"], matching(work["name"], GROUP_NORM)
+    copies = ((family == "copy") & (work["kind"] == "kernel")).to_numpy()
+    begins = norm & ~np.append(False, norm[:-1])
+    copied = copies & np.append(begins[1:], False)
+    if not matching(work["name"], APPLIED).any() or copied.sum() < MOST * begins.sum():
+        return
+    members = family.isin(BESIDE).to_numpy() & ~norm
+    number = runs(members, work["breaks"].to_numpy())
+    # What comes before and after each run of members; a run ends where a lane does.
+    ends = np.where(norm, 1, np.where(family == "convolution", -1, 0))
+    before = pd.Series(np.append(0, ends[:-1])).groupby(number).first()
+    after = pd.Series(np.append(ends[1:], 0)).groupby(number).last()
+    between = before.index[before * after == -1]
+    rows = work[copies & np.isin(number, between) & members]
+    if len(rows):
+        yield without_work(subject, "norm_layout", rows)
 
 
 @kind
