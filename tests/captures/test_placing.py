@@ -182,6 +182,12 @@ def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> 
     assert busy(tables) == {"outer": 1, "inner": 0}
 
 
+def test_of_two_launches_with_one_number_the_latest_before_it_launched(export: Export) -> None:
+    export.call(25, 1)
+    tables = written("outer 0-20; inner 20-40; *15 1 =1", export).tables()
+    assert busy(tables) == {"outer": 1, "inner": 0}
+
+
 def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
     export: Export,
 ) -> None:

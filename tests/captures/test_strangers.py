@@ -29,7 +29,7 @@ SMALL = {"step": 0, "step/forward": 360, "step/backward": 720}
 @pytest.mark.parametrize(
     ("name", "expected", "said"),
     [
-        ("c_BE_ranges.json", {"(whole)": 108_000}, {"bad events": 18}),
+        ("c_BE_ranges.json", STEPS, {}),
         ("q_xpu.json", STEPS, {}),
         ("h_negative_call.json", STEPS, {"endless calls": 1}),
         ("cd_duplicate_events.json", STEPS, {"twice": 33}),
@@ -37,6 +37,7 @@ SMALL = {"step": 0, "step/forward": 360, "step/backward": 720}
         ("ca_clock_jump.json", dict.fromkeys(STEPS, 0), {"impossible": 12}),
         ("sl_overflow.sqlite", SMALL | {"step/forward": 310}, {"impossible": 1}),
         ("ss_blob.sqlite", SMALL, {}),
+        ("sj_reused_corr_launch.sqlite", {"A": 100, "B": 200}, {"reused numbers": 2}),
     ],
 )
 def test_what_is_there_is_counted_once_and_the_rest_told(
@@ -80,14 +81,49 @@ def test_names_hold_no_control_characters() -> None:
     assert {"step <b>/␛[31mred", "step <b>/<U+202E>gnp", "step <b>/nul␁ctl"} <= set(names)
 
 
+@pytest.mark.parametrize(
+    ("marks", "expected", "said"),
+    [
+        ([("B", "a", 0), ("B", "b", 2), ("E", "b", 8), ("E", "a", 9)], {"a": 0, "a/b": 1_000}, {}),
+        (
+            [("B", "a", 0), ("B", "b", 2), ("E", None, 4), ("E", None, 9)],
+            {"a": 1_000, "a/b": 0},
+            {},
+        ),
+        ([("E", "a", 9), ("B", "a", 0)], {"a": 1_000}, {}),
+        ([("B", "a", 0), ("E", "a", 4), ("B", "a", 4), ("E", "a", 9)], {"a": 1_000}, {}),
+        ([("B", "a", 0)], {"a": 1_000}, {"unclosed": 1}),
+        ([("B", "a", 0), ("E", "a", 9), ("E", "a", 9)], {"a": 1_000}, {"bad events": 1}),
+    ],
+)
+def test_beginnings_and_ends_are_ranges_by_thread_and_time(
+    tmp_path: Path,
+    marks: list[tuple[str, str | None, int]],
+    expected: dict[str, int],
+    said: dict[str, int],
+) -> None:
+    other = event("user_annotation", "elsewhere", 0, 0, ph="B", tid=2)
+    ranges = [
+        event("user_annotation" if phase == "B" else "", name, at, 0, ph=phase)
+        for phase, name, at in marks
+    ]
+    end = event("", "elsewhere", 10, 0, ph="E", tid=2)
+    found = tables_in(trace_file(tmp_path, [other, *ranges, end, *launched(1, 5)]))
+    assert busy(found) == expected | {"elsewhere": 0} and notes(found) == said
+
+
+def test_work_that_begins_and_never_ends_is_left_out(tmp_path: Path) -> None:
+    call, work = launched(1, 5)
+    found = tables_in(trace_file(tmp_path, [call, work | {"ph": "B"}, *launched(2, 7)]))
+    assert busy(found) == {"(whole)": 1_000} and notes(found)["bad events"] == 1
+
+
 def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path) -> None:
     """Both ranks number their launches from 1; whose kernel is whose can't be told."""
     first = [event("user_annotation", "step", 0, 100), *launched(1, 5), *launched(2, 50)]
     second = [event("user_annotation", "step", 1, 99), *launched(1, 5.2), *launched(3, 60)]
     found = tables_in(trace_file(tmp_path, first + second))
     assert unplaced(found) == {REUSED: 2_000} and notes(found)["reused numbers"] == 2
-    found = tables_in(STRANGERS / "sj_reused_corr_launch.sqlite")
-    assert unplaced(found) == {REUSED: 300}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
-from workflow_src.captures.rows import Parts
+from workflow_src.captures.rows import NEVER, Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -50,11 +50,9 @@ API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING, METADATA = "X", "M"
-"""Phases: of events that have a length, and that say something of a thread."""
-
-UNREAD = (None, "B", "E")
-"""Phases of what is no event, and of those that begin and end apart, as torch's never do."""
+LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
+"""Phases: of events that have a length, that begin and end apart, and that say something of a
+thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ranges": (),
@@ -89,6 +87,7 @@ class Trace:
     texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
+    _marks: list[Event] = field(default_factory=list)
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what is of use of some events, but nothing that holds on to the text of the file."""
@@ -96,7 +95,9 @@ class Trace:
         for event in events:
             if event.ph == LASTING:
                 groups[_category(event)].append(event)
-            elif event.ph in UNREAD:
+            elif event.ph in (BEGIN, END):
+                self._marks.append(event)
+            elif event.ph is None:
                 self.lost["bad events"] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
@@ -149,6 +150,32 @@ class Trace:
             columns[name] = integers([getattr(event.args, name) for event in events])
         self._columns[part].append(columns)
 
+    def pair(self) -> None:
+        """Give each event that begins apart its end: the next one on its thread of the same name,
+        or without any. Without one a range ends NEVER, and anything else is bad.
+
+        By time, and where times are the same by the order of the file, as the trace format says.
+        """
+        marks, at = self._marks, times([mark.ts for mark in self._marks])
+        ends, begun = np.full(len(marks), NEVER), defaultdict[str | None, list[int]](list)
+        threads = defaultdict[tuple[str, str], list[int]](list)
+        for row in np.argsort(at, kind="stable").tolist():
+            mark = marks[row]
+            still_open = threads[str(mark.pid), str(mark.tid)]
+            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
+                still_open.append(row)
+                begun[mark.cat].append(row)
+            elif alike := [n for n in still_open if mark.name in (None, "", marks[n].name)]:
+                still_open.remove(alike[-1])
+                ends[alike[-1]] = at[row]
+            else:
+                self.lost["bad events"] += 1
+        for category, rows in begun.items():
+            if (part := part_of(category)) in self.wanted:
+                kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
+                self.lost["bad events"] += len(rows) - len(kept)
+                self._put(part, category, [marks[row] for row in kept], at[kept], ends[kept])
+
     def _identities(self, values: Sequence[Any]) -> Indices:
         """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
         found = integers(values)
@@ -197,6 +224,7 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
     found = Trace(wanted)
     for events in lists:
         found.add(events)
+    found.pair()
     return found
 
 

@@ -13,6 +13,7 @@ from workflow_src.captures.capture import (
     API,
     CALL_KINDS,
     CALLS,
+    LATEST_NS,
     OVERHEAD,
     PAGEABLE,
     PAGEABLE_COPY,
@@ -30,7 +31,7 @@ REUSED = "its launch has the number of other launches, which may be its own"
 
 
 AMBIGUOUS = -2
-"""In place of a call's row: several launches have the number, and none is guessed."""
+"""In place of a call's row: several launches have the number, and any may be the one."""
 
 _BITS = 44
 """Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
@@ -86,6 +87,23 @@ class Numbered:
         own = self.keys[self.outer]
         return np.unique(own[1:][own[1:] == own[:-1]])
 
+    def latest(self, process: Integers, number: Integers, begun: Indices) -> Indices:
+        """The row of the latest launch of each reused number before `begun` (ns), or the first one.
+
+        AMBIGUOUS after a launch that is left without an activity: what it launched may have begun
+        late. So it is where traces of several ranks have become those of one process.
+        """
+        own = np.isin(self.keys, self.reused) & self.outer
+        made = pd.DataFrame({"key": self.keys[own], "row": self.row[own]})
+        made["at"] = self.calls["start_ns"].to_numpy()[made["row"]]
+        made.loc[~made["key"].duplicated(), "at"] = -LATEST_NS
+        asked = pd.DataFrame({"key": _keys(self.known, process, number), "at": begun})
+        asked, made = asked.sort_values("at"), made.sort_values("at")
+        row = pd.merge_asof(asked, made, on="at", by="key")["row"].set_axis(asked.index)
+        left = made[~made["row"].isin(row)].groupby("key")["at"].min()
+        unclear = asked["at"] >= asked["key"].map(left)
+        return row.mask(unclear, AMBIGUOUS).sort_index().to_numpy()
+
 
 def _inside(keys: Indices, end: Indices, thread: Integers) -> Mask:
     """Which calls, in order, lie in an earlier one of their key on their thread."""
@@ -121,12 +139,15 @@ class Launched:
 
 
 def launched(work: pd.DataFrame, made: Numbered) -> Launched:
-    """The launches of activities: process and number (`correlation`) of each are given.
+    """The launches of activities: process, start_ns and number (`correlation`) of each are given.
 
     What a stream's capture records into a graph is launched with that.
     """
     process, number = (work[name].to_numpy() for name in ("process", "correlation"))
     call = made.launch(process, number)
+    if (again := call == AMBIGUOUS).any():
+        begun = work["start_ns"].to_numpy()[again]
+        call[again] = made.latest(process[again], number[again], begun)
     found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {
