@@ -50,10 +50,10 @@ format: .venv/installed-dev
 	snakefmt $(RULES)
 
 # Combine results from other machines without measuring: needs only plan.csv and the cases' tables
-# under results/{tag}/. make assemble CONFIG="suite=assignment"
+# under results/{tag}/ (docs/running.md). make assemble CONFIG="suite=assignment"
 RENDER := answer opening front study_section appendix report timeline
 assemble: .venv/installed
-	snakemake --cores $(CORES) report.md --allowed-rules environment join remedies study_table $(RENDER) \
+	snakemake --cores $(CORES) report.md --allowed-rules environment join findings remedies study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +120,25 @@ def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     said = (project.folder / opening).read_text()
     assert re.search(r"Without (a )?time or (a )?capture: 1 of 3 cases", said)
     assert "tiny-ctx48-fp32" in (project.folder / cases).read_text()
+
+
+def test_two_machines_cases_are_assembled(finished: Path, tmp_path: Path) -> None:
+    """By what `make assemble` calls, from the plan and each case's own tables, findings too."""
+    project, results = make_project(tmp_path / "assembled"), Path("results", "smoke")
+    for case in ("tiny-ctx16-fp32", "tiny-ctx32-fp32"):
+        tables = results / "tables" / case
+        shutil.copytree(finished / tables, project.folder / tables)
+    for file in ("plan.csv", "tables/ceilings.csv"):
+        shutil.copy(finished / results / file, project.folder / results / file)
+    call = ["make", "-n", "-o", ".venv/installed", "assemble", f"CONFIG={' '.join(SUITE)}"]
+    said = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    words = shlex.split(said.replace("\\\n", " "))
+    made = project.stale(*words[words.index("report.md") :])
+    assert (made["join"], made["findings"], made["report"]) == (1, 1, 1)
+    joined = [str(results / "tables" / f"{name}.csv") for name in ("timings", "findings")]
+    project.run(*joined, *words[words.index("--allowed-rules") :])
+    for file in joined:
+        assert (project.folder / file).read_text() == (finished / file).read_text()
 
 
 def test_a_killed_job_leaves_no_partial_result(project: Project) -> None:
