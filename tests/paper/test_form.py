@@ -59,6 +59,8 @@ def test_a_table_has_the_columns_that_say_something() -> None:
     matrix = {"fp32": pd.DataFrame({"size": ["s"], "128": [HALF]})}
     assert "width:25.0%" in Form(html=True).matrix(matrix, "Shares", 2.0)
     assert "| s | 50 % |" in Form(html=False).matrix(matrix, "Shares", 2.0)
+    fewer = {"tf32": pd.DataFrame({"size": ["s"], "256": [HALF]})}
+    assert f"| fp32 | s | 50 % | {DASH} |" in Form(html=False).matrix(fewer | matrix, "Shares")
 
 
 def test_prose_has_its_marks_in_both_forms() -> None:

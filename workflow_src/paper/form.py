@@ -278,7 +278,10 @@ class Form:
         """
         if not self.html and len(frames) > 1:
             whole = pd.concat([frame.assign(_=name) for name, frame in frames.items()])
-            whole = whole[["_", *whole.columns.drop("_")]].rename(columns={"_": "", "size": " "})
+            size, *contexts = whole.columns.drop("_")
+            # Tables of fewer contexts may have come first.
+            across = sorted(contexts, key=lambda each: float(each or 0))
+            whole = whole[["_", size, *across]].rename(columns={"_": "", "size": " "})
             return self.table(whole, caption)
         made = Markup("")
         for name, frame in frames.items():
