@@ -114,16 +114,6 @@ def held_for_ever(folder: Path) -> Iterator[Path]:
         yield lock
 
 
-def test_what_needs_no_device_is_checked_once_where_there_is_a_wait(
-    held_for_ever: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
-    with pytest.raises(DeviceError), one_locked(["cpu"], "", 0.5, lambda: calls.append(1)):
-        pass
-    with one_locked(["other"], "", 0, lambda: calls.append(1)):
-        assert calls == [1]
-
-
 def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
     held_for_ever: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,15 +32,14 @@ def workload_code(workload: str, axes: Mapping[str, Any]) -> str:
     """
     file, function = _source(workload, WORKLOAD)
     if (signature := _signature(file, function, WORKLOAD)) is not None:
-        takes = {*signature.parameters}
+        takes = list(signature.parameters)
         given = [name for name in {**axes, PRECISION: ()} if name in takes or name not in AROUND]
         try:
             signature.bind("device", **dict.fromkeys(given))
         except TypeError as error:
             named = ", ".join(["the device", *given])
-            raise ConfigError(
-                f"{WORKLOAD}: {workload!r}: called with {named}, the function: {error}"
-            ) from None
+            said = f"called with {named}, the function: {error}; it takes {', '.join(takes)}"
+            raise ConfigError(f"{WORKLOAD}: {workload!r}: {said}") from None
     return _code_of(file, WORKLOAD)
 
 

@@ -104,7 +104,7 @@ def test_rows_of_several_processes_are_one_measurement() -> None:
         return {"rows": [timed | {"peak_memory_mib": ns}, *others]} | around
 
     only = {"measurement": "error", "status": "ok", "logits_error": 0.5}
-    found = processes.merged_point([process(1, only), process(3)], ("measurement", "phase"))
+    found = processes.merged([process(1, only), process(3)], ("measurement", "phase"))
     assert found["rows"][0]["samples_ns"] == [1, 3] and found["rows"][0]["process"] == [0, 1]
     assert found["rows"][0]["peak_memory_mib"] == 3
     assert found["rows"][1] == only

@@ -19,8 +19,10 @@ SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
 
 
 def test_points_ask_for_as_many_devices_as_ranks() -> None:
-    full, small = points("cuda", "full", SETTINGS), points("cpu", "small", SETTINGS)
-    assert [point["point"] for point in full] == ["all_reduce", "xl-2026-fp32", "xl-2026-bf16"]
+    full = points("ranks", "cuda", "full", SETTINGS)
+    small = points("ranks", "cpu", "small", SETTINGS)
+    assert [point["point"] for point in full] == ["all_reduce", "2.7B-fp32", "2.7B-bf16"]
+    assert [point["point"] for point in small] == ["all_reduce", "tiny-fp32"]
     assert {point["gpus"] for point in full} == {2} and {point["gpus"] for point in small} == {1}
 
 
