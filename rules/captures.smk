@@ -46,7 +46,9 @@ rule captures_report:
     output:
         markdown="report.md",
         html="report.html",
-        summaries=expand("results/captures/{capture}/summary.json", capture=dag.captures.files),
+        summaries=expand(
+            "results/captures/{capture}/summary.json", capture=dag.captures.files
+        ),
     log:
         "results/captures/report.log",
     params:
