@@ -30,9 +30,9 @@ than in other such places, which take 0.61 ms each; without it a step takes 13 i
 Look at what the loop does there, such as logging, a loader or a save, and move it to another thread
 or process, or do it while the device is busy.
 
-How sure: the profiler makes launches longer; to correct that, give the time of a step without it,
-78.2 ms for example: `--step-ms 78.2`, in the workflow `capture_step_ms=78.2`; means of few steps
-(3), which may be first ones: record 10, after 10 others.
+How sure: the profiler makes launches longer, so that a step takes less without it: time some, and
+give that by `--step-ms` (in the workflow `capture_step_ms`); means of few steps (3), which may be
+first ones: record 10, after 10 others.
 
 More: steptime/sleepy/report.html
 
