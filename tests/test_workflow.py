@@ -130,7 +130,15 @@ def test_two_machines_cases_are_assembled(finished: Path, tmp_path: Path) -> Non
         shutil.copytree(finished / tables, project.folder / tables)
     for file in ("plan.csv", "tables/ceilings.csv"):
         shutil.copy(finished / results / file, project.folder / results / file)
-    call = ["make", "-n", "-o", ".venv/installed", "assemble", f"CONFIG={' '.join(SUITE)}"]
+    call = [
+        "make",
+        "-n",
+        "--no-print-directory",
+        "-o",
+        ".venv/installed",
+        "assemble",
+        f"CONFIG={' '.join(SUITE)}",
+    ]
     said = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     words = shlex.split(said.replace("\\\n", " "))
     made = project.stale(*words[words.index("report.md") :])
