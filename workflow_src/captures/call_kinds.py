@@ -16,12 +16,6 @@ KINDS = {
 }
 """What an API call does, by the first pattern found in its name; anything else is "other"."""
 
-OF_OTHERS = {
-    "load": r"Library|Module(?!Launch)|(?:Kernel|Func)(?:Get|Set|Load)|GetKernel|GetFunc",
-    "map": r"MemAddress|MemMap|MemSetAccess|MemUnmap",
-}
-"""What calls of kind "other" do, where that matters: load and look up code, map memory."""
-
 BLOCKING = r"Synchronize|Memcpy(?!.*Async)|^cu(?:da|Mem)Free(?!.*Async)"
 """Calls that return only when the device has done something: waits, synchronous copies, and
 freeing memory, which waits for all kernels."""

@@ -23,12 +23,6 @@ DATABASE, TRACE = "trace.sqlite", "trace.json.gz"
 """The capture in an export: nsys's tables, or the trace of torch.profiler as it was written."""
 
 
-def export_files(suffix: str) -> tuple[str, ...]:
-    """The files in every export of a capture with this suffix, from either profiler."""
-    by_nsys = suffix == ".nsys-rep"
-    return (DATABASE, *(f"{name}.csv" for name in REPORTS)) if by_nsys else (TRACE,)
-
-
 def version() -> tuple[int, int]:
     """Year and release of the nsys on the PATH. Raises TraceError if it is missing or too old."""
     if shutil.which("nsys") is None:

@@ -9,9 +9,6 @@ from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
 from workflow_src.studies.study import BESIDE, STUDIES, Point
 
-MEMORY_MIB = 16384
-MINUTES = 30
-
 
 @dataclass(frozen=True)
 class Studies:

@@ -196,10 +196,10 @@ class Finding:
     where: a range's path; edits: the step without it; calls: how often, in a step in which it
     occurs, which are in_steps of of_steps; host_ms, device_ms: what it takes of the steps that
     count; also: the part of the step in which most of its device time runs, if that is elsewhere;
-    copied_bytes: in such a step, 0 where anything but copies is touched; evidence: beside that of
-    its mechanism; example: the kernel, copy or call that takes most of what is changed, "" where
-    nothing but the host's own time is, which is then `between` calls. saves_ms: what a step saves
-    without it, and with all above (diagnose.py); nan where the model doesn't understand the step.
+    copied_bytes: in such a step, 0 where anything but copies is touched; example: the kernel,
+    copy or call that takes most of what is changed, "" where nothing but the host's own time
+    is, which is then `between` calls. saves_ms: what a step saves without it, and with all
+    above (diagnose.py); nan where the model doesn't understand the step.
     """
 
     key: str
@@ -215,7 +215,6 @@ class Finding:
     also: str = ""
     example: str = ""
     between: Between | None = None
-    evidence: str = ""
     saves_ms: float = nan
     saves_with_above_ms: float = nan
 
@@ -225,7 +224,7 @@ class Mechanism:
     """One thing that can be wrong, in words.
 
     fact: a format of a Finding's fields; assumes: what the step without it is replayed with, a
-    format of kept_ms; evidence: which table shows it, and which of its rows; shown_by: the family
+    format of kept_ms; shown_by: the family
     of the kernel that is its example, "" for any; general: true of whole programs, and ranked last.
     """
 
@@ -233,7 +232,6 @@ class Mechanism:
     fact: str
     assumes: str
     remedy: str
-    evidence: str
     shown_by: str
     general: bool
 

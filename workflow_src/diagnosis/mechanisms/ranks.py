@@ -1,7 +1,6 @@
 """Ranks: gradients reduced too often, communication that nothing hides, a rank that is late."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -163,9 +162,7 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     if longer.max() >= MOST * saved_ms:
         rows = waiting[waiting["wait_ns"] > 0]
         where, waits_ns = str(longer.idxmax()), rows["wait_ns"]
-        place = found(subject, "late_rank", rows, edit, where=where, device_ns=waits_ns)
-        evidence = f"; process {late} takes {longer.max():.2f} ms longer here"
-        yield replace(place, evidence=evidence)
+        yield found(subject, "late_rank", rows, edit, where=where, device_ns=waits_ns)
 
 
 def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":
