@@ -39,6 +39,9 @@ ADAM_FLOPS = 15
 LEAST_BYTES = 28
 """Per parameter, of any AdamW in float32: it reads four numbers and writes three."""
 
+MORE = 1.1
+"""An optimizer moves more than it must from so many times LEAST_BYTES on."""
+
 
 def facts(run: Run) -> Facts:
     """What the template says of products' share."""
@@ -61,6 +64,8 @@ def facts(run: Run) -> Facts:
         "by_optimizer": by_optimizer,
         "memory": memory(run),
         "of_memory": of(both["of_memory"], "median"),
+        "each": (moved := of(both["each"], "median")),
+        "more": moved > MORE * LEAST_BYTES,
         "optimizer": " or ".join(
             dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
         ),
@@ -111,6 +116,7 @@ def changes(run: Run) -> pd.DataFrame:
     gb = over(known, "case", "bytes_per_step", unit="bytes").reindex(cases.index).astype(object)
     took = over(known, "case", "busy_ms_per_step", unit="ms").reindex(cases.index).astype(object)
     whole = over(step, "case", "ms", unit="ms").reindex(cases.index).astype(object)
+    parameters = over(run["timings"], "case", "parameters", "max").reindex(cases.index)
     states = captured(run, BEFORE).where(captured(run, BEFORE) != "ok", captured(run, AFTER))
     products = step[step["family"].isin(PRODUCTS)]
     others = step[~step["family"].isin(PRODUCTS)]
@@ -124,6 +130,7 @@ def changes(run: Run) -> pd.DataFrame:
         optimizer_ms=ranges["optimizer"],
         optimizer_share=to(ranges["optimizer"] / whole, "share"),
         gb=to(gb, "GB"),
+        each=gb / parameters.astype(object),
         rate=to(gb / took, "GB/s"),
         computes=to(
             over(known, "case", "flops", unit="flops").reindex(cases.index) / took, "TFLOP/s"
@@ -163,6 +170,7 @@ def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "the optimizer changes it by, points": (both["by_optimizer"], "spread"),
         "the optimizer's share of a step": (both["optimizer_share"], "spread"),
         "it reads and writes, GB": (both["gb"], "spread"),
+        "bytes a parameter": (both["each"], "spread"),
         "a second, GB/s": (both["rate"], "spread"),
         "of memory's measured rate": (both["of_memory"], "spread"),
         "the optimizer is memory-bound in": (bound, "count"),
