@@ -15,7 +15,7 @@ from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import STATES, VALUES
 from workflow_src.paper.form import Link
-from workflow_src.paper.number import over, to
+from workflow_src.paper.number import of, over, to
 from workflow_src.paper.run import AXES, Run
 from workflow_src.paper.written import Facts, main
 
@@ -41,6 +41,8 @@ def facts(run: Run) -> Facts:
     return {
         "verdict": "",
         "cases": of_cases(run, run.cases.index, "cases"),
+        "most": of(rows["memory"], "max"),
+        "memory": of(run.numbers("environments")["gpu_memory_gib"], "min"),
         "bound": bool(timed["waits"].any()),
         "rows": varied(rows).rename_axis("case").reset_index(),
     }

@@ -76,8 +76,8 @@ def in_order(run: Run) -> list[str]:
 
 
 def precision(run: Run) -> Facts:
-    """How many times as long products and all else take in the best precision as in the plainest,
-    medians over pairs of cases that differ in it alone, and the pair of the longest pass."""
+    """How many times as fast as in the plainest precision products are in the best one, and as long
+    all else takes: medians over pairs that differ in it alone, and the pair of the longest pass."""
     there = in_order(run)
     high, low = there[0], there[-1]
     rows = kernels(run, "forward")
@@ -97,8 +97,8 @@ def precision(run: Run) -> Facts:
         "high": high,
         "low": low,
         "casts": low in NARROW,
-        "products": of(to(pairs["products_best"] / pairs["products"], "share"), "median"),
-        "rest": of(to(pairs["rest_best"] / pairs["rest"], "share"), "median"),
+        "products": of(pairs["products"] / pairs["products_best"], "median"),
+        "rest": of(pairs["rest_best"] / pairs["rest"], "median"),
         "pair": first(longest[::-1]),
     }
 

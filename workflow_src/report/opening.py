@@ -88,7 +88,6 @@ def how_sure(run: Run) -> dict[str, Any]:
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
         "processes": of(differ, "max"),
-        "several": of_cases(run, pd.Index(several["case"].unique()), "several processes"),
         "warned": counted(doubted, "cases with a warning", rows),
         "incomplete": of_cases(run, without, "without a time or a capture"),
         "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),

@@ -7,10 +7,12 @@ import pandas as pd
 from workflow_src.answers.change_first.known import rank
 from workflow_src.answers.change_first.savings import change, savings
 from workflow_src.answers.facts import disturbed, example, main, phase
+from workflow_src.answers.machines import conditions
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import PHASES as WORDS
 from workflow_src.common.words import PHASES_IN_PROSE, STATES
+from workflow_src.paper.form import Both
 from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
 from workflow_src.paper.run import Run, first, matrices
 from workflow_src.paper.written import Facts
@@ -41,7 +43,7 @@ def facts(run: Run) -> Facts:
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
     leaders = by_precision[by_precision["change"].notna()]
     regimes = leading(known, found, ["precision", "gpu"]).fillna({"change": NOTHING})
-    sure = holds(known["unprofiled"], known["others"] == 0, "no other may save more")
+    sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest),
@@ -77,7 +79,8 @@ def verdict(leaders: pd.DataFrame, leads: Any, found: pd.DataFrame, every: pd.Da
 
 def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     """A row per case: what comes first in a phase, how many `others` may, and the best of all as
-    `together` and `together_saved`; `gpu`, whether it idles; `cell`, what a matrix says."""
+    `together` and `together_saved`; `gpu`, whether it idles; `cell`, what a matrix says; `sure`:
+    no other may, and the device kept its clock."""
     cases = phase(run, name).rename_axis("case")
     top, best = (found[found[mark]].set_index("case") for mark in ("first", "best"))
     may = holds(found["saved"], found["contends"], "by its ends it may save most")
@@ -93,12 +96,16 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
         }
     )
     cases = cases.join(made.astype(object))
+    clocks = conditions(run).set_index("case")["why_throttled"]
+    sure = (cases["others"] == 0) & ~cases.index.isin(clocks.index[clocks != ""])
     gpu = cases["waits"].map({True: IDLES, False: WORKS})
     unknown = cases["state"].where(cases["state"] != STATES["ok"], UNKNOWN)
     first_of = cases["remedies"].fillna(NOTHING).map(lambda name: (name,))
+    bold = cases["remedies"].map(lambda name: Both(f"**{name}**", f"<strong>{name}</strong>"))
+    first_of = first_of.where(~sure, bold)
     cell = first_of.where(cases.index.isin(found["case"]), unknown)
     told = cases["works"].notna() & (cases["device"] != "cpu")
-    return cases.assign(gpu=gpu.where(told, ""), cell=cell)
+    return cases.assign(gpu=gpu.where(told, ""), cell=cell, sure=sure)
 
 
 def marked(rows: pd.DataFrame) -> pd.Series:
@@ -187,7 +194,7 @@ def opening(run: Run, leaders: pd.DataFrame, prose: str) -> pd.DataFrame:
     pairs = zip(leaders["remedies"], leaders["leads"], strict=True)
     rows = {
         f"(f) saves most of the {prose}": [(name, ", ", leads) for name, leads in pairs],
-        "(f) best combination saves": leaders["together"].tolist(),
+        "(f) the best changes together save": leaders["together"].tolist(),
     }
     index = leaders["precision"].tolist()
     frame = pd.DataFrame(rows if index else {}, index, dtype=object).T

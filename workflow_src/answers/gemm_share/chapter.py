@@ -136,6 +136,7 @@ def changes(run: Run) -> pd.DataFrame:
             over(known, "case", "flops", unit="flops").reindex(cases.index) / took, "TFLOP/s"
         ),
         products_times=backward_over_forward(products).reindex(cases.index),
+        all_times=backward_over_forward(step).reindex(cases.index),
         else_times=backward_over_forward(others).reindex(cases.index),
     )
     return found.assign(of_memory=to(found["rate"] / memory(run), "share"))
@@ -169,13 +170,14 @@ def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "backward changes it by, points": (both["by_backward"], "spread"),
         "the optimizer changes it by, points": (both["by_optimizer"], "spread"),
         "the optimizer's share of a step": (both["optimizer_share"], "spread"),
-        "it reads and writes, GB": (both["gb"], "spread"),
+        "the optimizer reads and writes, GB": (both["gb"], "spread"),
         "bytes a parameter": (both["each"], "spread"),
-        "a second, GB/s": (both["rate"], "spread"),
-        "of memory's measured rate": (both["of_memory"], "spread"),
+        "its rate, GB/s": (both["rate"], "spread"),
+        "its rate / memory's measured rate": (both["of_memory"], "spread"),
         "the optimizer is memory-bound in": (bound, "count"),
         "products, backward / forward": (both["products_times"], "spread"),
         "all else, backward / forward": (both["else_times"], "spread"),
+        "device time, backward / forward": (both["all_times"], "spread"),
     }
     return medians(both, rows)
 

@@ -231,8 +231,8 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
         "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
         "the same of FLOPs": (mine["flops"], "spread"),
         "softmax reads and writes, GB": (mine["gb"], "spread"),
-        "a second, GB/s": (mine["rate"], "spread"),
-        "of memory's measured rate": (mine["of_memory"], "spread"),
+        "its rate, GB/s": (mine["rate"], "spread"),
+        "its rate / memory's measured rate": (mine["of_memory"], "spread"),
         "softmax is memory-bound in": (bound, "count"),
         "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
         "mask, scale and copies / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
@@ -266,7 +266,7 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
         mine,
         {
             "(e) softmax's time / (QKᵀ + AV)": (mine["time"], "median"),
-            "(e) softmax's FLOPs / theirs": (mine["flops"], "median"),
+            "(e) the same of FLOPs": (mine["flops"], "median"),
         },
     )
 

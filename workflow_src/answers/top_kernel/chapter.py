@@ -3,7 +3,7 @@
 import pandas as pd
 
 from workflow_src.answers.facts import captured, example, main
-from workflow_src.answers.top_kernel.tops import BACKWARD, FORWARD, tops
+from workflow_src.answers.top_kernel.tops import BACKWARD, BOTH, FORWARD, tops
 from workflow_src.common.words import PARTS, STATES
 from workflow_src.paper.number import NAN, holds, of
 from workflow_src.paper.run import Run, first, matrices
@@ -11,6 +11,9 @@ from workflow_src.paper.written import Facts
 
 SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
 """The parts that the summary tells of."""
+
+ALIKE = {BACKWARD: "backward's is forward's, in", BOTH: "that of both together is forward's, in"}
+"""The parts whose top kernel is held against forward's."""
 
 
 def facts(run: Run) -> Facts:
@@ -24,10 +27,12 @@ def facts(run: Run) -> Facts:
     chosen = example(run, forward.index)
     by_precision = {name: leading(mine, cases) for name, mine in part.items()}
     told = by_precision[FORWARD]
+    kinds = forward["what"].groupby(cases["precision"].reindex(forward.index)).nunique()
+    differing = cases[cases["precision"].map(kinds) != 1]
     every = found.assign(case=found.index.get_level_values("case"), part=parts.map(PARTS))
     return headline(leader(forward), told) | {
-        "summary": summary(run, by_precision, same(forward, backward)),
-        "matrices": matrices(cases, does.reindex(cases.index).fillna(state)),
+        "summary": summary(run, by_precision, part),
+        "matrices": matrices(differing, does.reindex(differing.index).fillna(state)),
         "example": cases["label"].get(chosen, ""),
         "chosen": chosen,
         "top": first(forward[forward.index == chosen]),
@@ -58,9 +63,9 @@ def leading(part: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, index=names, columns=columns, dtype=object)
 
 
-def same(forward: pd.DataFrame, backward: pd.DataFrame) -> pd.Series:
-    """By case whether backward's top kernel is forward's, by its whole name."""
-    one, other = forward.align(backward, join="inner", axis=0)
+def same(forward: pd.DataFrame, part: pd.DataFrame) -> pd.Series:
+    """By case whether another part's top kernel is forward's, by its whole name."""
+    one, other = forward.align(part, join="inner", axis=0)
     return holds(one["ms"] + other["ms"], one["name"] == other["name"], "both names are equal")
 
 
@@ -86,17 +91,21 @@ def with_article(what: str) -> str:
     return f"an {what}" if what[:1] in "aeiou" else f"a {what}"
 
 
-def summary(run: Run, by_precision: dict[str, pd.DataFrame], alike: pd.Series) -> pd.DataFrame:
+def summary(
+    run: Run, by_precision: dict[str, pd.DataFrame], part: dict[str, pd.DataFrame]
+) -> pd.DataFrame:
     """What leads each part of a step in most cases of each precision, and whether it's the same."""
     labels = {"what": "top kernel of {}", "leads": "most often, in", "calls": "its calls, median"}
     labels |= {"share": "its share of device time, median"}
     rows: dict[tuple[str, str], pd.Series] = {}
-    for part, word in SHOWN.items():
-        told = by_precision[part]
-        rows |= {(part, label.format(word)): told[name] for name, label in labels.items()}
-    precision = run.cases["precision"].reindex(alike.index)
-    alike_of = {name: of(alike[precision == name], "count") for name in run.precisions}
-    rows[BACKWARD, "backward's is forward's, in"] = pd.Series(alike_of, dtype=object)
+    for shown, word in SHOWN.items():
+        told = by_precision[shown]
+        rows |= {(shown, label.format(word)): told[name] for name, label in labels.items()}
+    for name, label in ALIKE.items():
+        alike = same(part[FORWARD], part[name])
+        precision = run.cases["precision"].reindex(alike.index)
+        alike_of = {name: of(alike[precision == name], "count") for name in run.precisions}
+        rows[name, label] = pd.Series(alike_of, dtype=object)
     frame = pd.DataFrame(rows, run.precisions, dtype=object).T
     frame = frame[frame.notna().any(axis=1)].dropna(axis=1, how="all")
     return frame.droplevel(0).rename_axis("").reset_index()
