@@ -187,19 +187,19 @@ touch $out; exit $status
 
 
 NSYS_TRIES = 3
+WAITS = "until [ -e go ]; do sleep 0.1; done"
+real = [pytest.mark.nsys, requires_nsys]
 
 
 @pytest.mark.parametrize(
-    "real", [False, pytest.param(True, marks=[pytest.mark.nsys, requires_nsys])]
-)
-@pytest.mark.parametrize(
-    ("program", "ending"),
+    ("real", "program", "ending"),
     [
-        ("until [ -e go ]; do sleep 0.1; done", None),
-        ("until [ -e go ]; do sleep 0.1; done; false", None),
-        ("sleep 601", signal.SIGTERM),
-        ("sleep 601", signal.SIGINT),
-        ("sleep 601", signal.SIGKILL),
+        (False, WAITS, None),
+        (False, f"{WAITS}; false", None),
+        (False, "sleep 601", signal.SIGINT),
+        (False, "sleep 601", signal.SIGKILL),
+        pytest.param(True, WAITS, None, marks=real),
+        pytest.param(True, "sleep 601", signal.SIGTERM, marks=real),
     ],
 )
 def test_no_process_outlives_the_stage_that_started_nsys(
