@@ -21,23 +21,14 @@ END_BY_THEMSELVES = ("multiprocessing.resource_tracker", "torch/_inductor/compil
 """Helpers of Python's and of torch.compile's own, which end with the process that started them."""
 
 
-def numbers(process: Path) -> list[str]:
-    """The fields of /proc/PID/stat from the third on (proc_pid_stat(5)); [0] is the state."""
-    return (process / "stat").read_text().rpartition(")")[2].split()
-
-
-def environment(process: Path) -> list[bytes]:
-    """A process's variables, as NAME=value."""
-    return (process / "environ").read_bytes().split(b"\0")
-
-
 def marked(mark: str, processes: Path = Path("/proc")) -> dict[int, str]:
     """The command of each process with STEP_TIME_TESTS=`mark` in its environment, by its id."""
     found = {}
     for process in processes.glob("[0-9]*"):
         with suppress(OSError):
-            ended = numbers(process)[0] == "Z"
-            if f"{VARIABLE}={mark}".encode() in environment(process) and not ended:
+            ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if f"{VARIABLE}={mark}".encode() in variables and not ended:
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 if not any(helper in command for helper in END_BY_THEMSELVES):
                     found[int(process.name)] = command.strip()

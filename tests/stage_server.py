@@ -22,6 +22,9 @@ LIBRARIES = (
     *("torch", "torch._dynamo", "torch.utils.flop_counter", "pandas", "matplotlib.figure"),
     *("matplotlib.backends.backend_svg", "jinja2", "pydantic", "yaml", "tabulate"),
     *("pynvml", "filelock", "psutil", "nvtx", "sqlite3", "statistics"),
+    "snakemake.cli",
+    "snakemake.report.html_reporter",
+    "smart_open",
 )
 
 
@@ -103,10 +106,12 @@ def main() -> None:
         print("ready", flush=True)
         # Clients wait meanwhile.
         for name in LIBRARIES:
-            importlib.import_module(name)
-        # An older Snakemake has no such module, and is not served.
-        with suppress(ImportError):
-            importlib.import_module("snakemake.cli").get_argument_parser()
+            # An older Snakemake has no such modules, and is not served.
+            with suppress(ImportError):
+                importlib.import_module(name)
+        if cli := sys.modules.get("snakemake.cli"):
+            # Finds and imports all plugins.
+            cli.get_argument_parser()
         gc.freeze()
         events.register(sys.stdin, selectors.EVENT_READ)
         events.register(listener, selectors.EVENT_READ, lambda: serve(listener.accept()[0], events))

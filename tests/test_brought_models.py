@@ -69,8 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ("function", "axes", "path"),
     [
         ("mlp", {"width": 8}, "train_step/forward/Linear"),
-        ("course", {"context": 8}, "train_step/forward/layers/attn/q_proj"),
-        ("annotated", {}, "train_step/forward/layers/attn/softmax"),
+        ("course", {"context": 8}, "train_step/forward/layers/attn/softmax"),
         ("two_inputs", {}, "train_step/loss/loss (MSELoss)"),
         ("noisy", {}, "train_step/forward/a"),
         ("experts", {}, "train_step/forward"),
@@ -85,6 +84,7 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
     tables = made(case)
     assert tables["timings"]["status"].tolist() == ["ok"] * 3
     assert path in set(tables["ranges"]["path"])
+    assert (tables["captures"]["family_coverage"] == 1).all()
     alignment = tables["alignment"]
     assert alignment["status"].tolist() == ["ok"] * 3
     if function != "two_inputs":  # Its steps differ.

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_src.cli.describe_settings import description
-from workflow_src.cli.settings import configured
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import readable
 from workflow_src.plan.config import check, load
@@ -224,11 +223,3 @@ def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -
         check(changed(**{key: value for key, value in changes.items()}))
     except ConfigError as error:
         assert "\n" not in str(error)
-
-
-def test_settings_of_the_command_line_stand_above_the_files(tmp_path):
-    file = tmp_path / "config.yaml"
-    file.write_text("suite: quickstart\nsteps: 10\ntag: x\n")
-    typed = ["suite=memory", "cluster=true", "memory_limit_gib=32", "steps=20"]
-    given = {"tag": "x", "steps": 20, "memory_limit_gib": 32, "suite": "memory"}
-    assert configured(typed, file) == given | {"cluster": "true"}

@@ -191,12 +191,6 @@ def test_an_unusable_lock_folder_gives_one_sentence(
         hold("cpu").__enter__()
 
 
-def test_a_lock_that_cannot_be_opened_gives_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / device_locks.FOLDER / "cpu.lock").mkdir(parents=True)
-    with pytest.raises(DeviceError, match=r"cpu.lock: no device can be locked here"):
-        hold("cpu").__enter__()
-
-
 def test_no_cuda_device_gives_a_one_sentence_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cuda_devices", lambda: [])
     with pytest.raises(DeviceError, match="no CUDA device is visible; allowed: cpu"):

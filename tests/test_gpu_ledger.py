@@ -13,12 +13,10 @@ from tests.faulty_run import SLEEP_S, STEPS
 from tests.test_ledger import ledger_of
 from workflow_src.captures.capture import PAGEABLE_COPY
 from workflow_src.captures.export_case import export
-from workflow_src.captures.reading import read
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import capture as nsys
-from workflow_src.measure import profiled_run
-from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
+from workflow_src.placing.case_capture import CaseCapture, read_case
 
 pytestmark = [
     pytest.mark.gpu,
@@ -107,12 +105,3 @@ def test_almost_nothing_is_unexplained(tmp_path: Path, case: Case, precision: st
     shares = table["idle_unexplained_ns"] / table["wall_ns"]
     print(table.to_string())
     assert set(table["phase"]) == set(PHASES) and (shares < 0.01).all()
-
-
-def test_a_capture_of_torch_profiler_has_a_ledger_too(tmp_path: Path) -> None:
-    path = tmp_path / "c.kineto.json.gz"
-    profiled_run.profiled_run(LAUNCH_BOUND, 3, 3, path)
-    table = ledger_of(placed_case(read(path)))
-    print(table.to_string())
-    assert (table["idle_unexplained_ns"] < 0.01 * table["wall_ns"]).all()
-    assert (table["idle_launch_ns"] > 0.1 * table["wall_ns"]).all()

@@ -1,4 +1,4 @@
-"""The ledger of a step on exports made by hand, simulated, and recorded on a GPU."""
+"""The ledger of a step on exports made by hand, and recorded on a GPU."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.simulated_gpu import LATENCY_NS, RETURN_NS, Recording, Simulation
+from tests.captures.building import Export, global_id
 from workflow_src.captures.capture import (
     API,
     KERNEL,
@@ -52,36 +52,35 @@ def idle(table: pd.DataFrame, step: int = 0) -> dict[str, int]:
     return {cause: ns for cause, ns in row.items() if ns}
 
 
-Made = Callable[[Recording], pd.DataFrame]
-
-
-@pytest.fixture
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A function from a recording to the ledger of its export."""
-    return lambda recording: ledger_of(read_case(recording.write(tmp_path_factory.mktemp("e"))))
-
-
-SYNCHRONIZE = "cudaDeviceSynchronize_v3020"
 ACTIVITY = re.compile(r"(\w+) (?:(\d+)-(\d+)|\?)(?: (\d+)-(\d+))?")
+Made = Callable[..., pd.DataFrame]
 
 
-def written(text: str, start: int = 0, end: int = 1000) -> Recording:
-    """A recording of a step with the activities of a text.
+def written(export: Export, text: str, start: int = 0, end: int = 1000) -> Export:
+    """An export of a step with the activities of a text.
 
     `kernel 10-20 30-40` is one that a call from 10 to 20 launches, ? if none does, and that runs
     from 30 to 40; `overhead 1-2` the profiler's; any other name is that of a call.
     """
-    step = Recording()
-    step.range("forward", start, end)
+    export.range("forward", start, end)
     for what, *times in ACTIVITY.findall(text):
         first, last, *run = (int(time) if time else -1 for time in times)
         if what == "kernel":
-            step.kernel((first, last) if first >= 0 else None, (run[0], run[1]), f"at {run[0]}")
+            if first >= 0:
+                export.api("cudaLaunchKernel_v7000", first, last, export.calls + 1)
+            export.work(None, run[1] - run[0], start=run[0])
         elif what == "overhead":
-            step.overhead(first, last)
+            about = {"start": first, "end": last, "globalTid": global_id(1, 1)}
+            export.insert("PROFILER_OVERHEAD", **about)
         else:
-            step.call(SYNCHRONIZE if what == "wait" else what, first, last)
-    return step
+            export.api("cudaDeviceSynchronize_v3020" if what == "wait" else what, first, last)
+    return export
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """A function from a text to the ledger of its export."""
+    return lambda *of: ledger_of(placed_case(written(Export(tmp_path), *of).read()))
 
 
 CASES = {
@@ -133,7 +132,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_why_the_device_was_idle(made: Made, text: str, expected: dict[str, int]) -> None:
-    assert idle(made(written(text))) == expected
+    assert idle(made(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -151,13 +150,13 @@ def test_why_the_device_was_idle(made: Made, text: str, expected: dict[str, int]
     ],
 )
 def test_which_calls_wait_for_the_device(made: Made, name: str, waits: bool) -> None:
-    step = written(f"kernel 0-10 10-100; {name} 300-400; kernel 540-550 550-1000")
+    step = f"kernel 0-10 10-100; {name} 300-400; kernel 540-550 550-1000"
     cost = {"launch": 360, "synchronization": 100} if waits else {"launch": 460}
     assert idle(made(step)) == cost
 
 
 def test_overlapping_streams_count_once_in_active_and_twice_in_busy(made: Made) -> None:
-    table = made(written("kernel 0-10 10-600; kernel 20-30 300-1000"))
+    table = made("kernel 0-10 10-600; kernel 20-30 300-1000")
     row = table.iloc[0]
     assert (row["wall_ns"], row["device_active_ns"], row["busy_ns"]) == (1000, 990, 590 + 700)
     assert idle(table) == {"launch": 10}, "queued work is no idle time while the device works"
@@ -166,113 +165,21 @@ def test_overlapping_streams_count_once_in_active_and_twice_in_busy(made: Made) 
 def test_activities_count_in_a_step_only_while_it_lasts(made: Made) -> None:
     """One is launched before the step, and one still runs after it."""
     text = "kernel 0-10 10-1200; kernel 1300-1310 1310-1400; kernel 1500-1510 1900-2500"
-    table = made(written(text, 1000, 2000))
+    table = made(text, 1000, 2000)
     assert table["device_active_ns"].tolist() == [200 + 90 + 100]
     assert idle(table) == {"launch": 110 + 110, "queued": 390}
 
 
-def test_each_step_has_a_row_and_its_own_gaps(made: Made) -> None:
-    steps = Recording()
+def test_each_step_has_a_row_and_its_own_gaps(tmp_path: Path) -> None:
+    export = Export(tmp_path)
     for start in (0, 10_000, 20_000):
-        steps.range("train_step", start, start + 1000)
-        steps.kernel((start + 100, start + 110), (start + 115, start + 900))
-        steps.call("cudaDeviceSynchronize_v3020", start + 200, start + 910)
-    table = made(steps)
-    assert table["step"].tolist() == [0, 1, 2] and set(table["phase"]) == {"train_step"}
+        times = [start + each for each in (100, 110, 115, 900, 200, 910)]
+        text = "kernel {}-{} {}-{}; wait {}-{}".format(*times)
+        written(export, text, start, start + 1000)
+    table = ledger_of(placed_case(export.read()))
+    assert table["step"].tolist() == [0, 1, 2] and set(table["phase"]) == {"forward"}
     expected = {"launch": 110, "queued": 5, "tail": 100}
     assert [idle(table, step) for step in range(3)] == [expected] * 3
-
-
-LAYERS, KERNELS = 8, 5
-
-
-def program(
-    kernel_ns: int, host_ns: int, fault: Callable[[Simulation, int], object] = lambda s, n: None
-) -> Simulation:
-    """A forward step of LAYERS layers; `fault` runs in the middle of each."""
-    run = Simulation()
-    with run.range("forward"):
-        for layer in range(LAYERS):
-            for number in range(KERNELS):
-                if number == KERNELS // 2:
-                    fault(run, layer)
-                run.compute(host_ns)
-                run.launch(kernel_ns)
-        run.synchronize()
-    return run
-
-
-GPU_BOUND, LAUNCH_BOUND = (400_000, 60_000), (2_000, 20_000)
-"""Nanoseconds of each kernel, and of the host before each launch."""
-
-
-def cost(made: Made, base: Simulation, faulty: Simulation) -> tuple[dict[str, int], int]:
-    """What a fault adds to each cause in the ledger, and to the idle time of the simulated step."""
-    before, after = made(base.recording).iloc[0], made(faulty.recording).iloc[0]
-    added = {cause: int(after[f"idle_{cause}_ns"] - before[f"idle_{cause}_ns"]) for cause in CAUSES}
-    return added, faulty.idle_ns - base.idle_ns
-
-
-def synchronize(run: Simulation, layer: int) -> None:
-    run.fault()
-    run.synchronize()
-
-
-def item(run: Simulation, layer: int) -> None:
-    run.item()
-    run.fault()
-
-
-def copy_pageable(run: Simulation, layer: int) -> None:
-    run.copy_pageable(3_000_000)
-    run.fault()
-
-
-@pytest.mark.parametrize("fault", [synchronize, item, copy_pageable])
-def test_the_cost_of_waiting_in_each_layer_of_a_gpu_bound_step(
-    made: Made, fault: Callable[[Simulation, int], None]
-) -> None:
-    """It is the gap from the work before to the first work launched after, and recovered whole."""
-    faulty = program(*GPU_BOUND, fault)
-    added, lost = cost(made, program(*GPU_BOUND), faulty)
-    assert len(faulty.gaps) >= LAYERS
-    assert added["synchronization"] == sum(faulty.gaps)
-    assert added["synchronization"] == pytest.approx(lost, rel=0.02)
-    assert added["launch"] == added["unexplained"] == added["tail"] == 0
-
-
-def test_the_cost_of_waiting_in_each_layer_of_a_launch_bound_step(made: Made) -> None:
-    """The device would have been idle anyway: only the duration of the calls is lost."""
-    held = LATENCY_NS + LAUNCH_BOUND[0] + RETURN_NS
-    added, lost = cost(made, program(*LAUNCH_BOUND), program(*LAUNCH_BOUND, synchronize))
-    assert added["synchronization"] == lost == LAYERS * held
-    assert added["launch"] == added["queued"] == 0
-
-
-def test_a_sleep_in_the_middle_of_a_launch_bound_forward(made: Made) -> None:
-    def sleep(run: Simulation, layer: int) -> None:
-        if layer == LAYERS // 2:
-            run.compute(5_000_000)
-
-    added, lost = cost(made, program(*LAUNCH_BOUND), program(*LAUNCH_BOUND, sleep))
-    assert lost == 5_000_000 and added["launch"] == lost
-
-
-def test_a_sleep_in_the_middle_of_a_gpu_bound_forward(made: Made) -> None:
-    """The work in the queue hides a part of the sleep; what it doesn't hide is recovered."""
-
-    def sleep(run: Simulation, layer: int) -> None:
-        if layer == 1:
-            run.compute(5_000_000)
-            run.fault()
-
-    faulty = program(*GPU_BOUND, sleep)
-    added, lost = cost(made, program(*GPU_BOUND), faulty)
-    (gap,) = faulty.gaps
-    assert 0 < gap < 5_000_000
-    assert added["launch"] + added["queued"] == lost
-    assert added["launch"] == pytest.approx(gap, rel=0.02)
-    assert added["synchronization"] == added["unexplained"] == 0
 
 
 @pytest.mark.parametrize(
@@ -297,36 +204,6 @@ def test_recorded_steps_of_an_h200(
     assert idle(table[table["phase"] == "forward"], 1) == forward
     assert idle(table[table["phase"] == "train_step"], 1) == train_step
     assert (table["busy_ns"] == table["device_active_ns"]).all(), "one stream"
-
-
-def test_a_recorded_step_that_does_not_wait_for_its_work(tmp_path: Path) -> None:
-    """Two threads launch; the host is ahead but for two gaps, and the range ends before the work.
-
-    The step begins at 10,407,103; its first kernel starts during its launch call, at 10,521,761. A
-    kernel ends at 10,977,597, and the call that launches the next one returns at 10,993,913.
-    """
-    shutil.copy(DATA / "autograd_thread_nsys2023.4.sqlite", tmp_path / "trace.sqlite")
-    with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:
-        connection.execute("UPDATE NVTX_EVENTS SET text = 'train_step' WHERE text LIKE 'iter%'")
-        connection.commit()
-    table = ledger_of(read_case(tmp_path))
-    assert len(table) == 6
-    row = table.iloc[1]
-    assert (row["device_active_ns"], row["busy_ns"]) == (712_002, 783_099)
-    launch = (10_521_761 - 10_407_103) + (10_993_913 - 10_977_597)
-    assert idle(table, 1) == {"launch": launch, "queued": 14_146}
-
-
-def test_a_capture_without_api_calls_has_no_causes(tmp_path: Path) -> None:
-    for number, change in enumerate(("DELETE FROM", "DROP TABLE")):
-        folder = tmp_path / str(number)
-        shutil.copytree(DATA / "tiny-ctx64-fp32", folder)
-        with closing(sqlite3.connect(folder / "trace.sqlite")) as connection:
-            connection.execute(f"{change} CUPTI_ACTIVITY_KIND_RUNTIME")
-            connection.commit()
-        table = ledger_of(read_case(folder))
-        assert len(table) == 9 and table[IDLE].isna().all(axis=None)
-        assert (table["device_active_ns"] > 0).all()
 
 
 def test_a_damaged_api_call_gives_a_one_sentence_error(tmp_path: Path) -> None:

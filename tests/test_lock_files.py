@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_faults import mounted, needs_root
 from workflow_src.common import device_locks
 from workflow_src.common.device_locks import DeviceError, one_locked
 
@@ -138,18 +137,6 @@ def test_what_a_holder_says_of_itself_is_shown_without_control_characters(folder
     folder.mkdir()
     (folder / "cpu.lock").write_text('{"holder": "\\u001b[31mroot\\n", "about": "\\u202ecase"}')
     assert device_locks._holder_in(folder / "cpu.lock") == "␛[31mroot␊, for <U+202E>case"
-
-
-@needs_root
-def test_a_full_disk_leaves_no_lock_and_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with mounted(tmp_path / "full") as full:
-        monkeypatch.setenv(device_locks.VARIABLE, str(full))
-        (full / "rest").write_bytes(b"0" * 4096)
-        assert "(No space left on device); free some space there, or set STEP_TIME" in refused()
-        with (full / device_locks.FOLDER / "cpu.lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_no_folder_for_temporary_files_gives_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,31 +34,6 @@ def test_a_line_has_these_mutants(
     assert sorted(new.strip() for *_, new in found) == sorted(after)
 
 
-def test_a_seed_draws_the_same_mutants_of_the_rooms_asked_for() -> None:
-    rooms = ["plan", "common"]
-    first, again, other = (mutants.drawn(seed, 20, rooms) for seed in (1, 1, 2))
-    assert first.equals(again) and not first.equals(other)
-    assert len(first) == 20 and set(first["file"].str.split("/").str[1]) == set(rooms)
-
-
-def test_a_mutant_is_known_again_by_its_line(tmp_path: Path) -> None:
-    for name, text in (
-        ("a", "x = 1\ny = 2\n    y = 2\n"),
-        ("b", "if x:\n    something_long_enough = 4321\n"),
-    ):
-        (tmp_path / "workflow_src").mkdir(exist_ok=True)
-        (tmp_path / f"workflow_src/{name}.py").write_text(text)
-    places = [
-        mutants.place(tmp_path, "workflow_src/a.py", line, before)
-        for line, before in (
-            (9, "y = 2"),  # The nearest of those that look so, wherever it was indented.
-            (1, "something_long_enough = 4321"),  # It was moved to another file.
-            (1, "if x:"),  # So may anything look that is short.
-        )
-    ]
-    assert places == [("workflow_src/a.py", 3), ("workflow_src/b.py", 2), None]
-
-
 MODULE = """
 def compare(a, b):
     return a < b

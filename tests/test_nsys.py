@@ -1,6 +1,5 @@
 """The nsys reader and command line: recorded exports, a fake nsys, and a real one."""
 
-import io
 import os
 import shutil
 import signal
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from tests.leftovers import marked, marking, still_there
@@ -25,7 +23,7 @@ from workflow_src.common.case import END_OF_CAPTURE
 from workflow_src.common.errors import TraceError
 from workflow_src.measure import capture as nsys
 from workflow_src.placing.case_capture import placed_case, read_case, require_complete
-from workflow_src.tables.case_tables import kernels_table, stats_total_ns
+from workflow_src.tables.case_tables import stats_total_ns
 
 DATA = Path(__file__).parent / "data" / "nsys"
 NEW = DATA / "autograd_thread_nsys2025.3.sqlite"
@@ -189,19 +187,19 @@ touch $out; exit $status
 
 
 NSYS_TRIES = 3
+WAITS = "until [ -e go ]; do sleep 0.1; done"
+real = [pytest.mark.nsys, requires_nsys]
 
 
 @pytest.mark.parametrize(
-    "real", [False, pytest.param(True, marks=[pytest.mark.nsys, requires_nsys])]
-)
-@pytest.mark.parametrize(
-    ("program", "ending"),
+    ("real", "program", "ending"),
     [
-        ("until [ -e go ]; do sleep 0.1; done", None),
-        ("until [ -e go ]; do sleep 0.1; done; false", None),
-        ("sleep 601", signal.SIGTERM),
-        ("sleep 601", signal.SIGINT),
-        ("sleep 601", signal.SIGKILL),
+        (False, WAITS, None),
+        (False, f"{WAITS}; false", None),
+        (False, "sleep 601", signal.SIGINT),
+        (False, "sleep 601", signal.SIGKILL),
+        pytest.param(True, WAITS, None, marks=real),
+        pytest.param(True, "sleep 601", signal.SIGTERM, marks=real),
     ],
 )
 def test_no_process_outlives_the_stage_that_started_nsys(
@@ -258,24 +256,3 @@ def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
     report = tmp_path / "cuda_gpu_kern_sum.csv"
     report.write_text(nsys_cli.stats(copy, "cuda_gpu_kern_sum"))
     assert stats_total_ns(report) == 4_653_813
-
-
-@pytest.mark.nsys
-@requires_nsys
-def test_nsys_own_summary_by_range_misses_backward(tmp_path: Path) -> None:
-    """The README's example. nvtx_kern_sum matches by thread; attribution goes by process and time.
-
-    What nvtx_kern_sum leaves without a range is what autograd's thread launched in backward.
-    """
-    recorded = ROOT / "tests" / "data" / "nsys" / "tiny-ctx64-fp32"
-    database = Path(shutil.copy(recorded / "trace.sqlite", tmp_path))
-    command = ["nsys", "stats", "-r", "nvtx_kern_sum", "--format", "csv", str(database)]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    table = pd.read_csv(io.StringIO(printed[printed.index("NVTX Range,") :]), keep_default_na=False)
-    theirs = table.groupby("NVTX Range")["Total Time (ns)"].sum()
-    case = read_case(recorded)
-    kernels = kernels_table(case.ranges, case.work)
-    kernels = kernels[kernels["kind"] == "kernel"]
-    inside = kernels["path"].map(lambda path: "backward" in path.split("/"))
-    assert (theirs["backward"], theirs[""]) == (4_608, 3_009_717)
-    assert kernels.loc[inside, "busy_ns"].sum() == 4_608 + 3_009_717

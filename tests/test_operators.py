@@ -63,6 +63,7 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
     assert (alignment["aligned_share"] >= 0.99).all(), alignment.to_string()
     assert (alignment["gemm_share_with_shape"] >= 0.99).all(), alignment.to_string()
     assert (alignment["family_disagreement_share"] == 0).all()
+    assert (tables["captures"]["family_coverage"] == 1).all()
     assert (alignment["flops"] == alignment["flops_expected"]).all()
     assert (
         alignment["flops"] == alignment.loc["forward", "flops"] * pd.Series([1, 3, 3]).array

@@ -2,8 +2,6 @@
 
 import importlib
 import json
-import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.published import run_of
-from tests.workflow import ROOT, make_project
+from tests.workflow import ROOT
 from workflow_src.captures.reading import read
 from workflow_src.cli.publish import clean_export, publish
 from workflow_src.common.atomic_write import write_csv, write_json
@@ -126,23 +124,3 @@ def test_published_study_tables_are_derived_from_the_published_points(
     # Published tables have columns of earlier versions, too.
     assert made.equals(expected[list(made)])
     assert {*described(expected, f"studies/{study}")} == {*made}
-
-
-@pytest.mark.workflow
-def test_a_published_report_can_be_rewritten_from_its_tables(tmp_path: Path) -> None:
-    """As `make rewrite` does, from only plan.csv and the joined tables: nothing else is needed.
-
-    That its chapters are written to the letter, test_published.py tells.
-    """
-    published = ROOT / "examples" / "h200" / "memory-32gib"
-    project = make_project(tmp_path)
-    results = project.folder / "results" / "memory-32gib"
-    shutil.copytree(published / "tables", results / "tables")
-    shutil.copy(published / "plan.csv", results)
-    makefile = (ROOT / "Makefile").read_text()
-    (render,) = re.findall(r"^RENDER := (.+)$", makefile, flags=re.MULTILINE)
-    report = (published / "report.md").read_text()
-    (command,) = re.findall(r"^(?:Report m|M)ade by `(.+)`\.$", report, flags=re.MULTILINE)
-    given = ["--allowed-rules", *render.split(), "--config", *command.split("--config ")[1].split()]
-    made = project.stale(*given)
-    assert made["answer"] == 6 and made["report"] == 1 and set(made) <= set(render.split())

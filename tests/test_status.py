@@ -20,7 +20,6 @@ from tests.workflow import SUITE, Project, make_project, served_stage
 from workflow_src.cli import status
 from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
-from workflow_src.cli.status import main
 from workflow_src.common.device_locks import VARIABLE, holders, one_locked
 from workflow_src.plan import kept
 from workflow_src.plan.kept import in_words, output_of
@@ -174,16 +173,6 @@ def test_who_held_a_device_holds_it_no_longer(own_locks: None) -> None:
         assert holders()["cpu"].endswith("for a case")
     assert "a case" in next(Path(os.environ[VARIABLE]).glob("*/cpu.lock")).read_text()
     assert holders() == {}
-
-
-@pytest.mark.parametrize(("given", "said"), [(["suite=smok"], "suite: 'smok' is not one of")])
-def test_a_wrong_setting_is_refused_in_one_sentence(
-    given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["status", "--config", *given])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert said in str(ended.value) and "\n" not in str(ended.value)
 
 
 @pytest.mark.parametrize("text", ["suite", "=3", "a b=3", "tag= "])

@@ -1,6 +1,5 @@
 """A copy of the project in which to run snakemake, log its stages and make them fail."""
 
-import json
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 
 import pytest
 from filelock import FileLock
@@ -77,8 +76,6 @@ _servers: list["subprocess.Popen[str]"] = []
 _sockets = TemporaryDirectory()
 _starting = threading.Lock()
 """Held by the thread that starts a server: stories are told in threads."""
-_idle: list["subprocess.Popen[str]"] = []
-"""Servers of snakemake that answer no request."""
 
 
 def snakemake(
@@ -86,28 +83,9 @@ def snakemake(
 ) -> tuple[int, str]:
     """The exit status of a snakemake with `arguments`, and all that it printed.
 
-    A process of its own, forked from a server that is idle (see snakemake_server.py).
+    A process of its own, forked from the server of stages.
     """
-    with _starting:
-        server = _idle.pop() if _idle else _snakemake_server()
-    assert server.stdin is not None and server.stdout is not None
-    with NamedTemporaryFile() as output:
-        request = {"arguments": list(arguments), "folder": str(folder), "output": output.name}
-        print(
-            json.dumps(request | {"environment": dict(environment)}),
-            file=server.stdin,
-            flush=True,
-        )
-        status = int(server.stdout.readline())
-        _idle.append(server)
-        return status, output.read().decode(errors="replace")
-
-
-def _snakemake_server() -> "subprocess.Popen[str]":
-    command = [sys.executable, "-P", str(ROOT / "tests" / "snakemake_server.py")]
-    pipe = subprocess.PIPE
-    _servers.append(subprocess.Popen(command, cwd="/", stdin=pipe, stdout=pipe, text=True))
-    return _servers[-1]
+    return forked(["snakemake", *arguments], folder, environment)
 
 
 def run_and_wait(
@@ -147,12 +125,16 @@ def start_stage_server(path: str, python: str = sys.executable) -> "subprocess.P
     return server
 
 
+def forked(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """The exit status and the output of `python -m` with these words, by the server of stages."""
+    client = str(ROOT / "tests" / "stage_client.py")
+    command = [sys.executable, "-I", "-S", client, "-m", *words]
+    return run_and_wait(command, folder, {**environment, "WATCH_SERVER": stage_server()})
+
+
 def served_stage(folder: Path, module: str, *arguments: str, **settings: str) -> tuple[int, str]:
     """The exit status and the output of `python -m module`, forked from the server of stages."""
-    client = str(ROOT / "tests" / "stage_client.py")
-    environment = os.environ | settings | {"WATCH_SERVER": stage_server()}
-    command = [sys.executable, "-I", "-S", client, "-m", module, *arguments]
-    return run_and_wait(command, folder, environment)
+    return forked([module, *arguments], folder, os.environ | settings)
 
 
 def end_servers() -> None:
@@ -179,7 +161,6 @@ class Project:
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         environment = os.environ | self.settings | watching
         environment |= {"PATH": path, "WATCH_LOG": str(self.log)}
-        server = {} if "-n" in arguments else {"WATCH_SERVER": stage_server()}
         target = (
             ()
             if any(a == "all" or a.startswith(("results/", "report.")) for a in arguments)
@@ -190,10 +171,10 @@ class Project:
             given += ["--config", *SUITE]
         if not ON_A_CLUSTER.isdisjoint(arguments):
             # Its processes are found by their command lines, and its jobs run on other nodes.
-            command = ["snakemake", *given]
-            status, printed = run_and_wait(command, self.folder, environment | server)
+            server = {"WATCH_SERVER": stage_server()}
+            status, printed = run_and_wait(["snakemake", *given], self.folder, environment | server)
         else:
-            status, printed = snakemake(given, self.folder, environment | server)
+            status, printed = snakemake(given, self.folder, environment)
         assert (status == 0) == check, printed
         return printed
 

@@ -1,71 +1,37 @@
-"""A language model laid out as a course's own: Linear and Embedding written out, and no ranges."""
-
-import math
+"""A language model as a course's own: layers in a list, and a range that it opens itself."""
 
 import torch
 from torch import Tensor, nn
 
+from workflow_src.workload import range_
 
-class Linear(nn.Module):
-    def __init__(self, d_in: int, d_out: int) -> None:
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(d_out, d_in) / math.sqrt(d_in))
+        self.w1, self.w2 = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.einsum("...i,oi->...o", x, self.weight)
-
-
-class Embedding(nn.Module):
-    def __init__(self, vocab_size: int, d_model: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocab_size, d_model))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.weight[ids]
-
-
-class SwiGLU(nn.Module):
-    def __init__(self, d_model: int, d_ff: int) -> None:
-        super().__init__()
-        self.w1, self.w2 = Linear(d_model, d_ff), Linear(d_ff, d_model)
-        self.w3 = Linear(d_model, d_ff)
-
-    def forward(self, x: Tensor) -> Tensor:
-        gate = self.w1(x)
-        product: Tensor = self.w2(gate * torch.sigmoid(gate) * self.w3(x))
-        return product
-
-
-def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-    """Its caller looks it up here, so that an annotated one can take its place."""
-    scores = torch.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
-    weights = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
-    return torch.einsum("...qk,...kd->...qd", weights, v)
-
-
-class CausalMultiHeadSelfAttention(nn.Module):
-    def __init__(self, d_model: int, num_heads: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.q_proj, self.k_proj = Linear(d_model, d_model), Linear(d_model, d_model)
-        self.v_proj, self.output_proj = Linear(d_model, d_model), Linear(d_model, d_model)
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (
-            each(x).unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
-            for each in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).tril()
-        mixed = scaled_dot_product_attention(q, k, v, mask)
-        output: Tensor = self.output_proj(mixed.transpose(-2, -3).flatten(-2))
+        output: Tensor = self.w2(torch.sigmoid(self.w1(x)))
         return output
 
 
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
+class Attention(nn.Module):
+    def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.attn = CausalMultiHeadSelfAttention(d_model, num_heads)
-        self.ffn = SwiGLU(d_model, d_ff)
+        self.q_proj, self.v_proj = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.q_proj(x) @ x.transpose(-2, -1)
+        with range_("softmax"):
+            weights = torch.softmax(scores, dim=-1)
+        return weights @ self.v_proj(x)
+
+
+class Layer(nn.Module):
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.attn, self.ffn = Attention(d_model), FeedForward(d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attn(x)
@@ -73,15 +39,12 @@ class TransformerBlock(nn.Module):
         return output
 
 
-class BasicsTransformerLM(nn.Module):
-    def __init__(
-        self, vocab_size: int, d_model: int, num_layers: int, num_heads: int, d_ff: int
-    ) -> None:
+class LanguageModel(nn.Module):
+    def __init__(self, vocabulary: int, d_model: int, layers: int) -> None:
         super().__init__()
-        self.token_embeddings = Embedding(vocab_size, d_model)
-        blocks = (TransformerBlock(d_model, num_heads, d_ff) for _ in range(num_layers))
-        self.layers = nn.ModuleList(blocks)
-        self.lm_head = Linear(d_model, vocab_size)
+        self.token_embeddings = nn.Embedding(vocabulary, d_model)
+        self.layers = nn.ModuleList(Layer(d_model) for _ in range(layers))
+        self.lm_head = nn.Linear(d_model, vocabulary)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.token_embeddings(ids)

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import nvtx
 import torch
-from course_model import BasicsTransformerLM  # type: ignore[import-not-found]
+from course_model import LanguageModel  # type: ignore[import-not-found]
 from torch import Tensor, nn
 
-import tests.brought.course_model as annotated_model
-from workflow_src.workload import Workload, range_
+from workflow_src.workload import Workload
 
 
 def mean_square(device, model, *shape):
@@ -96,34 +95,14 @@ def adagrad(device):
     return Workload(model, (x,), lambda model, x: model(x).sum(), optimizer)
 
 
-def next_token(model, device, context, batch=2):
-    ids = torch.randint(50, (batch, context + 1), device=device)
+def course(device, *, context, layers=2):
+    ids = torch.randint(50, (2, context + 1), device=device)
 
     def loss(model, ids):
         return nn.functional.cross_entropy(model(ids).flatten(0, 1), targets.flatten())
 
     inputs, targets = ids[:, :-1], ids[:, 1:]
-    return Workload(model.to(device), (inputs,), loss)
-
-
-def course(device, *, context, layers=2):
-    return next_token(BasicsTransformerLM(50, 16, layers, 2, 32), device, context)
-
-
-def annotated(device, context=8):
-    """The course's model with its attention replaced by one that has ranges."""
-
-    def attention(q, k, v, mask):
-        with range_("scores"):
-            scores = (q @ k.transpose(-1, -2)).masked_fill(~mask, float("-inf"))
-        with range_("softmax"):
-            weights = torch.softmax(scores, dim=-1)
-        with range_("values"):
-            return weights @ v
-
-    annotated_model.scaled_dot_product_attention = attention
-    model = annotated_model.BasicsTransformerLM(50, 16, 2, 2, 32)
-    return next_token(model, device, context)
+    return Workload(LanguageModel(50, 16, layers).to(device), (inputs,), loss)
 
 
 class TwoInputs(nn.Module):
