@@ -101,7 +101,7 @@ def _tree(file: Path, key: str) -> ast.Module:
         raise ConfigError(f"{key}: {file}{line}: not readable as Python ({said})") from None
 
 
-def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ...]:
+def brought_cases(settings: Mapping[str, Any]) -> tuple[Brought, ...]:
     """Every combination of the axes of a brought workload. Raises ConfigError for a value that
     can't be an axis's."""
     axes: Mapping[str, list[Any]] = settings["axes"]
@@ -109,7 +109,7 @@ def brought_cases(settings: Mapping[str, Any], device: str) -> tuple[Brought, ..
         for value in values:
             _require_value(axis, value)
     combinations = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
-    cases = tuple(_case(given, settings, device) for given in combinations)
+    cases = tuple(_case(given, settings) for given in combinations)
     twice = [each for each, times in Counter(case.case for case in cases).items() if times > 1]
     if twice:
         raise ConfigError(
@@ -130,19 +130,16 @@ def _require_value(axis: str, value: Any) -> None:
         )
 
 
-def _case(given: Mapping[str, Any], settings: Mapping[str, Any], device: str) -> Brought:
+def _case(given: Mapping[str, Any], settings: Mapping[str, Any]) -> Brought:
     file, function = _source(settings["workload"], WORKLOAD)
     said = {axis: f"{axis}={value}" for axis, value in given.items() if axis != PRECISION}
     named = [file.stem + (f".{function}" if function != "make" else "")]
     own = {axis: 0 if axis in COUNTS else OWN for axis in BY_NAME} | {PRECISION: "fp32"}
     values = {axis: given.get(axis, own[axis]) for axis in own}
     columns: dict[str, Any] = {n: v if n in COUNTS else str(v) for n, v in values.items()}
-    shared = ("workload", "code", "module_depth", "module_fold", "seed", "memory_limit_gib")
-    return Brought(
-        case="-".join([*named, *said.values(), columns[PRECISION]]),
-        size="-".join(named + [text for axis, text in said.items() if axis not in BY_NAME]),
-        device=device,
-        axes=json.dumps(given),
-        **{key: settings[key] for key in shared},
-        **columns,
-    )
+    about = {
+        "case": "-".join([*named, *said.values(), columns[PRECISION]]),
+        "size": "-".join(named + [text for axis, text in said.items() if axis not in BY_NAME]),
+        "axes": json.dumps(given),
+    }
+    return Brought.from_dict({**settings, **about, **columns})
