@@ -54,4 +54,4 @@ def read_study(path: Path) -> pd.DataFrame:
     """The table of the study that the file is named after; empty if it never ran."""
     if not path.is_file():
         return pd.DataFrame()
-    return read_table(path, f"studies/{path.stem}", "a study's table")
+    return read_table(path, f"studies/{path.stem}")

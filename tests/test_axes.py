@@ -64,16 +64,6 @@ def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
     assert {case.attention for case in made.cases} == {OWN}
 
 
-def test_the_usual_value_of_a_later_axis_changes_no_earlier_measurement(tmp_path: Path) -> None:
-    size = {"d_model": 8, "d_ff": 8, "layers": 1, "heads": 2}
-    suite = {"sizes": ["s"], "contexts": [16], "executions": ["eager", "compiled"]}
-    raw = {"suite": "c", "sizes": {"s": size}, "suites": {"c": suite}, "device": "cpu"}
-    made = make_plan(raw, tmp_path)
-    first, second = (made.benchmark_row(name) for name in made.case_ids)
-    assert "execution" not in first and second["execution"] == "compiled"
-    assert [row["execution"] for row in made.rows()] == ["eager", "compiled"]
-
-
 def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: Path) -> None:
     older = {name: 1 if name in COUNTS else "x" for name in CASE_COLUMNS if name not in LATER}
     row = older | {"precision": "fp32", "phase": "forward", "path": "forward", "step": 0}

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.cli.describe_settings import description
+from tools.describe import DOCS, page
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.start import readable
 from workflow_src.plan.config import check, load
@@ -48,8 +48,7 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
 def test_every_key_has_a_description_and_the_page_is_made_of_them() -> None:
     for kind in (Config, Suite, Size):
         assert all(each.description for each in kind.model_fields.values()), kind
-    page = Path(__file__).parent.parent / "docs" / "settings.md"
-    assert page.read_text(encoding="utf-8") == description()
+    assert (DOCS / "settings.md").read_text(encoding="utf-8") == page(DOCS / "settings.md")
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,6 @@ HERE = (
     r"snakemake --cores 1 report\.md --config tag=after-upgrade",
     r"snakemake --cores 1 results/quickstart/timelines/mini-ctx128-fp32\.svg",
     r"python -m benchmarks\.remedies --blind benchmarks/remedies_blind/\w+",
-    r"python -m workflow_src\.cli\.describe_(tables|settings) --output docs/(tables|settings)\.md",
 )
 """Commands that are run as they stand, but for what SMALL replaces."""
 
@@ -204,7 +203,7 @@ def test_documented_commands_end_well(project: Project) -> None:
     shutil.copy(ROOT / "Makefile", project.folder)
     environment = os.environ | project.serve_snakemake()
     commands = {small(each) for each in documented() if any(re.fullmatch(p, each) for p in HERE)}
-    assert len(commands) >= 9
+    assert len(commands) >= 7
     for command in sorted(commands):
         made = re.findall(r"\S+\.(?:md|svg|csv)", command)
         if re.search(r"\b(report|assemble|rewrite)\b", command):

@@ -9,13 +9,12 @@ import pytest
 from tests.captures.building import event, launched, tables_in, trace_file
 from tests.published import EXAMPLES
 from tests.published import published as unpacked
-from workflow_src.cli.describe_tables import description
+from tools.describe import DOCS, page
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError
 from workflow_src.common.read_table import read_table
 from workflow_src.common.table_schema import FILE, columns, key, tables
 
-ROOT = Path(__file__).parent.parent
 PACKED = {path.parent for path in EXAMPLES.rglob("tables.tar.gz")}
 
 
@@ -80,4 +79,4 @@ def test_a_row_that_is_there_twice_is_refused_with_its_line(name, path, tmp_path
 
 
 def test_the_page_on_tables_is_made_from_the_schema():
-    assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == description()
+    assert (DOCS / "tables.md").read_text(encoding="utf-8") == page(DOCS / "tables.md")

@@ -7,7 +7,7 @@ import sys
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_folder
+from workflow_src.common.arguments import existing_folder, stage_arguments
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.tables.laws import LAWS, Law, Rows, read_tables
 
@@ -43,11 +43,7 @@ def _said(law: Law, row: pd.Series) -> str:
 @one_sentence()
 def main() -> None:
     """Print a line per law; exit with status 1 if one is violated."""
-    parser = Parser(description=__doc__)
-    parser.add_argument(
-        "--tables", type=existing_folder, required=True, help="folder of a run's joined CSVs"
-    )
-    rows = Rows(read_tables(parser.parse_args().tables))
+    rows = Rows(read_tables(stage_arguments(__doc__, tables=existing_folder).tables))
     held = []
     for law in LAWS:
         holds, lines = verdict(law, rows)

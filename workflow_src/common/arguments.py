@@ -4,12 +4,12 @@ The functions are values of `type` for argparse's `add_argument`; each takes an 
 """
 
 import argparse
-import json
-import math
 import os
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from workflow_src.common.printable import printable
 
@@ -87,24 +87,30 @@ def _below_a_folder(text: str) -> Path:
 
 def positive(text: str) -> float:
     """A finite number above zero."""
-    return _number(text, above=0.0, at_most=math.inf, allowed="a finite number above 0")
+    return _number(text, at_most=sys.float_info.max, allowed="a finite number above 0")
 
 
 def share(text: str) -> float:
     """A share above zero, at most one."""
-    return _number(text, above=0.0, at_most=1.0, allowed="above 0 and at most 1")
+    return _number(text, at_most=1.0, allowed="above 0 and at most 1")
 
 
-def _number(text: str, above: float, at_most: float, allowed: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (above < value <= at_most and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
-    return value
+def _number(text: str, at_most: float, allowed: str) -> float:
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) <= at_most:
+            return value
+    raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
 
 
-def add_plan_row(parser: Parser) -> None:
-    """Add --case to a parser: a plan row, which a rule or a stage wrote."""
-    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
+def stage_arguments(about: str | None, **kinds: Any) -> argparse.Namespace:
+    """The arguments of a stage, all required: by name their type, or several in a list.
+
+    One that is False is a flag.
+    """
+    parser = Parser(description=about)
+    for name, kind in kinds.items():
+        several = {"nargs": "+"} if isinstance(kind, list) else {}
+        typed = {"type": kind[0] if several else kind, "required": True, **several}
+        how: dict[str, Any] = {"action": "store_true"} if kind is False else typed
+        parser.add_argument(f"--{name.replace('_', '-')}", **how)
+    return parser.parse_args()

@@ -1,14 +1,10 @@
 """A note at the end of a text of what it was made for, so that the file tells whose it is."""
 
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
 NOTE = re.compile(r"\n<!-- asked: ([0-9a-f]+) -->\n\Z")
-
-LENGTH = 100
-"""More bytes than a note has."""
 
 
 def noted(text: str, asked: str) -> str:
@@ -23,10 +19,7 @@ def without_note(text: str) -> str:
 
 def asked_of(path: Path) -> str:
     """What a file says it was made for; "" if it doesn't say, can't be read, or is a pipe."""
-    if not path.is_file():
-        return ""
-    with suppress(OSError), path.open("rb") as file:
-        file.seek(-min(LENGTH, path.stat().st_size), os.SEEK_END)
-        found = NOTE.search(file.read().decode(errors="replace"))
-        return found[1] if found else ""
+    with suppress(OSError):
+        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+        return found[1] if (found := NOTE.search(text)) else ""
     return ""

@@ -60,12 +60,12 @@ def write_json(path: Path, value: Any) -> None:
 
     NaN is refused (ValueError).
     """
+
+    def on_one_line(numbers: re.Match[str]) -> str:
+        return "[" + " ".join(numbers[0].strip("[]").split()) + "]"
+
     text = json.dumps(value, indent=1, allow_nan=False)
-    write_text(path, _NUMBERS.sub(lambda found: _on_one_line(found[0]), text) + "\n")
-
-
-def _on_one_line(numbers: str) -> str:
-    return "[" + ", ".join(numbers.strip("[]").replace(",", " ").split()) + "]"
+    write_text(path, _NUMBERS.sub(on_one_line, text) + "\n")
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
@@ -78,18 +78,14 @@ def write_csv(path: Path, table: "pd.DataFrame") -> None:
     Texts that a spreadsheet would take for formulas get an apostrophe before them, as OWASP's page
     on CSV injection says.
     """
+
+    def computes(cell: object) -> bool:
+        return isinstance(cell, str) and _FORMULA.match(cell) is not None
+
     safe = {
-        str(name): [_inert(cell) for cell in column]
+        str(name): [f"'{cell}" if computes(cell) else cell for cell in column]
         for name, column in table.items()
-        if column.dtype.kind not in "biufcmM" and _computes(column)
+        if column.dtype.kind not in "biufcmM" and any(map(computes, column.unique()))
     }
     whole = table.assign(**safe)
     write_whole(path, lambda partial: whole.to_csv(partial, index=False, lineterminator="\n"))
-
-
-def _computes(column: "pd.Series[Any]") -> bool:
-    return any(isinstance(cell, str) and _FORMULA.match(cell) for cell in column.unique())
-
-
-def _inert(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell

@@ -1,7 +1,6 @@
 """The case: one configuration of a model, this project's own or a brought one, to measure."""
 
 import json
-from collections.abc import Container
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
@@ -69,16 +68,8 @@ class PlanRow:
     """One row of the plan, whatever its columns."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params.
-
-        Without the usual value of an axis that came later, which changes no earlier case.
-        """
-        usual = {each.name: each.default for each in fields(self) if each.name in LATER}
-        return {
-            name: each
-            for name, each in asdict(self).items()
-            if name not in usual or each != usual[name]
-        }
+        """The case as plain values, for JSON and for a rule's params."""
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Self:
@@ -175,12 +166,7 @@ AnyCase = Case | Brought
 
 def case_of(row: dict[str, Any]) -> AnyCase:
     """The case in a plan row, of a brought model if the row names its function."""
-    return Brought.from_dict(row) if is_brought(row) else Case.from_dict(row)
-
-
-def is_brought(row: Container[str]) -> bool:
-    """Whether a plan row, or a plan by its columns, is of a brought model."""
-    return "workload" in row
+    return Brought.from_dict(row) if "workload" in row else Case.from_dict(row)
 
 
 def heads_problem(d_model: int, heads: int) -> str:
@@ -214,9 +200,6 @@ TABLES = (
 @dataclass(frozen=True)
 class Axis:
     """A property in which the cases of a suite differ: a field of each case.
-
-    The ids of cases, the columns of all tables, the filters of
-    the page and what is compared follow from this and from the fields of `CaseKey`.
 
     usual: of a suite that doesn't list it, None where it has to;
     mark: what an id has, with {} for the value; always: whether also for the usual value.

@@ -18,24 +18,17 @@ ALL_TEXT = frozenset({"environments"})
 """Tables all of whose cells are read as texts: machines leave many empty."""
 
 
-def read_table(
-    path: Path,
-    table: str,
-    expected: str = "a readable table",
-    advice: str = "",
-    error: type[StageError] = StageError,
-    case: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
+def read_table(path: Path, table: str, case: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """The table in a file as it is, indexed by line number: texts as texts, empty cells as NaN.
 
     table: its name in the schema; columns that it doesn't describe are as pandas infers them.
     case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
-    `error`, with `expected` and `advice`, if the file is missing or damaged, if it lacks a column
-    that is required, of a table without rows all columns, or has a row twice.
+    StageError if the file is missing or damaged, if it lacks a column that is required, of a table
+    without rows all columns, or has a row twice.
     """
     described = columns(table)
     texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
-    with reading(path, expected, advice or remake(path), error):
+    with reading(path, "a readable table", remake(path), StageError):
         frame = pd.read_csv(
             path,
             dtype="object" if table in ALL_TEXT else texts,

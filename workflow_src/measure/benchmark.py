@@ -4,10 +4,11 @@ None of it is profiled. Last, after everything timed, a profiler finds out what 
 phase's work.
 """
 
+import json
 from functools import partial
 from typing import Any
 
-from workflow_src.common.arguments import Parser, add_plan_row, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
@@ -95,10 +96,7 @@ def benchmark(
 @one_sentence()
 def main() -> None:
     """Benchmark one plan row: in this process, or in as many as it says, one after another."""
-    parser = Parser(description=__doc__)
-    add_plan_row(parser)
-    parser.add_argument("--output", type=new_file, required=True, help="JSON of raw samples")
-    given = parser.parse_args()
+    given = stage_arguments(__doc__, case=json.loads, output=new_file)
     row = given.case
     if (count := row["processes"]) > 1:
         results = in_fresh_processes("workflow_src.measure.benchmark", row, count)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.arguments import Parser, add_plan_row, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import partial_folder
 from workflow_src.common.devices import require_lockable
 from workflow_src.common.errors import TraceError, one_sentence
@@ -84,12 +84,9 @@ def capture(row: dict[str, Any], output: Path) -> None:
 
 def main() -> None:
     """Capture one plan row."""
-    parser = Parser(description=__doc__)
-    add_plan_row(parser)
-    parser.add_argument("--output", type=new_file, required=True, help="the capture")
-    arguments = parser.parse_args()
-    with one_sentence(arguments.case["case"]):
-        capture(arguments.case, arguments.output)
+    given = stage_arguments(__doc__, case=json.loads, output=new_file)
+    with one_sentence(given.case["case"]):
+        capture(given.case, given.output)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.ceilings import FEWEST, PRODUCTS
 from workflow_src.common.devices import nvml
@@ -208,10 +208,7 @@ def _exponentials(elements: int, device: str) -> Call:
 @one_sentence()
 def main() -> None:
     """Measure the ceilings of a device."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--point", type=json.loads, required=True, help="what to measure, as JSON")
-    parser.add_argument("--output", type=new_file, required=True, help="JSON of raw rows")
-    given = parser.parse_args()
+    given = stage_arguments(__doc__, point=json.loads, output=new_file)
     use_threads(given.point)
     # NVML stays initialized, so that a reading is quick.
     with nvml():

@@ -5,11 +5,8 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
+from contextlib import AbstractContextManager
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -17,9 +14,6 @@ from torch import nn
 from workflow_src.measure.rows import LONGEST_REASON, Row, out_of_memory
 from workflow_src.measure.timing import Call
 from workflow_src.model.ranges import listening, range_
-
-CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""The variables that say where torch.compile keeps what it compiled, and a folder for each."""
 
 NO_COMPILER = {
     "cpu": "torch.compile needs a C++ compiler, and there is none",
@@ -34,14 +28,12 @@ RANGE = "compiled"
 """The range of what runs under torch.compile, whatever graphs it consists of."""
 
 
-@contextmanager
-def empty_caches() -> Iterator[None]:
-    """Nothing compiled before is found, by this run or another."""
-    # Turning torch's caches off would leave Triton's binaries and a C++ compiler's in place.
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        folders = {name: os.path.join(folder, part) for name, part in CACHES.items()}
-        with patch.dict(os.environ, folders):
-            yield
+def empty_caches() -> AbstractContextManager[None]:
+    """While inside, nothing compiled before is found, by this run or another."""
+    # Imported where something is compiled: it takes seconds.
+    from torch._inductor.utils import fresh_cache
+
+    return fresh_cache()
 
 
 def compiler_is_missing(device: str) -> bool:
@@ -82,7 +74,6 @@ def refused(run: Call, device: str) -> Row:
     missing = {"status": "skipped", "reason": NO_COMPILER[device]}
     if compiler_is_missing(device):
         return missing
-    # Imported where something is compiled: it takes seconds.
     from torch._dynamo.exc import TorchDynamoException
 
     try:

@@ -4,6 +4,7 @@ This is the program that nsys profiles. Warm-up and out-of-memory probing happen
 window opens and emit no range, so that they can't affect any number of a capture.
 """
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from workflow_src.common.arguments import Parser, add_plan_row, new_file
+from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, AnyCase, Brought, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
@@ -110,7 +111,7 @@ def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | No
 def main() -> None:
     """Run one plan row; without --output, under nsys."""
     parser = Parser(description=__doc__)
-    add_plan_row(parser)
+    parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
     parser.add_argument("--output", type=new_file, help="trace of torch.profiler (.json.gz)")
     parser.add_argument(
         "--single-threaded-autograd",

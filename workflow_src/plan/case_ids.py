@@ -20,16 +20,6 @@ def case_id(size: str, values: Mapping[str, Any]) -> str:
     return "-".join([size, *filter(None, marks)])
 
 
-def brought_name(name: str, axes: Mapping[str, Any]) -> str:
-    """The name of a brought function with values of its axes."""
-    return "-".join([name, *(f"{axis}={value}" for axis, value in axes.items())])
-
-
-def brought_id(name: str, axes: Mapping[str, Any], precision: str) -> str:
-    """The id of a case of a brought function, whose axes are given without the precision."""
-    return f"{brought_name(name, axes)}-{precision}"
-
-
 ALWAYS = "".join(f"-{axis.mark.format(WORD.pattern)}" for axis in AXES if axis.always)
 OWN_PATTERN = rf"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*{ALWAYS}(?:-{WORD.pattern})*"
 BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"

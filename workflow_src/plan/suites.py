@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -24,11 +24,7 @@ from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import ConfigError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.plan.brought import (
-    attention_code,
-    brought_cases,
-    workload_code,
-)
+from workflow_src.plan.brought import attention_code, brought_cases, workload_code
 from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import check
 
@@ -69,8 +65,8 @@ class Plan:
             raise ConfigError(one_of(f"case of {self.tag}", case_id, self.case_ids))
         case = self.cases[self.case_ids.index(case_id)]
         row = case.as_dict() | {key: self.settings[key] for key in keys}
-        if isinstance(case, Case) and case.brought_code:
-            row["attention_code"] = self.settings["attention_codes"][case.attention]
+        if code := self.settings["attention_codes"].get(case.attention):
+            row["attention_code"] = code
         return row | self.threads
 
     @property
@@ -86,11 +82,7 @@ class Plan:
         return self._row(case_id, BENCHMARK_KEYS)
 
     def capture_row(self, case_id: str) -> dict[str, Any]:
-        """Everything that the capture of one case depends on, for a rule's params.
-
-        Deep models are captured for fewer steps to keep captures small. Raises ConfigError if the
-        plan has no such case.
-        """
+        """The same of the capture of one case: for fewer steps where the model is deep."""
         row = self._row(case_id, CAPTURE_KEYS)
         most = max(1, MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1)))
         return row | {"capture_steps": min(row["capture_steps"], most)}
@@ -107,24 +99,20 @@ class Plan:
 
     def rows(self) -> list[dict[str, Any]]:
         """The complete plan, one row per case."""
-        return [
-            asdict(case) | self.benchmark_row(case.case) | self.capture_row(case.case)
-            for case in self.cases
-        ]
+        return [self.benchmark_row(case) | self.capture_row(case) for case in self.case_ids]
 
 
-def make_cases(config: Mapping[str, Any], device: str) -> tuple[AnyCase, ...]:
+def make_cases(config: Mapping[str, Any]) -> tuple[AnyCase, ...]:
     """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
     if config["workload"]:
-        return brought_cases(config, device)
+        return brought_cases(config)
     suite = config["suites"][config["suite"]]
     combinations = product(suite["sizes"], *(suite[BY_NAME[name].plural] for name in VARIED))
-    common = {key: config[key] for key in ("vocabulary", "seed", "memory_limit_gib")}
     cases = []
     for size, *values in combinations:
         axes = dict(zip(VARIED, values, strict=True))
-        fields = common | config["sizes"][size] | axes
-        cases.append(Case(case=case_id(size, axes), size=size, device=device, **fields))
+        about = {"case": case_id(size, axes), "size": size, **config["sizes"][size], **axes}
+        cases.append(Case.from_dict({**config, **about}))
     ids = [case.case for case in cases]
     for twice in (name for name in ids if ids.count(name) > 1):
         raise ConfigError(
@@ -141,44 +129,44 @@ def recorded(path: Path) -> dict[str, str]:
     """
     if not os.path.lexists(path):
         return {}
-    reason, rows = "", list[dict[str, str]]()
     try:
         text = path.read_text(encoding="utf-8")
         rows = list(csv.DictReader(StringIO(text, newline="")))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = str(error)
-    found = {key: rows[0].get(key) or "" for key in RESOLVED} if rows else {}
-    wrong = {key: value for key, value in found.items() if not re.fullmatch(RESOLVED[key], value)}
-    # DictReader puts None for a cell too few, and under None what is too many.
-    if not rows or not text.endswith("\n") or any(None in [*row, *row.values()] for row in rows):
-        reason = reason or "a row is missing or cut off"
-    elif wrong:
-        reason = ", ".join(f"{key}: {value!r}" for key, value in wrong.items())
-    if reason:
+        # DictReader puts None for a cell too few, and under None what is too many.
+        if not rows or text[-1] != "\n" or any(None in [*row, *row.values()] for row in rows):
+            raise ValueError("a row is missing or cut off")
+        found = {key: rows[0].get(key) or "" for key in RESOLVED}
+        if wrong := [key for key in found if not re.fullmatch(RESOLVED[key], found[key])]:
+            raise ValueError(", ".join(f"{key}: {found[key]!r}" for key in wrong))
+    except (OSError, ValueError, csv.Error) as error:
         # Every snakemake call reads it, so that -R alone would end here too.
-        raise ConfigError(f"{path} is not a plan ({reason}); delete it and {remake(path)}")
+        advice = f"delete it and {remake(path)}"
+        raise ConfigError(f"{path} is not a plan ({error}); {advice}") from None
     return {key: value for key, value in found.items() if value}
 
 
-def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str, str]:
-    """The device and the profiler to use, with `auto` resolved.
+def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> dict[str, Any]:
+    """The device, the profiler and, on a CPU, the threads to use, whatever is left open.
 
     An earlier plan's choice is kept, so that results copied from another machine are assembled
     here without being measured again. Raises ConfigError if the requested device or profiler is
-    missing here and no earlier plan resolved to it.
+    missing here and no earlier plan resolved to it, and for what is left open on a cluster, where
+    this machine says nothing about the others.
     """
-    resolved = {
-        key: earlier.get(key, config[key]) if config[key] == "auto" else config[key]
-        for key in ("device", "profiler")
+    chosen: dict[str, Any] = {
+        key: earlier.get(key, config[key]) if config[key] in ("auto", None) else config[key]
+        for key in RESOLVED
     }
-    device, profiler = resolved["device"], resolved["profiler"]
+    device, profiler, threads = chosen.values()
     if config["cluster"]:
-        for key in (key for key, value in resolved.items() if value == "auto"):
-            raise ConfigError(
-                f"{key}: 'auto' can't be resolved on this machine where cluster is true; "
-                f"allowed: {RESOLVED[key].replace('|', ', ')}"
-            )
-        return device, profiler
+        for key in ("device", "profiler", *(["cpu_threads"] if device == "cpu" else [])):
+            if chosen[key] in ("auto", None):
+                allowed = RESOLVED[key].replace("|", ", ") if chosen[key] else "a number of threads"
+                raise ConfigError(
+                    f"{key}: {chosen[key]!r} can't be resolved on this machine where cluster is "
+                    f"true; allowed: {allowed}"
+                )
+        return chosen | {"cpu_threads": int(threads) if device == "cpu" else None}
     if device == "auto":
         device = "cuda" if cuda_devices() else "cpu"
     elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
@@ -191,47 +179,25 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> tuple[str,
             "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
             "set profiler to torch"
         )
-    return device, profiler
-
-
-def resolve_threads(config: Mapping[str, Any], earlier: Mapping[str, str]) -> int | None:
-    """Threads of a measurement on a CPU, `config` having its device resolved; else None.
-
-    Raises ConfigError on a cluster, where the cores of this machine say nothing about the others.
-    """
-    if config["device"] != "cpu":
-        return None
-    if threads := config["cpu_threads"]:
-        return int(threads)
-    if earlier.get("device") == "cpu" and earlier.get("cpu_threads"):
-        return int(earlier["cpu_threads"])
-    if config["cluster"]:
-        raise ConfigError(
-            "cpu_threads: None can't be resolved on this machine where cluster is true; "
-            "allowed: a number of threads"
-        )
-    return len(os.sched_getaffinity(0))
+    threads = int(threads or len(os.sched_getaffinity(0))) if device == "cpu" else None
+    return {"device": device, "profiler": profiler, "cpu_threads": threads}
 
 
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
     config = check(raw)
-    earlier = recorded(results / config["tag"] / "plan.csv")
-    device, profiler = resolve(config, earlier)
-    suite = config["suites"][config["suite"]]
-    if device == "cpu":
+    config |= resolve(config, recorded(results / config["tag"] / "plan.csv"))
+    suite, workload = config["suites"][config["suite"]], config["workload"]
+    if config["device"] == "cpu":
         _require_cpu_values(config)
-    processes = config["processes"] or suite["processes"] or 1
-    config |= {"profiler": profiler, "device": device, "processes": processes, "code": None}
-    if config["workload"]:
-        config["code"] = workload_code(config["workload"], config["axes"])
-    else:
-        config["attention_codes"] = {
-            attention: attention_code(attention, f"suites.{config['suite']}.attentions")
-            for attention in suite["attentions"]
-            if names_code(attention)
-        }
-    return expand(config | {"cpu_threads": resolve_threads(config, earlier)})
+    key = f"suites.{config['suite']}.attentions"
+    attentions = [] if workload else filter(names_code, suite["attentions"])
+    config |= {
+        "processes": config["processes"] or suite["processes"] or 1,
+        "code": workload_code(workload, config["axes"]) if workload else None,
+        "attention_codes": {name: attention_code(name, key) for name in attentions},
+    }
+    return expand(config)
 
 
 def _require_cpu_values(config: Mapping[str, Any]) -> None:
@@ -254,5 +220,5 @@ def _require_cpu_values(config: Mapping[str, Any]) -> None:
 
 def expand(settings: Mapping[str, Any]) -> Plan:
     """The plan of checked settings whose device and profiler are already resolved."""
-    device, profiler = settings["device"], settings["profiler"]
-    return Plan(settings["tag"], device, profiler, make_cases(settings, device), settings)
+    cases = make_cases(settings)
+    return Plan(settings["tag"], settings["device"], settings["profiler"], cases, settings)

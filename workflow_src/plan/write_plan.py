@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.errors import one_sentence
 from workflow_src.plan.suites import expand
@@ -24,12 +24,9 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
 @one_sentence()
 def main() -> None:
     """Write the plan of settings that are already checked and resolved."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--settings", type=json.loads, required=True, help="settings as JSON")
-    parser.add_argument("--output", type=new_file, required=True, help="plan.csv")
-    arguments = parser.parse_args()
-    plan = expand(arguments.settings)
-    write_text(arguments.output, as_csv(plan.rows()))
+    given = stage_arguments(__doc__, settings=json.loads, output=new_file)
+    plan = expand(given.settings)
+    write_text(given.output, as_csv(plan.rows()))
     print(f"{len(plan.cases)} cases on {plan.device} under {plan.profiler}")
 
 

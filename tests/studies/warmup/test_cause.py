@@ -18,24 +18,23 @@ CAUSE = points("warmup", "cuda", "small", load(ROOT / "config.yaml"))[-1] | {"de
 
 def test_the_cause_is_tried_by_one_program_in_fresh_processes(monkeypatch):
     """Here without a GPU: what runs is the program's command."""
-    ran: list[tuple[str, list[str]]] = []
+    ran: list[list[str]] = []
 
     def run_tied(program):
-        ran.append((os.environ["CUDA_MODULE_LOADING"], program))
+        ran.append(program)
         times = {"forward": [3, 2], "forward_backward": [5, 4]}
         Path(program[-1]).write_text(json.dumps({"build_ns": 7, "steps_ns": times}))
         return subprocess.CompletedProcess(program, 0)
 
     monkeypatch.setattr(processes, "run_tied", run_tied)
-    monkeypatch.delenv("CUDA_MODULE_LOADING", raising=False)
     found = rows(tasks, CAUSE)
-    assert [how for how, _ in ran] == ["LAZY", "LAZY", "EAGER"] * 2
-    assert "CUDA_MODULE_LOADING" not in os.environ
-    for _, program in ran:
+    for program in ran:
         assert program[1:4] == ["-m", "workflow_src.studies.warmup.cause", "--point"]
         assert json.loads(program[4]).items() >= CAUSE.items()
-    prepared = [json.loads(program[4])["prepared"] for _, program in ran]
+    jobs = [json.loads(program[4]) for program in ran]
+    prepared = [job["prepared"] for job in jobs]
     assert prepared == [False, True, True] * 2
+    assert [job["loading"] for job in jobs] == ["LAZY", "LAZY", "EAGER"] * 2
     assert [row["sweep"] for row in found] == ["loading"] * 12
     assert {(row["status"], row["config"]) for row in found} == {("ok", "tiny-ctx64-fp32")}
     assert [row["steps_ns"] for row in found[:2]] == [[3, 2], [5, 4]]
@@ -52,9 +51,12 @@ def test_a_program_that_fails_is_a_row(monkeypatch):
 
 def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
     point = CAUSE | {"device": "cpu", "context": 8, "steps": 2, "prepared": True}
+    point |= {"loading": "EAGER"}
+    monkeypatch.setenv("CUDA_MODULE_LOADING", "LAZY")
     output = tmp_path / "steps.json"
     monkeypatch.setattr("sys.argv", ["", "--point", json.dumps(point), "--output", str(output)])
     cause.main()
+    assert os.environ["CUDA_MODULE_LOADING"] == "EAGER"
     found = json.loads(output.read_text())
     assert found["build_ns"] > 0
     counts = {phase: len(ns) for phase, ns in found["steps_ns"].items()}

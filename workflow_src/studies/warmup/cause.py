@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import torch
 
@@ -31,22 +30,19 @@ CUDA loads a kernel's code at its first launch, or with the library that it belo
 step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
 """
 
-LOADING = "CUDA_MODULE_LOADING"
-"""The environment variable by which CUDA chooses; it is read when CUDA starts."""
-
 
 def trials(point: Point) -> Iterator[Row]:
     """A row of sweep "loading" per process and phase: `repeats` of TRIALS, taking turns."""
     for process, (mode, prepared) in enumerate(TRIALS * point["repeats"]):
         labels = {"sweep": "loading", "loading": mode, "prepared": prepared, "process": process}
-        for row in _timed({**point, "prepared": prepared}, mode):
+        for row in _timed({**point, "prepared": prepared, "loading": mode}):
             yield labels | row
 
 
-def _timed(point: Point, mode: str) -> list[Row]:
+def _timed(point: Point) -> list[Row]:
     """A row per phase: the times (ns) of its steps, and of building the model, in one process."""
     try:
-        with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {LOADING: mode}):
+        with tempfile.TemporaryDirectory() as folder:
             given = ["--point", json.dumps(dict(point))]
             found = written_by(__name__, given, Path(folder, "steps.json"), "the program")
     except StageError as error:
@@ -80,6 +76,8 @@ def main() -> None:
     parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
     parser.add_argument("--output", type=new_file, required=True, help="times as JSON")
     given = parser.parse_args()
+    # It is read when CUDA starts.
+    os.environ["CUDA_MODULE_LOADING"] = given.point["loading"]
     use_threads(given.point)
     with limited_memory(given.point["device"], given.point.get("memory_limit_gib")):
         write_json(given.output, run(given.point))
