@@ -14,8 +14,8 @@ from workflow_src.captures.capture import (
     Capture,
     Note,
     as_small,
+    counted,
     early,
-    noted,
 )
 from workflow_src.captures.domains import choose
 from workflow_src.common.intervals import Indices
@@ -113,7 +113,7 @@ def attributed(
     waiting = waits(work)
     work["wait_ns"] = as_small(waiting.ns)
     found = Attributed(capture, placed, steps, waiting.known, paths, work, of_names, capture.notes)
-    counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
+    counts = counted({"early": early(capture.work), "unmatched": waiting.unmatched})
     notes = capture.notes + counts + _lost(found) + notes + paths.notes
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
     if not len(work) and not {note.code for note in notes} & known:
