@@ -1,20 +1,22 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
 A trace that is valid JSON is read in parts, so that it needs little memory; any other one event by
-event. Numbers stay text until they become exact nanoseconds.
+event. Times stay text until many at once become exact nanoseconds.
 """
 
 import json
 import re
-import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from workflow_src.captures.files import GIVE
+from workflow_src.captures.capture import LATEST_NS, UNKNOWN
+from workflow_src.captures.files import GIVE, UNREADABLE
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 """Between two events, and between some objects inside of one."""
@@ -28,6 +30,16 @@ SHOWN = 30
 
 OVERLAP = 2**10
 """Bytes searched again, as the beginning of the list may lie in two parts."""
+
+MOST_DIGITS = 20
+"""Of microseconds; times that differ by 146 years have 16."""
+
+TRUNCATED = Context(prec=MOST_DIGITS + 8, rounding=ROUND_DOWN)
+"""What comes after a nanosecond is left out."""
+
+NOT_A_TIME = np.iinfo(np.int64).min
+LONGEST_NUMBER = 21
+"""Letters of a number whose digits fit into 64 bits, and the end of its line."""
 
 NULL = msgspec.Raw(b"null")
 
@@ -45,7 +57,7 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One event, as the file has it; times are microseconds, as JSON (Raw) or decoded."""
+    """One event, as the file has it; times are microseconds, as JSON."""
 
     ph: Any = None
     cat: str | None = None
@@ -57,23 +69,13 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     args: Arguments = Arguments()
 
 
-@dataclass(frozen=True)
-class Events:
-    """Events, how many objects are none, and whether the file ends in the middle."""
-
-    rows: list[Event]
-    bad: int
-    cut_off: bool
-
-
 _decoder = msgspec.json.Decoder(list[Event])
 
 
 def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     """The events of a trace that is valid JSON, in the order of its text.
 
-    Raises ValueError, RecursionError or zlib.error (any of NOT_IN_PARTS) if it isn't, or if it has
-    something that isn't expected, also after some parts.
+    Raises one of NOT_IN_PARTS if it isn't, or has what isn't expected, also after some parts.
     """
     source = iter(blocks)
     before, rest = _start(source)
@@ -92,7 +94,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     yield _decoder.decode(text[:end])
 
 
-NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.MsgspecError)
+NOT_IN_PARTS = (ValueError, RecursionError, *UNREADABLE, msgspec.MsgspecError)
 
 
 def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
@@ -123,8 +125,9 @@ def _last_cut(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def one_by_one(text: str) -> Events:
-    """The events of any text, each one that is JSON. Raises TraceError if it isn't a trace."""
+def one_by_one(text: str) -> tuple[list[Event], bool]:
+    """The events of any text, an empty one for each that isn't JSON or no event; and whether it
+    ends in the middle. Raises TraceError if it isn't a trace."""
     begin = re.search(START.pattern.decode(), text)
     if not begin:
         raise TraceError(
@@ -133,27 +136,87 @@ def one_by_one(text: str) -> Events:
         )
     decoder = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
     between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
-    at, bad, rows = event_at.search(text, begin.end()), 0, list[Event]()
+    at, rows = event_at.search(text, begin.end()), list[Event]()
     while at and at[0] != "]":
         try:
             event, end = decoder.raw_decode(text, at.start())
-            is_event = isinstance(event, Event)
-            bad += not is_event
-            rows += [event] if is_event else []
+            rows.append(event if isinstance(event, Event) else Event())
         except (ValueError, RecursionError):
             after = between.search(text, at.start())
-            bad, end = bad + (after is not None), after.end() if after else len(text)
+            rows += [Event()] if after else []
+            end = after.end() if after else len(text)
         at = event_at.search(text, end)
-    return Events(rows, bad, cut_off=at is None)
+    return rows, at is None
 
 
 def _kept(found: dict[str, Any]) -> Any:
     """An object of the file: an event, or anything else as it is."""
     if found.get("ph") is None:
         return found
-    more = found.get("args")
-    arguments = more if isinstance(more, dict) else {}
-    own: list[Any] = [found.get(name) for name in Event.__struct_fields__[:-1]]
-    own[1] = str(found.get("cat", ""))
-    own.append(Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
-    return Event(*own)
+    own: dict[str, Any] = {name: found.get(name) for name in Event.__struct_fields__}
+    for name in ("ts", "dur"):
+        own[name] = msgspec.Raw(json.dumps(own[name], default=str).encode())
+    own["cat"] = str(found.get("cat", ""))
+    given = own["args"] if isinstance(own["args"], dict) else {}
+    own["args"] = Arguments(*map(given.get, Arguments.__struct_encode_fields__))
+    return Event(**own)
+
+
+def times(values: Sequence[msgspec.Raw]) -> Indices:
+    """Microseconds, as JSON, as nanoseconds; NOT_A_TIME for what is none."""
+    if values:
+        text = b"\n".join([*values, b""])
+        data = np.frombuffer(text, dtype=np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
+        plain = not text.translate(None, b"0123456789.\n")
+        if plain and np.diff(ends, prepend=-1).max() <= LONGEST_NUMBER:
+            return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
+    each = (nanoseconds(json.loads(bytes(value), parse_float=str)) for value in values)
+    return np.array([NOT_A_TIME if ns is None else ns for ns in each], dtype=np.int64)
+
+
+def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
+    """Numbers of digits, some with a point, all at once: their ends, and where points are."""
+    row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
+    decimals[row] = ends[row] - points - 1
+    digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")
+    whole = digits // 10 ** np.maximum(decimals - 3, 0)
+    factor = 10 ** np.maximum(3 - decimals, 0)
+    return np.where(whole < LATEST_NS // factor, whole * factor, NOT_A_TIME)
+
+
+def nanoseconds(microseconds: Any) -> int | None:
+    """Exact nanoseconds of a JSON number or of one as text ("1.505e2" is 150500), or None."""
+    text = str(microseconds) if type(microseconds) is int else microseconds
+    if not isinstance(text, str):
+        return None
+    try:
+        number = Decimal(text)
+        if number and number.adjusted() > MOST_DIGITS:
+            return None
+        found = int(TRUNCATED.multiply(number, 1000))
+    except (ArithmeticError, ValueError):
+        return None
+    return found if abs(found) < LATEST_NS else None
+
+
+def integers(values: Sequence[Any]) -> Indices:
+    """JSON values as numbers of something; UNKNOWN for what is none."""
+    if all(value is None for value in values):
+        return np.full(len(values), UNKNOWN)
+    if all(type(value) is int for value in values):
+        try:
+            found = np.array(values, dtype=np.int64)
+            return np.where((found >= 0) & (found < 2**62), found, UNKNOWN)
+        except OverflowError:
+            pass
+    return np.array([integer(value) for value in values], dtype=np.int64)
+
+
+def integer(value: Any) -> int:
+    """A JSON value as a number of something; UNKNOWN if it is none."""
+    if type(value) is int:
+        return value if 0 <= value < 2**62 else UNKNOWN
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        return int(value)
+    return UNKNOWN

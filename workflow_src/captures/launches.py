@@ -217,5 +217,6 @@ def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
     found.loc[(record == UNKNOWN) | (record >= wait), [*STREAM_WAITS[4:]]] = UNKNOWN
-    found = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
-    return found.sort_values("wait_ns", ignore_index=True)
+    known = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
+    in_time: pd.DataFrame = known.sort_values("wait_ns", ignore_index=True)
+    return in_time

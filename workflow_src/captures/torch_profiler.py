@@ -76,7 +76,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         copies, launch = _copies(work), launched(work, made)
         if is_shared.any():
             launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
-        rows = dict(work.items()) | launch.columns
+        rows: dict[Any, Any] = dict(work.items()) | launch.columns
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
         lost |= {"several processes": int(is_shared.sum()), REUSED_NUMBERS: launch.reused}
     else:

@@ -13,8 +13,8 @@ import pandas as pd
 
 from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
 from workflow_src.captures.domains import domain_names
-from workflow_src.captures.export import exported
-from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.captures.export_case import exported
+from workflow_src.captures.files import add_limits, within_limits
 from workflow_src.common.arguments import Parser, any_path, new_folder, pattern, positive
 from workflow_src.common.atomic_write import write_csv, write_text
 from workflow_src.common.errors import TraceError, one_sentence

@@ -88,10 +88,10 @@ def attributed(
     """
 
     def in_those(ranges: pd.DataFrame) -> tuple[Placed, StepRanges, tuple[Note, ...]]:
-        chosen = choose(ranges, domains)
-        placed = place(capture, chosen.ranges)
+        chosen, notes = choose(ranges, domains)
+        placed = place(capture, chosen)
         steps = choose_steps(placed, step, numbered=fold != "")
-        return placed, steps, chosen.notes + placed.notes
+        return placed, steps, notes + placed.notes
 
     ranges = capture.ranges
     if fold:
