@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 from tests.captures.building import event, launched
 from tests.test_fuzz import changed_json, damaged
+from workflow_src.captures.event_columns import NOT_A_TIME, nanoseconds, times
 from workflow_src.captures.event_parts import parts_of
-from workflow_src.captures.events import (
-    NOT_A_TIME,
-    NOT_IN_PARTS,
-    in_parts,
-    nanoseconds,
-    one_by_one,
-    times,
-)
+from workflow_src.captures.events import NOT_IN_PARTS, in_parts, one_by_one
 
 DEVICE = ("ranges", "work", "calls", "overheads")
 LISTS = {"path": [{"a": 1}, {"b": "}, {"}], "correlation": 3}

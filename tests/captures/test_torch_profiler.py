@@ -15,7 +15,7 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
-from workflow_src.captures.events import nanoseconds
+from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.launches import REUSED
 
 STEP = event("user_annotation", "step", 0, 100)

@@ -12,15 +12,8 @@ import pandas as pd
 
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.domains import DEFAULT, torch_domain
-from workflow_src.captures.events import (
-    NOT_A_TIME,
-    NOT_IN_PARTS,
-    Event,
-    in_parts,
-    integers,
-    one_by_one,
-    times,
-)
+from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
+from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
 from workflow_src.captures.files import blocks, content
 from workflow_src.captures.rows import NEVER, Parts
 from workflow_src.common.intervals import Indices

@@ -1,22 +1,18 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
 A trace that is valid JSON is read in parts, so that it needs little memory; any other one event by
-event. Times stay text until many at once become exact nanoseconds.
+event. Times stay text until they become exact nanoseconds.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from decimal import ROUND_DOWN, Context, Decimal
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from workflow_src.captures.capture import LATEST_NS, UNKNOWN
 from workflow_src.captures.files import GIVE, UNREADABLE
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 """Between two events, and between some objects inside of one."""
@@ -30,16 +26,6 @@ SHOWN = 30
 
 OVERLAP = 2**10
 """Bytes searched again, as the beginning of the list may lie in two parts."""
-
-MOST_DIGITS = 20
-"""Of microseconds; times that differ by 146 years have 16."""
-
-TRUNCATED = Context(prec=MOST_DIGITS + 8, rounding=ROUND_DOWN)
-"""What comes after a nanosecond is left out."""
-
-NOT_A_TIME = np.iinfo(np.int64).min
-LONGEST_NUMBER = 21
-"""Letters of a number whose digits fit into 64 bits, and the end of its line."""
 
 NULL = msgspec.Raw(b"null")
 
@@ -160,63 +146,3 @@ def _kept(found: dict[str, Any]) -> Any:
     given = own["args"] if isinstance(own["args"], dict) else {}
     own["args"] = Arguments(*map(given.get, Arguments.__struct_encode_fields__))
     return Event(**own)
-
-
-def times(values: Sequence[msgspec.Raw]) -> Indices:
-    """Microseconds, as JSON, as nanoseconds; NOT_A_TIME for what is none."""
-    if values:
-        text = b"\n".join([*values, b""])
-        data = np.frombuffer(text, dtype=np.uint8)
-        ends = np.flatnonzero(data == ord("\n"))
-        plain = not text.translate(None, b"0123456789.\n")
-        if plain and np.diff(ends, prepend=-1).max() <= LONGEST_NUMBER:
-            return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
-    each = (nanoseconds(json.loads(bytes(value), parse_float=str)) for value in values)
-    return np.array([NOT_A_TIME if ns is None else ns for ns in each], dtype=np.int64)
-
-
-def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
-    """Numbers of digits, some with a point, all at once: their ends, and where points are."""
-    row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
-    decimals[row] = ends[row] - points - 1
-    digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")
-    whole = digits // 10 ** np.maximum(decimals - 3, 0)
-    factor = 10 ** np.maximum(3 - decimals, 0)
-    return np.where(whole < LATEST_NS // factor, whole * factor, NOT_A_TIME)
-
-
-def nanoseconds(microseconds: Any) -> int | None:
-    """Exact nanoseconds of a JSON number or of one as text ("1.505e2" is 150500), or None."""
-    text = str(microseconds) if type(microseconds) is int else microseconds
-    if not isinstance(text, str):
-        return None
-    try:
-        number = Decimal(text)
-        if number and number.adjusted() > MOST_DIGITS:
-            return None
-        found = int(TRUNCATED.multiply(number, 1000))
-    except (ArithmeticError, ValueError):
-        return None
-    return found if abs(found) < LATEST_NS else None
-
-
-def integers(values: Sequence[Any]) -> Indices:
-    """JSON values as numbers of something; UNKNOWN for what is none."""
-    if all(value is None for value in values):
-        return np.full(len(values), UNKNOWN)
-    if all(type(value) is int for value in values):
-        try:
-            found = np.array(values, dtype=np.int64)
-            return np.where((found >= 0) & (found < 2**62), found, UNKNOWN)
-        except OverflowError:
-            pass
-    return np.array([integer(value) for value in values], dtype=np.int64)
-
-
-def integer(value: Any) -> int:
-    """A JSON value as a number of something; UNKNOWN if it is none."""
-    if type(value) is int:
-        return value if 0 <= value < 2**62 else UNKNOWN
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
-        return int(value)
-    return UNKNOWN
