@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -16,14 +15,11 @@ from hypothesis import strategies as st
 from tests.captures.building import Export, global_id
 from workflow_src.captures.capture import (
     API,
+    COLUMNS,
     KERNEL,
     OVERHEAD,
     PAGEABLE_COPY,
-    RANGES,
-    WORK,
     Capture,
-    calls_frame,
-    frame,
 )
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.common.errors import TraceError
@@ -239,16 +235,11 @@ def any_capture(
         (KERNEL, "k", start, end, end - start, 1, 0, 0, *launch, 1, "" if launch[0] >= 0 else "?")
         for launch, (start, end) in activities
     ]
-    spans, works = (
-        frame(columns, dict(pd.DataFrame(table, columns=list(columns)).items()))
-        for columns, table in ((RANGES, ranges), (WORK, rows))
+    called = [(kind, name, *span, 1, 1, 1) for span, kind, name in calls]
+    tables = {"ranges": ranges, "work": rows, "calls": called}
+    return placed_case(
+        Capture.of({n: pd.DataFrame(rows, columns=[*COLUMNS[n]]) for n, rows in tables.items()})
     )
-    times = np.array([span for span, _, _ in calls], dtype=np.int64).reshape(-1, 2)
-    kinds, names = ([call[n] for call in calls] for n in (1, 2))
-    numbers = {"start_ns": times[:, 0], "end_ns": times[:, 1]}
-    numbers |= dict.fromkeys(("process", "thread", "correlation"), np.ones(len(calls), np.int64))
-    called = calls_frame(kinds, names, numbers)
-    return placed_case(Capture(spans, works, called))
 
 
 def covered(spans: list[tuple[int, int]], start: int, end: int) -> set[int]:

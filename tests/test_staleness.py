@@ -57,7 +57,7 @@ def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -
 
 BEHAVIOR = [
     pytest.param(
-        "captures/sqlite_store.py", "ORDER BY rowid LIMIT", "ORDER BY 1 LIMIT",
+        "captures/store.py", "ORDER BY rowid LIMIT", "ORDER BY 1 LIMIT",
         {"case_tables", "findings", "timeline"},
         id="SQL that reads an export",
     ),

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.slurm import wait_until
-from workflow_src.captures.capture import RANGES, WORK, Capture, frame
+from workflow_src.captures.capture import COLUMNS, Capture, frame
 from workflow_src.captures.recording import Recording
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
@@ -53,10 +53,10 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 
 
 def captured(total_ns: int) -> CaseCapture:
-    ranges, none = (frame(names, {name: [] for name in names}) for names in (RANGES, WORK))
-    work = frame(WORK, {name: [0] for name in WORK} | {"duration_ns": [total_ns]})
-    capture = Capture(ranges, work, recording=Recording("nsys", "2025.3"))
-    return CaseCapture(capture, ranges, none, attributed(Capture.unreadable("made here"), None))
+    work = {name: [0] for name in COLUMNS["work"]} | {"duration_ns": [total_ns]}
+    capture = Capture.of({"work": work}, by=Recording("nsys", "2025.3"))
+    nothing = attributed(Capture.of({}), None)
+    return CaseCapture(capture, capture.ranges, frame("work", {}), nothing)
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:

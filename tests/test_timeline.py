@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow_src.captures.capture import calls_frame
+from workflow_src.captures.capture import frame
 from workflow_src.paper.svg import COLORS, merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
@@ -57,7 +57,7 @@ def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(case, found):
 
 
 def test_without_api_calls_the_cause_of_idle_time_is_not_known(case):
-    bare = placed_case(replace(case.capture, calls=calls_frame([], [], {})))
+    bare = placed_case(replace(case.capture, calls=frame("calls", {})))
     assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
 
 

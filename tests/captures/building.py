@@ -9,19 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.capture_report import capture as reported
 from workflow_src.captures.capture import (
-    CALLS,
-    RANGES,
-    THREADS,
+    COLUMNS,
     UNKNOWN,
-    WORK,
     Capture,
-    calls_frame,
-    frame,
 )
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.captures.nsys import DOMAIN, PUSH_POP, START_END
@@ -187,27 +181,19 @@ def capture_of(
 ) -> Capture:
     """A capture; each kernel starts a bit later than the one before. `names`: of threads."""
     spans = [(r.name, "default", r.start, r.end, *r.thread) for r in ranges]
-    rows, calls = list[tuple[Any, ...]](), list[tuple[int, ...]]()
+    rows, calls = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for n, w in enumerate(work):
         start = (50 if w.launch is None else w.launch) + n
         launch = [UNKNOWN] * 3 if w.launch is None else [w.launch, w.launch, w.thread[1]]
         about = ("kernel", "gemm", start, start + w.length, w.length, w.thread[0], w.device, 0)
         rows.append((*about, *launch, NO_CALL if w.launch is None else ""))
         if w.launch is not None:
-            calls.append((w.launch, w.launch + 1, *w.thread, len(calls)))
-    numbers = np.array(calls, dtype=np.int64).reshape(-1, 5).T
+            calls.append(("api", "", w.launch, w.launch + 1, *w.thread, len(calls)))
     threads = [(1, thread, name) for thread, name in (names or {}).items()]
 
-    def table(columns: Sequence[str], of: list[Any]) -> pd.DataFrame:
-        return frame(columns, pd.DataFrame(of, columns=list(columns)))
-
-    return Capture(
-        table(RANGES, spans),
-        table(WORK, rows),
-        calls_frame(
-            ["api"] * len(calls), [""] * len(calls), dict(zip(CALLS[2:], numbers, strict=True))
-        ),
-        thread_names=table(THREADS, threads),
+    tables = {"ranges": spans, "work": rows, "calls": calls, "thread_names": threads}
+    return Capture.of(
+        {name: pd.DataFrame(of, columns=[*COLUMNS[name]]) for name, of in tables.items()}
     )
 
 

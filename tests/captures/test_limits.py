@@ -13,7 +13,7 @@ from tests.captures.building import event, launched, trace_file
 from tests.test_faults import mounted, needs_root
 from tests.workflow import ROOT
 from workflow_src.captures import events
-from workflow_src.captures.limits import SHARE, add_limits, within_limits
+from workflow_src.captures.files import SHARE, add_limits, within_limits
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser

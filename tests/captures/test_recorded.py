@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import busy, tables_in, unplaced
-from workflow_src.captures import sqlite_store
+from workflow_src.captures import store
 from workflow_src.captures.reading import read
 from workflow_src.common.case import PHASES
 from workflow_src.placing.case_capture import read_case
@@ -52,7 +52,7 @@ def test_a_graphs_nodes_are_what_the_step_is_without_it_and_no_finding_takes_the
 
 def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(DATA / "ddp.sqlite.gz")
-    monkeypatch.setattr(sqlite_store, "JOINED", 97)
+    monkeypatch.setattr(store, "JOINED", 97)
     in_parts = read(DATA / "ddp.sqlite.gz")
     for name in ("ranges", "work", "calls", "copies"):
         pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.captures.building import Export, busy, notes, unplaced
 from workflow_src.captures.capture import LATEST_NS
-from workflow_src.captures.sqlite_store import opened
+from workflow_src.captures.store import opened
 from workflow_src.placing.placing import NO_RANGE, WHOLE
 
 

@@ -3,8 +3,8 @@
 All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +32,29 @@ UNKNOWN_TEXT = "unknown"
 PAGEABLE = "pageable"
 """Host memory that isn't pinned."""
 
-RANGES = ("name", "domain", "start_ns", "end_ns", "process", "thread")
-WORK = (
-    "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
-    "launch_ns", "launch_end_ns", "thread", "missing",
-)  # fmt: skip
-THREADS = ("process", "thread", "name")
 STREAM_WAITS = (
     "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
 )  # fmt: skip
-CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
-CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
-COPIES = ("work", "direction", "source", "target", "bytes")
-TEXTS = frozenset(("name", "domain"))
-FEW_TEXTS = frozenset(("kind", "missing"))
-"""Columns of text: of many different ones, and of few, which are compared again and again."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "ranges": ("name", "domain", "start_ns", "end_ns", "process", "thread"),
+    "work": (
+        "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
+        "launch_ns", "launch_end_ns", "thread", "missing",
+    ),
+    "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation"),
+    "copies": ("work", "direction", "source", "target", "bytes"),
+    "thread_names": ("process", "thread", "name"),
+    "waits": STREAM_WAITS,
+}  # fmt: skip
+"""The columns of each table of a capture."""
 
-SMALL = frozenset(("process", "thread", "device", "stream"))
+CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
+OBJECTS = frozenset(("name", "domain"))
+CATEGORIES = frozenset(("kind", "missing", "direction", "source", "target"))
+"""Columns of text: of many different ones, and of few, which are compared again and again. Calls,
+of which there are more than of anything else, have few names, too."""
+
+SMALL = frozenset(("process", "thread", "device", "stream", "correlation"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
 
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
@@ -81,43 +87,39 @@ def counted(lost: Mapping[str, int]) -> tuple[Note, ...]:
     return tuple(Note(code, lost[code]) for code in NOTES if lost.get(code))
 
 
-def noted(**counts: int) -> tuple[Note, ...]:
-    """Notes for the counts that aren't 0; a code's spaces are given as underscores."""
-    return tuple(Note(code.replace("_", " "), n) for code, n in counts.items() if n)
-
-
 @dataclass(frozen=True)
 class Capture:
     """One capture.
 
-    ranges: a row per range, with RANGES; `domain` is DEFAULT for the one without a name.
-    work: a row per device activity, with WORK; launch_ns and launch_end_ns are of the call that
-    launched it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then
-    says why.
-    calls: a row per API call, and per overhead that the profiler recorded of itself, with CALLS:
-    kind is one of CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
-    copies: a row per copy or set, with COPIES: its row in `work`; direction (HtoD, DtoH, DtoD,
-    PtoP, HtoH, SET, or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed,
-    or UNKNOWN_TEXT; a set has no source); bytes, or NaN.
-    thread_names: a row per name of a thread, with THREADS; a profiler may give several.
-    waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
-    after wait_ns starts after what was launched on record_stream before record_ns. These are
-    UNKNOWN where the profiler doesn't tell which record it was.
+    Its tables have COLUMNS. ranges: a row per range; `domain` is DEFAULT for the one without a
+    name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
+    it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then says why.
+    calls: a row per API call, and per overhead that the profiler recorded of itself: kind is one of
+    CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
+    copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
+    or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT;
+    a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have
+    several. waits: a row per wait of a stream for an event: what is launched on `stream` after
+    wait_ns starts after what was launched on record_stream before record_ns. These are UNKNOWN
+    where the profiler doesn't tell which record it was.
     """
 
     ranges: pd.DataFrame
     work: pd.DataFrame
-    calls: pd.DataFrame = field(default_factory=lambda: calls_frame([], [], {}))
-    copies: pd.DataFrame = field(default_factory=lambda: copies_frame({}))
-    thread_names: pd.DataFrame = field(default_factory=lambda: empty(THREADS))
-    waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
-    notes: tuple[Note, ...] = ()
-    recording: Recording = field(default_factory=Recording)
+    calls: pd.DataFrame
+    copies: pd.DataFrame
+    thread_names: pd.DataFrame
+    waits: pd.DataFrame
+    notes: tuple[Note, ...]
+    recording: Recording
 
     @classmethod
-    def unreadable(cls, why: str) -> "Capture":
-        """One without anything but the note that it can't be read."""
-        return cls(empty(RANGES), empty(WORK), notes=(Note(UNREADABLE, 1, why),))
+    def of(
+        cls, tables: Mapping[str, Any], notes: tuple[Note, ...] = (), by: Recording | None = None
+    ) -> "Capture":
+        """One of these tables, by name; others are empty."""
+        frames = {name: frame(name, tables.get(name, {})) for name in COLUMNS}
+        return cls(**frames, notes=notes, recording=by or Recording())
 
     @property
     def total_ns(self) -> int:
@@ -136,55 +138,35 @@ def early(work: pd.DataFrame) -> int:
     return int(((work["missing"] == "") & (work["start_ns"] < work["launch_ns"])).sum())
 
 
-def frame(columns: Iterable[str], rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
-    """A frame with `columns` in this order; times are 64-bit integers."""
+def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
+    """A table of a capture, whose columns come in their order and types; {} stands for no row.
+
+    Numbers are 64-bit integers unless they are SMALL; bytes that are UNKNOWN become NaN.
+    """
 
     def typed(name: str) -> "pd.Series[Any]":
-        values = rows[name]
+        values = rows[name] if len(rows) else []
         values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
             return pd.Series(as_small(np.asarray(values, dtype=np.int64)), copy=False)
-        if name in FEW_TEXTS and not isinstance(values, pd.Categorical):
-            return pd.Series(values, dtype=object).astype("category")
-        kind = "category" if name in FEW_TEXTS else object if name in TEXTS else "int64"
-        return pd.Series(values, dtype=kind, copy=False)
+        if name == "bytes":
+            sizes = pd.Series(values, dtype="float64")
+            return sizes.mask(sizes == UNKNOWN)
+        if name in CATEGORIES or (name, table) == ("name", "calls"):
+            is_one = isinstance(values, pd.Categorical)
+            return pd.Series(values, dtype=None if is_one else object).astype("category")
+        return pd.Series(values, dtype=object if name in OBJECTS else "int64", copy=False)
 
-    return pd.DataFrame({name: typed(name) for name in columns}, copy=False)
-
-
-def empty(columns: Iterable[str]) -> pd.DataFrame:
-    """A frame with these columns and no row."""
-    return frame(columns, {name: [] for name in columns})
-
-
-def calls_frame(kinds: Any, names: Any, numbers: Mapping[str, Integers]) -> pd.DataFrame:
-    """A frame with CALLS, with categories for text.
-
-    There are as many calls as activities, and more of them than anything else.
-    """
-    columns: dict[str, object] = {
-        "kind": pd.Series(kinds, dtype=pd.CategoricalDtype(list(CALL_KINDS))),
-        "name": pd.Series(names, dtype="category"),
-    }
-    none = np.array([], dtype=np.int64)
-    columns |= {name: numbers.get(name, none) for name in CALLS[2:4]}
-    columns |= {name: as_small(numbers.get(name, none)) for name in CALLS[4:]}
-    return pd.DataFrame(columns, copy=False)
-
-
-def copies_frame(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    """A frame with COPIES, with categories for text; bytes that are UNKNOWN become NaN."""
-    texts = {name: pd.Series(columns.get(name, []), dtype="category") for name in COPIES[1:4]}
-    work = pd.Series(columns.get("work", []), dtype="int64")
-    size = pd.Series(columns.get("bytes", []), dtype="float64")
-    return pd.DataFrame({"work": work, **texts, "bytes": size.mask(size == UNKNOWN)})
+    return pd.DataFrame({name: typed(name) for name in COLUMNS[table]}, copy=False)
 
 
 def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
     """Copies of several parts, each with how many rows of work it has, joined as these are."""
-    before = np.cumsum([0, *(count for _, count in parts)])[:-1].tolist()
-    rows = [part.assign(work=part["work"] + n) for (part, _), n in zip(parts, before, strict=True)]
-    return copies_frame(dict(pd.concat([copies_frame({}), *rows]).items()))
+    rows, before = [], 0
+    for copies, count in parts:
+        rows.append(copies.assign(work=copies["work"] + before))
+        before += count
+    return frame("copies", pd.concat(rows) if rows else {})
 
 
 def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Categorical[str]":

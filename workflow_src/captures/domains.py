@@ -2,7 +2,6 @@
 
 import argparse
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -52,30 +51,18 @@ def domain_names(text: str) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The ranges that count, and a note of each domain whose don't."""
-
-    ranges: pd.DataFrame
-    notes: tuple[Note, ...]
-
-
-def choose(ranges: pd.DataFrame, asked: tuple[str, ...] | None) -> Chosen:
-    """The ranges of the domains asked for or, without any, of all but libraries' own.
-
-    Raises TraceError for a domain that the capture doesn't have.
-    """
+def choose(
+    ranges: pd.DataFrame, asked: tuple[str, ...] | None
+) -> tuple[pd.DataFrame, tuple[Note, ...]]:
+    """The ranges of the domains asked for or, without any, of all but libraries' own; and a note of
+    each domain whose don't count. Raises TraceError for a domain that the capture doesn't have."""
     sizes = ranges["domain"].value_counts().sort_index()
-    found = [str(domain) for domain in sizes.index]
     for name in asked or ():
-        if name not in found:
-            here = ", ".join(found) or "no range at all"
+        if name not in sizes.index:
+            here = ", ".join(sizes.index) or "no range at all"
             raise TraceError(f"--domains: the capture has no domain {name!r}, it has {here}")
-    table = pd.DataFrame({"domain": pd.Series(found, dtype=object), "ranges": sizes.to_numpy()})
-    table["is_library"] = np.array([is_library(name) for name in found], dtype=bool)
-    table["counts"] = ~table["is_library"] if asked is None else table["domain"].isin(asked)
-    left_out = table[~table["counts"]]
+    counting = [not is_library(name) if asked is None else name in asked for name in sizes.index]
+    left_out = sizes[~np.array(counting, dtype=bool)]
     code = "libraries" if asked is None else "not asked for"
-    notes = [Note(code, int(n), name) for name, n in left_out[["domain", "ranges"]].to_numpy()]
-    kept = ranges["domain"].isin(table.loc[table["counts"], "domain"])
-    return Chosen(ranges[kept].reset_index(drop=True), tuple(notes))
+    notes = tuple(Note(code, int(count), str(name)) for name, count in left_out.items())
+    return ranges[~ranges["domain"].isin(left_out.index)].reset_index(drop=True), notes

@@ -18,20 +18,21 @@ TRUNCATED = Context(prec=MOST_DIGITS + 8, rounding=ROUND_DOWN)
 """What comes after a nanosecond is left out."""
 
 NOT_A_TIME = np.iinfo(np.int64).min
-LONGEST = 21
+LONGEST_NUMBER = 21
 """Letters of a number whose digits fit into 64 bits, and the end of its line."""
 
 
-def times(values: Sequence[Any]) -> Indices:
-    """Microseconds, as JSON or decoded, as nanoseconds; NOT_A_TIME for what is none."""
-    if values and all(type(value) is msgspec.Raw for value in values):
+def times(values: Sequence[msgspec.Raw]) -> Indices:
+    """Microseconds, as JSON, as nanoseconds; NOT_A_TIME for what is none."""
+    if values:
         text = b"\n".join([*values, b""])
         data = np.frombuffer(text, dtype=np.uint8)
         ends = np.flatnonzero(data == ord("\n"))
         plain = not text.translate(None, b"0123456789.\n")
-        if plain and np.diff(ends, prepend=-1).max() <= LONGEST:
+        if plain and np.diff(ends, prepend=-1).max() <= LONGEST_NUMBER:
             return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
-    return np.array([_time(value) for value in values], dtype=np.int64)
+    each = (nanoseconds(json.loads(bytes(value), parse_float=str)) for value in values)
+    return np.array([NOT_A_TIME if ns is None else ns for ns in each], dtype=np.int64)
 
 
 def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
@@ -42,13 +43,6 @@ def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
     whole = digits // 10 ** np.maximum(decimals - 3, 0)
     factor = 10 ** np.maximum(3 - decimals, 0)
     return np.where(whole < LATEST_NS // factor, whole * factor, NOT_A_TIME)
-
-
-def _time(value: Any) -> int:
-    if type(value) is msgspec.Raw:
-        value = json.loads(bytes(value), parse_float=str)
-    ns = nanoseconds(value)
-    return NOT_A_TIME if ns is None else ns
 
 
 def nanoseconds(microseconds: Any) -> int | None:

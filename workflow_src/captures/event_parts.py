@@ -189,19 +189,18 @@ class Trace:
 
         Of work also `kind`. A thread's name is what it is called.
         """
-        texts = [printable(name) for name in self._names]
-        return {part: self._part(part, texts) for part in (*self.wanted, *ALWAYS)}
-
-    def _part(self, part: str, texts: Sequence[str]) -> pd.DataFrame:
-        none = np.array([], dtype=np.int64)
-        self._put(part, "kernel", [], none, none)
-        lists, found = self._columns.pop(part), dict[str, Any]()
-        for name in [*lists[0]]:
-            found[name] = np.concatenate([each.pop(name) for each in lists])
-        found["name"] = coded(found["name"], texts)
-        if part == "work":
-            found["kind"] = coded(found["kind"], [*WORK.values()])
-        return pd.DataFrame(found, copy=False)
+        texts, none = [printable(name) for name in self._names], np.array([], dtype=np.int64)
+        found = Parts()
+        for part in (*self.wanted, *ALWAYS):
+            self._put(part, "kernel", [], none, none)
+            lists, columns = self._columns.pop(part), dict[str, Any]()
+            for name in [*lists[0]]:
+                columns[name] = np.concatenate([each.pop(name) for each in lists])
+            columns["name"] = coded(columns["name"], texts)
+            if part == "work":
+                columns["kind"] = coded(columns["kind"], [*WORK.values()])
+            found[part] = pd.DataFrame(columns, copy=False)
+        return found
 
 
 def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
@@ -212,10 +211,9 @@ def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
     with suppress(*NOT_IN_PARTS):
         return parts_of(in_parts(blocks(path)), wanted)
     text, whole = content(path)
-    found = one_by_one(text)
-    trace = parts_of([found.rows], wanted)
-    trace.lost["bad events"] += found.bad
-    trace.lost["cut off"] = int(found.cut_off or not whole)
+    rows, cut_off = one_by_one(text)
+    trace = parts_of([rows], wanted)
+    trace.lost["cut off"] = int(cut_off or not whole)
     return trace
 
 

@@ -1,19 +1,17 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
 A trace that is valid JSON is read in parts, so that it needs little memory; any other one event by
-event. Numbers stay text until they become exact nanoseconds.
+event. Times stay text until they become exact nanoseconds.
 """
 
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from workflow_src.captures.files import GIVE
+from workflow_src.captures.files import GIVE, UNREADABLE
 from workflow_src.common.errors import TraceError
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -45,7 +43,7 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One event, as the file has it; times are microseconds, as JSON (Raw) or decoded."""
+    """One event, as the file has it; times are microseconds, as JSON."""
 
     ph: Any = None
     cat: str | None = None
@@ -57,23 +55,13 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     args: Arguments = Arguments()
 
 
-@dataclass(frozen=True)
-class Events:
-    """Events, how many objects are none, and whether the file ends in the middle."""
-
-    rows: list[Event]
-    bad: int
-    cut_off: bool
-
-
 _decoder = msgspec.json.Decoder(list[Event])
 
 
 def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     """The events of a trace that is valid JSON, in the order of its text.
 
-    Raises ValueError, RecursionError or zlib.error (any of NOT_IN_PARTS) if it isn't, or if it has
-    something that isn't expected, also after some parts.
+    Raises one of NOT_IN_PARTS if it isn't, or has what isn't expected, also after some parts.
     """
     source = iter(blocks)
     before, rest = _start(source)
@@ -92,7 +80,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     yield _decoder.decode(text[:end])
 
 
-NOT_IN_PARTS = (ValueError, RecursionError, EOFError, zlib.error, msgspec.MsgspecError)
+NOT_IN_PARTS = (ValueError, RecursionError, *UNREADABLE, msgspec.MsgspecError)
 
 
 def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
@@ -123,8 +111,9 @@ def _last_cut(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def one_by_one(text: str) -> Events:
-    """The events of any text, each one that is JSON. Raises TraceError if it isn't a trace."""
+def one_by_one(text: str) -> tuple[list[Event], bool]:
+    """The events of any text, an empty one for each that isn't JSON or no event; and whether it
+    ends in the middle. Raises TraceError if it isn't a trace."""
     begin = re.search(START.pattern.decode(), text)
     if not begin:
         raise TraceError(
@@ -133,27 +122,27 @@ def one_by_one(text: str) -> Events:
         )
     decoder = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
     between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
-    at, bad, rows = event_at.search(text, begin.end()), 0, list[Event]()
+    at, rows = event_at.search(text, begin.end()), list[Event]()
     while at and at[0] != "]":
         try:
             event, end = decoder.raw_decode(text, at.start())
-            is_event = isinstance(event, Event)
-            bad += not is_event
-            rows += [event] if is_event else []
+            rows.append(event if isinstance(event, Event) else Event())
         except (ValueError, RecursionError):
             after = between.search(text, at.start())
-            bad, end = bad + (after is not None), after.end() if after else len(text)
+            rows += [Event()] if after else []
+            end = after.end() if after else len(text)
         at = event_at.search(text, end)
-    return Events(rows, bad, cut_off=at is None)
+    return rows, at is None
 
 
 def _kept(found: dict[str, Any]) -> Any:
     """An object of the file: an event, or anything else as it is."""
     if found.get("ph") is None:
         return found
-    more = found.get("args")
-    arguments = more if isinstance(more, dict) else {}
-    own: list[Any] = [found.get(name) for name in Event.__struct_fields__[:-1]]
-    own[1] = str(found.get("cat", ""))
-    own.append(Arguments(*map(arguments.get, Arguments.__struct_encode_fields__)))
-    return Event(*own)
+    own: dict[str, Any] = {name: found.get(name) for name in Event.__struct_fields__}
+    for name in ("ts", "dur"):
+        own[name] = msgspec.Raw(json.dumps(own[name], default=str).encode())
+    own["cat"] = str(found.get("cat", ""))
+    given = own["args"] if isinstance(own["args"], dict) else {}
+    own["args"] = Arguments(*map(given.get, Arguments.__struct_encode_fields__))
+    return Event(**own)

@@ -1,21 +1,51 @@
-"""Export the capture of a case into a folder, from which its tables and timeline are made.
+"""Export reports of nsys, which is only read, with the nsys on the PATH; and the captures of cases.
 
-Of a report of nsys it holds the SQLite and the CSVs of `nsys stats`, of a trace of torch.profiler a
-copy of it: what any capture of that profiler is read from.
+The export of a case is a folder, from which its tables and timeline are made. Of a report it holds
+the SQLite and the CSVs of `nsys stats`, of a trace of torch.profiler a copy of it: what any capture
+of that profiler is read from.
 """
 
 import json
+import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.captures.export import SUFFIX
 from workflow_src.captures.files import content
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_file, new_folder
-from workflow_src.common.atomic_write import partial_folder
+from workflow_src.common.atomic_write import partial_folder, write_whole
 from workflow_src.common.errors import TraceError, one_sentence, remake
 from workflow_src.common.nsys_cli import DATABASE, TRACE
 from workflow_src.common.reading import reading
+
+SUFFIX, EXPORT = ".nsys-rep", "export.sqlite"
+ADVICE = "use the nsys that made it or a newer one, or give what that exports as SQLite"
+
+
+def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
+    """The files that a capture is read from: of a report of nsys, its SQLite in a folder.
+
+    That is kept, as it takes long, and is made again of a report of another time. Raises TraceError
+    if nsys fails.
+    """
+    report, database = files[0], folder / EXPORT
+    if report.suffix != SUFFIX:
+        return files
+    known = report.is_file() and os.access(report, os.R_OK) and report.stat().st_size
+    made_ns = report.stat().st_mtime_ns if known else -1
+    if database.is_file() and database.stat().st_mtime_ns == made_ns:
+        return [database]
+    if not known:
+        raise TraceError(f"{report} is empty, or no file that can be read; copy it again")
+    try:
+        write_whole(database, lambda partial: nsys_cli.export_sqlite(report.resolve(), partial))
+    except TraceError as error:
+        # What follows is advice for captures of this project, which can be made again.
+        reason, _, _ = str(error).partition("; ")
+        raise TraceError(f"{report}: {reason}; {ADVICE}") from error
+    os.utime(database, ns=(made_ns, made_ns))
+    return [database]
 
 
 def exported_file(folder: Path) -> Path:

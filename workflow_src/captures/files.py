@@ -1,24 +1,37 @@
-"""What kind of capture a file is, by its content; compressed or not."""
+"""What a file of a capture holds, compressed or not, and how much reading it may take.
 
+A file of a megabyte can hold a gigabyte. Beyond a limit, of what it unpacks to or of memory,
+reading ends in a sentence of its own.
+"""
+
+import argparse
 import codecs
 import errno
+import gzip
 import json
+import math
 import re
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from workflow_src.common.arguments import positive
 from workflow_src.common.errors import TraceError
+from workflow_src.common.own_memory import at_most_bytes, available_bytes
 from workflow_src.common.units import GIB
 
 GZIP, SQLITE = b"\x1f\x8b", b"SQLite format 3\0"
-CHUNK, BLOCK, HEAD = 2**16, 2**22, 2**18
-"""Bytes that are read of a compressed file at a time, of what is in a file, and of its beginning,
-where a few thousand come before a trace's events."""
+BLOCK, HEAD = 2**22, 2**18
+"""Bytes that are read of a file at a time, and of its beginning, where a few thousand come before a
+trace's events."""
+
+UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What is raised where compressed data is cut off or damaged."""
 
 OTHERWISE = {
     GZIP: "gzip twice",
@@ -35,7 +48,11 @@ GIVE = (
 )
 UNPACKED, UNPACKED_OPTION = "capture_unpacked_gib", "unpacked-gib"
 UNPACKED_BYTES: ContextVar[float] = ContextVar(UNPACKED, default=16.0 * GIB)
-"""The most that a compressed capture may unpack to: set by captures/limits.py, or its default."""
+"""The most that a compressed capture may unpack to: set by `within_limits`, or its default."""
+
+MEMORY, MEMORY_OPTION = "capture_memory_gib", "memory-gib"
+SHARE = 0.5
+"""Of the available memory, where no limit is given: captures are read beside each other."""
 
 AGAIN = "export or copy it again"
 """What to do about a file of another kind, and about a damaged one."""
@@ -58,7 +75,7 @@ def is_sqlite(path: Path) -> bool:
 
 def head(path: Path) -> bytes:
     """The first bytes of what is in a file, as far as they can be read; b"" of anything else."""
-    with suppress(OSError, EOFError, zlib.error, TraceError):
+    with suppress(OSError, *UNREADABLE, TraceError):
         return next(filter(None, blocks(path, HEAD)), b"") if path.is_file() else b""
     return b""
 
@@ -73,59 +90,35 @@ def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
         return None
 
 
-def blocks(path: Path, most: int | None = None) -> Iterator[bytes]:
-    """A file's bytes, decompressed, in parts of `most` bytes or, where compressed, at least that.
+def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
+    """A file's bytes, decompressed, in parts of at most `most` bytes.
 
-    Raises EOFError, after what can be read, if compressed data is cut off, and zlib.error if it is
-    damaged; TraceError beyond the limit.
+    Raises one of UNREADABLE, after what can be read; TraceError beyond the limit.
     """
-    most = most or BLOCK
-    if not _is_packed(path):
-        with path.open("rb") as file:
-            while block := file.read(most):
-                yield block
-        return
-    allowed, total, part = UNPACKED_BYTES.get(), 0, bytearray()
-    try:
-        for piece in _pieces(path, most):
-            total += len(piece)
-            if total > allowed:
-                raise TraceError(
-                    f"it unpacks to more than {allowed / GIB:.3g} GiB; if that is right, allow "
-                    f"more: --config {UNPACKED}=... (--{UNPACKED_OPTION} by hand)"
-                )
-            part += piece
-            if len(part) >= most:
-                yield bytes(part)
-                part.clear()
-    except (EOFError, zlib.error):
+    packed, total, part = _is_packed(path), 0, bytearray()
+    allowed = UNPACKED_BYTES.get() if packed else math.inf
+    with cast(BufferedReader, gzip.open(path)) if packed else path.open("rb") as file:
+        try:
+            while piece := file.read1(most - len(part)):
+                total += len(piece)
+                if total > allowed:
+                    raise TraceError(
+                        f"it unpacks to more than {allowed / GIB:.3g} GiB; if that is right, allow "
+                        f"more: --config {UNPACKED}=... (--{UNPACKED_OPTION} by hand)"
+                    )
+                part += piece
+                if len(part) == most:
+                    yield bytes(part)
+                    part.clear()
+        except UNREADABLE:
+            yield bytes(part)
+            raise
         yield bytes(part)
-        raise
-    yield bytes(part)
 
 
 def _is_packed(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(GZIP)) == GZIP
-
-
-def _pieces(path: Path, most: int) -> Iterator[bytes]:
-    """What a gzip file holds, by at most `most` bytes, whatever it unpacks to.
-
-    It may have several members and, as gzip(1) says, zeros after them.
-    """
-    with path.open("rb") as file:
-        packed = b""
-        while packed := packed or file.read(CHUNK):
-            packed = packed.lstrip(b"\0")
-            inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            while packed and not inflater.eof:
-                while piece := inflater.decompress(packed, most):
-                    yield piece
-                    packed = inflater.unconsumed_tail
-                packed = inflater.unused_data if inflater.eof else file.read(CHUNK)
-                if not (packed or inflater.eof):
-                    raise EOFError("its compressed data is cut off")
 
 
 def content(path: Path) -> tuple[str, bool]:
@@ -135,7 +128,7 @@ def content(path: Path) -> tuple[str, bool]:
     whole = True
     try:
         parts.extend(map(decode, blocks(path)))
-    except (EOFError, zlib.error):
+    except UNREADABLE:
         if not any(parts):
             raise
         whole = False
@@ -164,3 +157,38 @@ def database(path: Path) -> Iterator[Path]:
                 "space there, or set TMPDIR to a folder with more, or give it unpacked"
             ) from error
         yield Path(file.name)
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the limits to a parser."""
+    parser.add_argument(
+        f"--{UNPACKED_OPTION}", metavar="GIB", type=positive, default=UNPACKED_BYTES.get() / GIB,
+        help="most that a compressed capture may unpack to (16)",
+    )  # fmt: skip
+    parser.add_argument(
+        f"--{MEMORY_OPTION}", metavar="GIB", type=positive,
+        help="most memory that reading it may take; without it half of what is available",
+    )  # fmt: skip
+
+
+@contextmanager
+def within_limits(given: argparse.Namespace) -> Iterator[None]:
+    """Keep to the limits given as arguments. Raises TraceError where memory doesn't suffice.
+
+    On Linux alone memory is limited: other systems don't say how much there is.
+    """
+    known = Path("/proc/meminfo").is_file()
+    memory_gib = given.memory_gib or (SHARE * available_bytes() / GIB if known else math.inf)
+    token = UNPACKED_BYTES.set(given.unpacked_gib * GIB)
+    try:
+        with at_most_bytes(int(memory_gib * GIB)) if known else nullcontext():
+            yield
+    except MemoryError:
+        names = ", ".join(map(str, given.capture))
+        raise TraceError(
+            f"{names}: reading it takes more than {memory_gib:.3g} GiB of memory; capture fewer "
+            f"steps, or allow more where there is more: --config {MEMORY}=... (--{MEMORY_OPTION} "
+            "by hand)"
+        ) from None
+    finally:
+        UNPACKED_BYTES.reset(token)

@@ -12,23 +12,20 @@ from workflow_src.captures.call_kinds import launches_work, matching
 from workflow_src.captures.capture import (
     API,
     CALL_KINDS,
-    CALLS,
+    COLUMNS,
     LATEST_NS,
     OVERHEAD,
     PAGEABLE,
     PAGEABLE_COPY,
     STREAM_WAITS,
     UNKNOWN,
-    calls_frame,
     coded,
-    frame,
-)
+)  # fmt: skip
 from workflow_src.captures.rows import Mask, in_order
 from workflow_src.common.intervals import Indices, Integers
 
 NO_CALL = "its launch is not in the capture"
 REUSED = "its launch has the number of other launches, which may be its own"
-
 
 AMBIGUOUS = -2
 """In place of a call's row: several launches have the number, and any may be the one."""
@@ -65,8 +62,11 @@ class Numbered:
         keys, row, end = keys[order], row[order], end[order]
         same = np.append(False, keys[1:] == keys[:-1])
         some = same | np.append(same[1:], False)
+        # One that lies in an earlier one of its key on their thread is no outer one.
+        until = pd.Series(end[some]).groupby(keys[some]).cummax().shift(fill_value=UNKNOWN)
         thread = calls["thread"].to_numpy()[row[some]]
-        outer[some] = ~_inside(keys[some], end[some], thread)
+        after = same[some] & np.append(False, thread[1:] == thread[:-1])
+        outer[some] = ~(after & (end[some] <= until.to_numpy()))
         return cls(calls, known, keys, row, outer)
 
     def launch(self, process: Integers, number: Integers) -> Indices:
@@ -103,13 +103,6 @@ class Numbered:
         left = made[~made["row"].isin(row)].groupby("key")["at"].min()
         unclear = asked["at"] >= asked["key"].map(left)
         return row.mask(unclear, AMBIGUOUS).sort_index().to_numpy()
-
-
-def _inside(keys: Indices, end: Indices, thread: Integers) -> Mask:
-    """Which calls, in order, lie in an earlier one of their key on their thread."""
-    until = pd.Series(end).groupby(keys).cummax()
-    later = np.append(False, keys[1:] == keys[:-1]) & np.append(False, thread[1:] == thread[:-1])
-    return np.asarray(later & (end <= until.shift(fill_value=UNKNOWN).to_numpy()))
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
@@ -171,7 +164,7 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
 
 def all_calls(
     made: Numbered, work: pd.DataFrame, copies: pd.DataFrame, overheads: pd.DataFrame
-) -> pd.DataFrame:
+) -> dict[str, Any]:
     """Capture.calls: API calls, those that copy pageable memory told apart, and overheads."""
     calls = made.calls
     kinds = np.full(len(calls) + len(overheads), CALL_KINDS.index(OVERHEAD), dtype=np.int8)
@@ -181,11 +174,11 @@ def all_calls(
         copy = work.iloc[copies.loc[copying, "work"]]
         keys = _keys(made.known, copy["process"].to_numpy(), copy["correlation"].to_numpy())
         kinds[made.row[np.isin(made.keys, keys)]] = CALL_KINDS.index(PAGEABLE_COPY)
-    numbers = {name: calls[name].to_numpy() for name in CALLS[2:]}
+    columns: dict[str, Any] = {name: calls[name].to_numpy() for name in COLUMNS["calls"][2:]}
     if len(overheads):
-        numbers = {name: np.append(each, overheads[name]) for name, each in numbers.items()}
+        columns = {name: np.append(each, overheads[name]) for name, each in columns.items()}
     names = union_categoricals([calls["name"], overheads["name"]])
-    return calls_frame(coded(kinds, CALL_KINDS), names, numbers)
+    return columns | {"kind": coded(kinds, CALL_KINDS), "name": names}
 
 
 def _at(values: Integers, call: Indices, found: Mask) -> Integers:
@@ -212,7 +205,7 @@ def _into_graphs(calls: pd.DataFrame) -> Mask:
 
 
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record of an event, with STREAM_WAITS, in order of time.
+    """Which stream waited for which record of an event, as Capture.waits, in order of time.
 
     waits: process, device and stream; `number`: of the call that makes the stream wait; the
     record's device, stream and number as record_device and so on, or UNKNOWN. Those whose call or
@@ -223,7 +216,7 @@ def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     calls = (made.launch(waits["process"].to_numpy(), number) for number in numbers)
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
-    of_record = [name for name in STREAM_WAITS if name.startswith("record")]
-    found.loc[(record == UNKNOWN) | (record >= wait), of_record] = UNKNOWN
-    found = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
-    return frame(STREAM_WAITS, found.sort_values("wait_ns", ignore_index=True))
+    found.loc[(record == UNKNOWN) | (record >= wait), [*STREAM_WAITS[4:]]] = UNKNOWN
+    known = found[(wait != UNKNOWN) & (found["device"] != UNKNOWN)]
+    in_time: pd.DataFrame = known.sort_values("wait_ns", ignore_index=True)
+    return in_time

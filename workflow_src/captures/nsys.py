@@ -6,40 +6,32 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import (
     GRAPH,
     LATEST_NS,
-    RANGES,
     REUSED_NUMBERS,
-    THREADS,
     UNKNOWN,
-    WORK,
     Capture,
     as_small,
-    calls_frame,
     coded,
     counted,
-    frame,
 )
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
-from workflow_src.captures.nsys_work import LOWER, copies_of, nsys_waits, process_of, read_work
+from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
 from workflow_src.captures.rows import Mask, checked, in_order
-from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Columns, Store
+from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Store
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Integers
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
 IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
 """Types of events, since nsys 2023.4; imported ones come from a text file."""
 
-TIMED = ("eventType", (PUSH_POP, START_END, IMPORTED_PUSH_POP, IMPORTED_START_END))
-CREATED = ("eventType", (DOMAIN,))
+READ = ("eventType", (PUSH_POP, START_END, DOMAIN, IMPORTED_PUSH_POP, IMPORTED_START_END))
 OF_RANGES = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 
@@ -62,25 +54,28 @@ def read(store: Store) -> Capture:
         calls = reading.result()
     ranges = _ranges(store, lost)
     parts = {"ranges": ranges, "calls": calls, "overheads": overheads, "work": work}
-    parts, unclosed, notes = checked(parts)
-    ranges, calls, overheads, rows = parts.values()
-    made, copies = Numbered.of(calls), copies_of(copies, rows)
-    found = launched(rows, made)
-    calls = all_calls(made, rows, copies, overheads)
-    lost |= {"unclosed": unclosed, REUSED_NUMBERS: found.reused}
-    lost["whole graphs"] = int((rows["kind"] == GRAPH).sum())
-    processes = {*ranges["process"].unique(), *rows["process"].unique()}
-    lengths = {"duration_ns": rows["end_ns"] - rows["start_ns"]}
-    return Capture(
-        frame(RANGES, ranges),
-        frame(WORK, dict(rows.items()) | lengths | found.columns),
-        calls,
-        copies,
-        _thread_names(store, processes),
-        nsys_waits(store, made),
-        (*counted(lost), *notes, *store.unread()),
-        recording(store, found),
-    )
+    parts, lost["unclosed"], notes = checked(parts)
+    ranges, calls, overheads, work = parts.values()
+    copies["work"] = work.index.get_indexer(pd.Index(copies["work"]))
+    copies = copies[copies["work"] >= 0]
+    made = Numbered.of(calls)
+    found = launched(work, made)
+    # With ten million activities, calls that aren't let go at once take a GB.
+    del parts, calls
+    lost[REUSED_NUMBERS] = found.reused
+    lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
+    processes = {*ranges["process"].unique(), *work["process"].unique()}
+    lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
+    tables = {
+        "ranges": ranges,
+        "work": dict(work.items()) | lengths | found.columns,
+        "calls": all_calls(made, work, copies, overheads),
+        "copies": copies,
+        "thread_names": _thread_names(store, processes),
+        "waits": nsys_waits(store, made),
+    }
+    notes = [*counted(lost), *notes, *store.unread()]
+    return Capture.of(tables, tuple(notes), recording(store, found))
 
 
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
@@ -106,16 +101,15 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     names = [VERSION.sub("", texts.get(number, "")) for number in own.tolist()]
     names = ["profiler overhead"] * len(own) if table == OVERHEADS else names
     thread = rows.pop("globalTid")
-    numbers: dict[str, Integers] = {
+    columns: dict[str, Any] = {
+        "name": coded(code, names),
         "start_ns": rows.pop("start"),
         "end_ns": rows.pop("end"),
-        "correlation": rows.pop("correlationId"),
-        "process": process_of(thread),
+        "process": as_small(process_of(thread)),
         "thread": as_small(np.where(thread == UNKNOWN, UNKNOWN, thread & LOWER)),
+        "correlation": as_small(rows.pop("correlationId")),
     }
-    return calls_frame(
-        coded(np.zeros(len(thread), dtype=np.int8), ["api"]), coded(code, names), numbers
-    )
+    return pd.DataFrame(columns, copy=False)
 
 
 def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
@@ -123,68 +117,46 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     near = [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]
     if near and not store.has(EVENTS):
         raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-    rows = store.integers(EVENTS, OF_RANGES, TIMED)
-    start, end, thread = rows["start"], rows["end"], rows["globalTid"]
+    rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES, READ), copy=False)
+    rows["process"] = process_of(rows["globalTid"].to_numpy())
+    rows["name"], rows["lost"] = _texts(store, rows["textId"].tolist())
+    # The number of a domain counts within its process only.
+    created, by = rows["eventType"] == DOMAIN, ["process", "domainId"]
+    domains = rows[created & ~rows["lost"]].drop_duplicates(by, keep="last")
+    rows = rows[~created].merge(domains[[*by, "name"]], "left", on=by, suffixes=("", "_of"))
+    number = rows["domainId"]
+    domain = rows["name_of"].fillna("domain " + number.astype(str).astype(object))
+    rows["domain"] = domain.mask(number.isin((0, UNKNOWN)), DEFAULT)
+    start, end, thread, other = (rows[n] for n in ("start", "end", "globalTid", "endGlobalTid"))
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
-    names, lost_names = _texts(store, rows, TIMED)
-    crossing = (rows["endGlobalTid"] != UNKNOWN) & (rows["endGlobalTid"] != thread)
     lost["bad ranges"] += int((~good).sum())
-    lost["crossing"] += int((good & crossing).sum())
-    lost["lost names"] += int((good & lost_names).sum())
-    domains = _domains(store, rows)
-    keys = [each[good] for each in (start, -end, thread, names, domains)]
-    order = in_order(keys)
-    start, end, thread, names, domains = (key[order] for key in keys)
-    columns = {
-        "name": pd.Series(names, dtype=object),
-        "domain": pd.Series(domains, dtype=object),
-        "start_ns": start,
-        "end_ns": -end,
-        "process": process_of(thread),
-        "thread": thread & LOWER,
-    }
-    return pd.DataFrame(columns, copy=False)
+    lost["crossing"] += int((good & (other != UNKNOWN) & (other != thread)).sum())
+    lost["lost names"] += int((good & rows["lost"]).sum())
+    keys = [each[good].to_numpy() for each in (start, -end, thread, rows["name"], rows["domain"])]
+    rows = rows[good].iloc[in_order(keys)].reset_index(drop=True)
+    times = {"start_ns": rows["start"], "end_ns": rows["end"]}
+    return rows[["name", "domain", "process"]].assign(thread=rows["globalTid"] & LOWER, **times)
 
 
-def _texts(store: Store, rows: Columns, among: tuple[str, tuple[int, ...]]) -> tuple[Any, Mask]:
-    """The name of each of these events, and whether the file lacks it.
-
-    An event has a text of its own, or the number of a registered string.
-    """
-    count = len(rows["textId"])
-    own = store.values(EVENTS, "text", among) or [None] * count
-    strings = store.texts(rows["textId"])
-    names, lost = np.empty(count, dtype=object), np.zeros(count, dtype=bool)
-    for row, (text, number) in enumerate(zip(own, rows["textId"].tolist(), strict=True)):
+def _texts(store: Store, numbers: list[int]) -> tuple[Any, Mask]:
+    """The name of each event, which has a text of its own, or the number of a registered string;
+    and whether the file lacks it."""
+    own = store.values(EVENTS, "text", READ) or [None] * len(numbers)
+    strings = store.texts(numbers)
+    names, lost = np.empty(len(numbers), dtype=object), np.zeros(len(numbers), dtype=bool)
+    for row, (text, number) in enumerate(zip(own, numbers, strict=True)):
         lost[row] = text is None and number not in strings
         instead = "(no name)" if number == UNKNOWN else f"(string {number})"
         names[row] = printable(text) if text is not None else strings.get(number, instead)
     return names, lost
 
 
-def _domains(store: Store, ranges: Columns) -> npt.NDArray[np.object_]:
-    """Each range's domain by name: its number counts within its process only."""
-    created = store.integers(EVENTS, OF_RANGES, CREATED)
-    texts, lost = _texts(store, created, CREATED)
-    keys, of_ranges = (
-        zip(process_of(rows["globalTid"]).tolist(), rows["domainId"].tolist(), strict=True)
-        for rows in (created, ranges)
-    )
-    names = {key: text for key, text, is_lost in zip(keys, texts, lost, strict=True) if not is_lost}
-    each = [
-        DEFAULT if key[1] in (0, UNKNOWN) else names.get(key, f"domain {key[1]}")
-        for key in of_ranges
-    ]
-    return np.array(each, dtype=object)
-
-
-def _thread_names(store: Store, processes: set[int]) -> pd.DataFrame:
-    """The names of the threads of some processes, with THREADS; nsys lists all of the host."""
+def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
+    """The names of the threads of some processes; nsys lists all of the host."""
     rows = store.integers("ThreadNames", ("nameId", "globalTid"))
-    number, thread = rows["nameId"], rows["globalTid"]
-    process = process_of(thread)
-    own = np.isin(process, list(processes)) & (thread != UNKNOWN)
-    texts = store.texts(number[own])
-    names = [texts.get(name, "") for name in number[own].tolist()]
-    columns = {"process": process[own], "thread": thread[own] & LOWER, "name": names}
-    return frame(THREADS, columns)
+    thread = rows["globalTid"]
+    own = np.isin(process_of(thread), list(processes)) & (thread != UNKNOWN)
+    number, thread = rows["nameId"][own], thread[own]
+    texts = store.texts(number)
+    names = [texts.get(name, "") for name in number.tolist()]
+    return {"process": process_of(thread), "thread": thread & LOWER, "name": names}

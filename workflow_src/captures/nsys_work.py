@@ -3,7 +3,7 @@ waited for each other."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from workflow_src.captures.capture import (
     UNKNOWN_TEXT,
     as_small,
     coded,
-    copies_frame,
+    frame,
     joined_copies,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
@@ -39,10 +39,8 @@ AT = {
 """What is read of each table, and what it is called then."""
 
 SMALL = ("correlation", "device", "stream")
-
-KERNEL_NAME = "demangledName"
 MORE: dict[str, tuple[str, ...]] = {
-    "KERNEL": (KERNEL_NAME,),
+    "KERNEL": ("demangledName",),
     "MEMCPY": ("bytes", "copyKind", "srcKind", "dstKind"),
     "MEMSET": ("bytes", "memKind"),
     "GRAPH_TRACE": ("graphId",),
@@ -64,12 +62,6 @@ LOWER = 2**24 - 1
 def process_of(number: Indices) -> Indices:
     """The process of nsys's number of a thread or process; UNKNOWN of such a one."""
     return np.where(number == UNKNOWN, UNKNOWN, (number >> 24) & LOWER)
-
-
-def copies_of(copies: pd.DataFrame, some: pd.DataFrame) -> pd.DataFrame:
-    """The copies among some rows of work, whose labels are the places that `copies` name."""
-    place = some.index.get_indexer(pd.Index(copies["work"]))
-    return copies_frame(dict(copies.assign(work=place)[place >= 0].items()))
 
 
 def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -119,7 +111,7 @@ def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Cat
     """The name of each activity; that of some is only a number."""
     if key == "MEMSET":
         return coded(np.zeros(len(rows["start"]), dtype=np.int8), ["[CUDA memset]"])
-    column = {"KERNEL": KERNEL_NAME, "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}[key]
+    column = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}[key]
     code, own = pd.factorize(rows.pop(column) if key == "KERNEL" else rows[column])
     if key == "GRAPH_TRACE":
         texts = {n: "CUDA graph" if n == UNKNOWN else f"CUDA graph {n}" for n in own.tolist()}
@@ -132,38 +124,36 @@ def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Cat
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 
 
-def _copies(store: Store, kind: str, columns: Columns) -> pd.DataFrame:
+def _copies(store: Store, kind: str, rows: Columns) -> pd.DataFrame:
     """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
     if kind not in (COPY, SET):
-        return copies_frame({})
-    count = len(columns["bytes"])
-    nothing = np.full(count, UNKNOWN)
+        return frame("copies", {})
     memory = MEMORIES | {n: _memory(label) for n, label in store.named(MEMORY_KINDS).items()}
     operations = OPERATIONS | {
         number: "to".join(ends.groups())
         for number, label in store.named(COPY_KINDS).items()
         if (ends := BETWEEN.search(label))
     }
-    done = columns.get("copyKind", nothing)
-    rows: dict[str, object] = {
-        "work": np.arange(count),
-        "direction": _meant(done, operations if kind == COPY else {UNKNOWN: SET}),
-        "source": _meant(columns.get("srcKind", nothing), memory),
-        "target": _meant(columns["dstKind" if kind == COPY else "memKind"], memory),
-        "bytes": columns["bytes"],
+
+    def meant(column: str, known: dict[int, str]) -> Any:
+        code, own = pd.factorize(rows[column])
+        return coded(code, [known.get(number, UNKNOWN_TEXT) for number in own.tolist()])
+
+    is_copy = kind == COPY
+    columns = {
+        "work": np.arange(len(rows["bytes"])),
+        "direction": meant("copyKind", operations) if is_copy else SET,
+        "source": meant("srcKind", memory) if is_copy else UNKNOWN_TEXT,
+        "target": meant("dstKind" if is_copy else "memKind", memory),
+        "bytes": rows["bytes"],
     }
-    return copies_frame(rows)
+    return pd.DataFrame(columns)
 
 
 def _memory(label: str) -> str:
     """Device Static and arrays lie on the device; Managed Static is managed."""
     word = label.lower().split()[0]
     return "device" if word == "array" else word
-
-
-def _meant(numbers: Indices, known: Mapping[int, str]) -> "pd.Categorical[str]":
-    code, own = pd.factorize(numbers)
-    return coded(code, [known.get(number, UNKNOWN_TEXT) for number in own.tolist()])
 
 
 SYNCHRONIZATIONS, RECORDS, CONTEXTS = (
@@ -182,7 +172,7 @@ CONTEXT = ("processId", "contextId")
 
 
 def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
-    """Which stream waited for which record, with STREAM_WAITS.
+    """Which stream waited for which record, as Capture.waits.
 
     A wait's own deviceId is 0 whatever its device is: its context tells that.
     """

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from workflow_src.captures import nsys, sqlite_store
+from workflow_src.captures import nsys
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.recording import card_of_trace
-from workflow_src.captures.store import Store
+from workflow_src.captures.store import Store, opened
 from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
@@ -58,7 +58,7 @@ def _stored(path: Path) -> Iterator[Store]:
     Raises TraceError for another folder, or if pyarrow isn't there for such a one.
     """
     if not path.is_dir():
-        with database(path) as plain, sqlite_store.opened(plain) as store:
+        with database(path) as plain, opened(plain) as store:
             yield store
         return
     if not (files := table_files(path)):

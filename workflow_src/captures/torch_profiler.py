@@ -17,29 +17,19 @@ from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     COPY,
     OPERATOR,
-    RANGES,
     REUSED_NUMBERS,
     SET,
-    THREADS,
     UNKNOWN,
     UNKNOWN_TEXT,
-    WORK,
     Capture,
     Note,
     coded,
-    copies_frame,
     counted,
     frame,
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
-from workflow_src.captures.launches import (
-    REUSED,
-    Numbered,
-    all_calls,
-    launched,
-    stream_waits,
-)
+from workflow_src.captures.launches import REUSED, Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.rows import Mask, Parts, checked
@@ -80,31 +70,30 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)
-    by, copies, lost = Recording("torch"), copies_frame({}), found.lost
+    by, copies, lost = Recording("torch"), frame("copies", {}), found.lost
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
         if is_shared.any():
             launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
-        table = frame(WORK, dict(work.items()) | launch.columns)
+        rows: dict[Any, Any] = dict(work.items()) | launch.columns
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
         lost |= {"several processes": int(is_shared.sum()), REUSED_NUMBERS: launch.reused}
     else:
-        table = frame(WORK, _operators(work))
+        rows = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     names = ranges["name"].cat
     domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
-    return Capture(
-        frame(RANGES, ranges.assign(domain=domains)),
-        table,
-        all_calls(made, work, copies, overheads),
-        copies,
-        frame(THREADS, parts["threads"]),
-        _waits(parts["waits"], calls, ranges, made),
-        (*counted(lost), *left_out, *unread, *named),
-        by,
-    )
+    tables = {
+        "ranges": ranges.assign(domain=domains),
+        "work": rows,
+        "calls": all_calls(made, work, copies, overheads),
+        "copies": copies,
+        "thread_names": parts["threads"],
+        "waits": _waits(parts["waits"], calls, ranges, made),
+    }
+    return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
 
 
 def _nothing(unread: Mapping[str, int]) -> str:
@@ -127,11 +116,11 @@ def _copies(work: pd.DataFrame) -> pd.DataFrame:
     row = np.flatnonzero(work["kind"].isin((COPY, SET)))
     code, names = pd.factorize(work["name"].to_numpy()[row])
     ends = [_ends(name) for name in names]
-    columns: dict[str, object] = {
+    columns: dict[str, Any] = {
         column: coded(code, [each[n] for each in ends])
         for n, column in enumerate(("direction", "source", "target"))
     }
-    return copies_frame({"work": row, "bytes": work["bytes"].to_numpy()[row]} | columns)
+    return pd.DataFrame({"work": row, "bytes": work["bytes"].to_numpy()[row]} | columns)
 
 
 def _ends(name: str) -> tuple[str, str, str]:
@@ -177,7 +166,7 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
 def _waits(
     events: pd.DataFrame, calls: pd.DataFrame, ranges: pd.DataFrame, made: Numbered
 ) -> pd.DataFrame:
-    """Which streams waited for which record, with STREAM_WAITS.
+    """Which streams waited for which record, as Capture.waits.
 
     The event is of the same device, as Kineto looks no further; the process is that of the call.
     """
@@ -192,7 +181,7 @@ def _waits(
 
 
 def _operators(operators: pd.DataFrame) -> dict[str, Any]:
-    """Operators as activities of a CPU, with WORK: calls, each with the time that it spent itself.
+    """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
     An operator that calls one of its own name, as autocast's wrapper of `aten::addmm` calls
     `aten::addmm`, is one call with the first such that it calls: both are the same work. What it

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.captures.capture import Capture, noted
+from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
 from workflow_src.captures.domains import domain_names
-from workflow_src.captures.export import exported
-from workflow_src.captures.limits import add_limits, within_limits
+from workflow_src.captures.export_case import exported
+from workflow_src.captures.files import add_limits, within_limits
 from workflow_src.common.arguments import Parser, any_path, new_folder, pattern, positive
 from workflow_src.common.atomic_write import write_csv, write_text
 from workflow_src.common.errors import TraceError, one_sentence
@@ -52,7 +52,7 @@ def read(
     with within_limits(given):
         capture = read_all(given.capture)
         found = attributed(capture, given.domains, fold=given.fold, step=given.step)
-        found = replace(found, notes=found.notes + noted(apart=int(apart)))
+        found = replace(found, notes=found.notes + counted({"apart": int(apart)}))
         tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)
         return tables, timeline(found)
 
@@ -67,7 +67,7 @@ def write_capture(
 
 def write_problem(why: str, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the tables of a capture that can't be read, which say why; gives them."""
-    nothing = attributed(Capture.unreadable(why), None)
+    nothing = attributed(Capture.of({}, (Note(UNREADABLE, 1, why),)), None)
     return _write(tables_of(nothing), Timeline.empty(), folder)
 
 

@@ -14,8 +14,8 @@ from workflow_src.captures.capture import (
     Capture,
     Note,
     as_small,
+    counted,
     early,
-    noted,
 )
 from workflow_src.captures.domains import choose
 from workflow_src.common.intervals import Indices
@@ -88,10 +88,10 @@ def attributed(
     """
 
     def in_those(ranges: pd.DataFrame) -> tuple[Placed, StepRanges, tuple[Note, ...]]:
-        chosen = choose(ranges, domains)
-        placed = place(capture, chosen.ranges)
+        chosen, notes = choose(ranges, domains)
+        placed = place(capture, chosen)
         steps = choose_steps(placed, step, numbered=fold != "")
-        return placed, steps, chosen.notes + placed.notes
+        return placed, steps, notes + placed.notes
 
     ranges = capture.ranges
     if fold:
@@ -113,7 +113,7 @@ def attributed(
     waiting = waits(work)
     work["wait_ns"] = as_small(waiting.ns)
     found = Attributed(capture, placed, steps, waiting.known, paths, work, of_names, capture.notes)
-    counts = noted(early=early(capture.work), unmatched=waiting.unmatched)
+    counts = counted({"early": early(capture.work), "unmatched": waiting.unmatched})
     notes = capture.notes + counts + _lost(found) + notes + paths.notes
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
     if not len(work) and not {note.code for note in notes} & known:

@@ -6,14 +6,14 @@ first rank. Where ranks have different numbers of them, times stay as they are.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, joined_copies
+from workflow_src.captures.capture import COLUMNS, UNKNOWN, Capture, Note, joined_copies
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import Rank, jobs, rank_of
@@ -56,33 +56,27 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
     alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
     ahead = [int(np.median(each - ends[0])) if alike else 0 for each in ends]
 
-    def every(table: Callable[[Capture], pd.DataFrame]) -> pd.DataFrame:
-        each = zip(parts, ranks, ahead, strict=True)
-        moved = [_moved(table(part), rank.number, ns) for part, rank, ns in each]
-        return pd.concat(moved, ignore_index=True)
-
+    tables = {
+        name: pd.concat([
+            _moved(getattr(part, name), rank.number, ns)
+            for part, rank, ns in zip(parts, ranks, ahead, strict=True)
+        ])
+        for name in COLUMNS
+        if name != "copies"
+    }  # fmt: skip
+    tables["copies"] = joined_copies([(part.copies, len(part.work)) for part in parts])
     counts = Counter[tuple[str, str]]()
     for note in (note for part in parts for note in part.notes):
         counts[note.code, note.about] += note.count
+    notes = [Note(code, count, about) for (code, about), count in counts.items()]
     made = [part.recording for part in parts]
-    return Capture(
-        every(lambda each: each.ranges),
-        every(lambda each: each.work),
-        every(lambda each: each.calls).astype({"kind": "category", "name": "category"}),
-        joined_copies([(part.copies, len(part.work)) for part in parts]),
-        every(lambda each: each.thread_names),
-        every(lambda each: each.waits),
-        (
-            Note("ranks", len(parts), f"of {ranks[0].world_size}"),
-            *(Note(code, count, about) for (code, about), count in counts.items()),
-        ),
-        replace(
-            made[0],
-            launches=sum(each.launches for each in made),
-            unanswered=sum(each.unanswered for each in made),
-            card=made[0].card if len({each.card for each in made}) == 1 else None,
-        ),
+    by = replace(
+        made[0],
+        launches=sum(each.launches for each in made),
+        unanswered=sum(each.unanswered for each in made),
+        card=made[0].card if len({each.card for each in made}) == 1 else None,
     )
+    return Capture.of(tables, (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *notes), by)
 
 
 def _collective_ends(work: pd.DataFrame) -> Indices:

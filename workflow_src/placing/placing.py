@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import RANGES, UNKNOWN, Capture, Note, as_small, frame, noted
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, as_small, counted, frame
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import NO_CALL, REUSED
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
@@ -64,7 +64,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     reason[lost] = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
     work = work.assign(range=as_small(owner), tree=helpers.of_work, reason=reason)
     ranges = _with_times(ranges.assign(parent=parent), work)
-    notes = noted(overlapping=overlapping, too_deep=too_deep, **lent)
+    notes = counted({"overlapping": overlapping, "too deep": too_deep, **lent})
     return Placed(ranges, work, helpers.main, notes)
 
 
@@ -128,6 +128,4 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
     spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
     wholes = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()
     wholes = wholes.assign(name=WHOLE, domain=DEFAULT, thread=NOWHERE)
-    return pd.concat(
-        [ranges, frame(RANGES, {name: wholes[name] for name in RANGES})], ignore_index=True
-    )
+    return pd.concat([ranges, frame("ranges", wholes)], ignore_index=True)
