@@ -9,7 +9,6 @@ from workflow_src.common.case import Case
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.model.flops import phase_flops
 from workflow_src.model.memory_formulas import model_row, peak_bytes
-from workflow_src.studies import join_points
 from workflow_src.studies.accounting.work import component_work
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns
@@ -77,7 +76,3 @@ def _components(case: Case, row: Row) -> list[Row]:
             found["busy_ms"] = busy_ms
         made.append(row | found)
     return made
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

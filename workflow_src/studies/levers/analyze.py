@@ -6,7 +6,6 @@ import pandas as pd
 
 from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.levers.variants import PLAIN, Variant
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns
@@ -76,7 +75,3 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     plain_ms = plain.reindex(pd.MultiIndex.from_frame(table[key])).to_numpy()
     saving_ms = plain_ms - table["median_ms"].astype(float)
     return table.assign(plain_ms=plain_ms, saving_share=saving_ms / plain_ms)
-
-
-if __name__ == "__main__":
-    join_points.main(derive, complete)

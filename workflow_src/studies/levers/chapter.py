@@ -11,7 +11,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 from workflow_src.studies.levers.variants import BATCH, PLAIN, STACK, stack
 
 STEP = "train_step"
@@ -238,7 +238,3 @@ def figure(stacked: pd.DataFrame) -> Plot:
         title, ylabel = str(case), "training step, ms"
         panels.append(Panel(drawn, "tick", "y", "bar", mark="bar", title=title, ylabel=ylabel))
     return Plot(panels, "no training step was measured", size=(5.4, 3.2), wide=2)
-
-
-if __name__ == "__main__":
-    main("levers", facts)

@@ -1,6 +1,5 @@
 """Tabulates the MLP study: single operations have a row per operator and kernel."""
 
-from workflow_src.studies import join_points
 from workflow_src.studies.rows import by_kernel, worked
 from workflow_src.studies.study import Point, Row
 
@@ -12,7 +11,3 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 def _derived(row: Row) -> list[Row]:
     return by_kernel(row) if row["part"] == "operators" and "activities" in row else [worked(row)]
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 BASE_DIM, OPERATORS_SHOWN = 256, 5
 """The width that others are held against, and how many operators of an operation are shown."""
@@ -118,7 +118,3 @@ def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
         levels={"launch-bound below": 100 * WORKING_FULLY} if on_gpu else {},
     )
     return Plot([ratios, shares], "no MLP was measured")
-
-
-if __name__ == "__main__":
-    main("mlp", facts)

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from workflow_src.common.case import Case
-from workflow_src.studies import join_points
 from workflow_src.studies.models import DIMENSIONS, case_of, dimensions
 from workflow_src.studies.ranks.collectives import AllReduceTimes, bus_factor, gb_per_s
 from workflow_src.studies.ranks.predictions import Baseline
@@ -73,7 +72,3 @@ def _case(row: Row) -> Case:
     fixed = {"case": row["point"], "attention": "naive", "optimizer": "fused", "device": "cuda"}
     numbers = {name: int(row[name]) for name in names}
     return Case.from_dict(fixed | numbers | {name: row[name] for name in ("size", "precision")})
-
-
-if __name__ == "__main__":
-    join_points.main(derive, complete)

@@ -10,7 +10,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Number, Numbers, each, holds, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 NAMES = {
     "alone": "no communication",
@@ -161,7 +161,3 @@ def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
         titled = f"{case}{waits}, ms"
         panels.append(Panel(pd.concat(rows), "way", "y", "part", mark="bar", title=titled))
     return Plot(panels, "nothing was measured", size=(6.2, 3.4), wide=2)
-
-
-if __name__ == "__main__":
-    main("ranks", facts)
