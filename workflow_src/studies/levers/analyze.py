@@ -21,9 +21,6 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
             names = ("logits_error", "gradients_error")
             extra |= {name: row.get(name) for name in names}
             extra["error_state"] = row["status"]
-        if row["measurement"] == "rounded_error":
-            extra["rounded_gradients_error"] = row.get("gradients_error")
-            extra["rounded_state"] = row["status"]
         if row["measurement"] == "compile" and row["status"] == "ok":
             # Only the first process compiles: the others find the result in a cache on disk.
             extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9

@@ -25,7 +25,7 @@ may not."""
 
 ENDS = ["fastest_process_ms", "slowest_process_ms"]
 OF_PLAIN = ["median_ms", "device_ms", "peak_memory_mib", *ENDS, "finite"]
-ERRORS = ("logits_error", "gradients_error", "rounded_gradients_error")
+ERRORS = ["logits_error", "gradients_error"]
 NOT_FINITE = "not finite"
 
 
@@ -210,11 +210,10 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
 def effects(steps: pd.DataFrame) -> pd.DataFrame:
     """Memory and errors of training steps; what was compared and has no error isn't finite."""
     grown = (steps["peak_memory_mib"] / steps["peak_memory_mib_plain"]).astype(object) - 1
-    compared = {name: steps["error_state"] == "ok" for name in ERRORS[:2]}
-    compared |= {name: steps["rounded_state"] == "ok" for name in ERRORS[2:]}
+    told = steps["error_state"] == "ok"
     errors = {
         name: steps[name].astype(object).where(steps[name].notna() | ~told, NOT_FINITE)
-        for name, told in compared.items()
+        for name in ERRORS
     }
     return steps.assign(
         peak=to(steps["peak_memory_mib"], "GiB"),
