@@ -81,7 +81,7 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
     once = table["batches"].isna() | (table["batches"] == 1)
     saves = table["saving_share"].astype(object).where(table["ok"])
     shown = differ(table, of_plain)
-    printed = pd.Series(zip(saves, shown.map({True: "", False: " †"}), strict=True), dtype=object)
+    printed = pd.Series(zip(saves, shown.map({True: "", False: " ‡"}), strict=True), dtype=object)
     device = (table["device_ms"] / table["device_ms_plain"]).astype(object)
     return table.assign(
         words=table["names"].map(lambda all_: " + ".join(map(in_words, all_)) or PLAIN),
@@ -172,7 +172,7 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
     gain = (before["median_ms"] - rows["median_ms"]).astype(object)
     fast, slow = ENDS
     earned = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
-    mark = differ(rows, before).map({True: "", False: " †"})
+    mark = differ(rows, before).map({True: "", False: " ‡"})
     gains = pd.Series(list(zip(earned, mark, strict=True)), rows.index, dtype=object)
     return rows.assign(
         added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
@@ -196,7 +196,7 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     found = {
         "plain": plain["ms"],
         "works": to((plain["device_ms"] / plain["median_ms"]).astype(object), "share"),
-        "first": best["words"] + best["clear"].map({True: "", False: " ≈"}),
+        "first": best["words"] + best["clear"].map({True: "", False: " or another"}),
         "saves": best["saves"],
         "shortest": least["words"],
         "ms": least["time"],
