@@ -128,7 +128,7 @@ BEHAVIOR = [
         id="a color of all figures",
     ),
     pytest.param(
-        "studies/mlp/chapter.py", "OPERATORS_SHOWN = 256, 5", "OPERATORS_SHOWN = 256, 6",
+        "studies/mlp/chapter.py", "BASE_DIM = 256", "BASE_DIM = 512",
         {"mlp section"}, id="what one study says",
     ),
     pytest.param(
