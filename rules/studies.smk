@@ -37,12 +37,13 @@ rule study_table:
     log:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
-        code=dag.code("studies.{wildcards.study}.analyze"),
+        code=dag.code("studies.join_points"),
+        study=dag.code("studies.{wildcards.study}.analyze"),
     message:
         "Study {wildcards.study}: tabulate its points"
     shell:
-        "python -m workflow_src.studies.{wildcards.study}.analyze --points {input.points:q}"
-        " --families {input.families:q}"
+        "python -m workflow_src.studies.join_points --study {wildcards.study}"
+        " --points {input.points:q} --families {input.families:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -62,10 +63,11 @@ rule study_section:
         "results/{tag}/logs/sections/{study}.log",
     params:
         folder=output_folder,
-        code=dag.code("studies.{wildcards.study}.chapter"),
+        code=dag.code("studies.facts"),
+        study=dag.code("studies.{wildcards.study}.chapter"),
     message:
         "Study {wildcards.study}: write its section, its long tables and its figure"
     shell:
-        "python -m workflow_src.studies.{wildcards.study}.chapter --tables {input.table:q}"
+        "python -m workflow_src.studies.facts --study {wildcards.study} --tables {input.table:q}"
         " {input.beside:q} --templates report_templates"
         " --figure {output.figure:q} --output {params.folder:q} --log {log:q} > {log:q} 2>&1"

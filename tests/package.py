@@ -27,6 +27,7 @@ STAGES = {
     "report": "report.report",
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
+    "tables of studies": "studies.join_points",
     **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
     **{f"{study} section": f"studies.{study}.chapter" for study in WRITTEN},
 }

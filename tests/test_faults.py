@@ -253,7 +253,7 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
         around = {"environment": {"gpu": ""}, "point": {"point": "a"}}
         point.write_text(json.dumps(around | {"rows": [{"status": "oom", "x": "y" * 9999}]}))
         files = ("--points", point, "--families", RULES, "--output", full / "t.csv")
-        joined = stage("studies.warmup.analyze", *files)
+        joined = stage("studies.join_points", "--study", "warmup", *files)
         assert sentence(joined) == (
             f"{full / 't.csv'}: No space left on device; free some space and run again, "
             "finished files are kept"

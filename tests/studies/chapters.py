@@ -1,6 +1,5 @@
 """Small tables of studies, and what their chapters make of them."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -38,15 +37,12 @@ def run_of(study: str, table: pd.DataFrame, ceilings: pd.DataFrame | None = None
 
 def facts(study: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> Facts:
     """What a study's chapter says of rows, with its conditions."""
-    module = importlib.import_module(f"workflow_src.studies.{study}.chapter")
-    found: Facts = facts_of(study, module.facts, run_of(study, pd.DataFrame(rows)))
-    return found
+    return facts_of(study, run_of(study, pd.DataFrame(rows)))
 
 
 def chapter(study: str, run: Run, picture: Path | None = None) -> Written:
     """A study's chapter as its stage writes it, of a run."""
-    module = importlib.import_module(f"workflow_src.studies.{study}.chapter")
-    make = partial(facts_of, study, module.facts, run)
+    make = partial(facts_of, study, run)
     return write(study, make, TEMPLATES, templates_of(study), picture)
 
 

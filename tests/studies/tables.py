@@ -9,7 +9,7 @@ import pandas as pd
 
 from tests.published import read_study
 from workflow_src.placing.families import load_rules
-from workflow_src.studies.join_points import Derive, join
+from workflow_src.studies.join_points import join
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -21,11 +21,11 @@ def table(*rows: Mapping[str, Any]) -> pd.DataFrame:
     return made.set_index(pd.RangeIndex(2, len(made) + 2))
 
 
-def joined(folder: Path, derive: Derive, rows: Rows, gpu: str = "NVIDIA H200") -> pd.DataFrame:
+def joined(folder: Path, study: str, rows: Rows, gpu: str = "NVIDIA H200") -> pd.DataFrame:
     """The table of one point's raw rows."""
     result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": gpu}}
     (folder / "p.json").write_text(json.dumps(result))
-    join([folder / "p.json"], derive, load_rules()).to_csv(folder / "t.csv", index=False)
+    join(study, [folder / "p.json"], load_rules()).to_csv(folder / "t.csv", index=False)
     return read_study(folder / "t.csv")
 
 

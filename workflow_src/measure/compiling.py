@@ -43,11 +43,11 @@ def compiler_is_missing(device: str) -> bool:
     return device == "cpu" and not any(map(shutil.which, names))
 
 
-def compile_whole(model: nn.Module, rounded: bool = False) -> None:
+def compile_whole(model: nn.Module) -> None:
     """Have each call of a model run under torch.compile, from its first call on.
 
     It is one range, and those inside are silent: a compiled graph would either lose them, or be
-    compiled again for the profiler that listens. rounded: kernels round where plain ones do.
+    compiled again for the profiler that listens.
     """
 
     # A function of this module, where torch.compile starts: frames of torch.nn it skips, so that of
@@ -56,7 +56,7 @@ def compile_whole(model: nn.Module, rounded: bool = False) -> None:
         return model._call_impl(*given, **named)
 
     torch.compiler.reset()
-    compiled = torch.compile(call, options={"emulate_precision_casts": True} if rounded else None)
+    compiled = torch.compile(call)
 
     def one_range(*given: Any, **named: Any) -> Any:
         with range_(RANGE), listening(None):

@@ -30,13 +30,12 @@ class Workload:
     torch.compile.
     """
 
-    def __init__(self, case: AnyCase, bf16_weights: bool = False, rounded: bool = False) -> None:
+    def __init__(self, case: AnyCase, bf16_weights: bool = False) -> None:
         """Build everything for `case` on its device. May run out of memory.
 
-        bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast. rounded:
-        compiled kernels round to bf16 wherever plain ones do, which they otherwise leave out.
+        bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast.
         """
-        self.case, self.rounded = case, rounded
+        self.case = case
         self.device = torch.device(case.device)
         made, taken = brought.made(case) if isinstance(case, Brought) else (_own(case), set())
         self.model, self.batch, self.loss = made.model, made.batch, made.loss
@@ -52,7 +51,7 @@ class Workload:
         state = self._optimizer.state if self._optimizer else {}
         self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
         if self.compiles:
-            compile_whole(self.model, rounded)
+            compile_whole(self.model)
 
     @property
     def compiled(self) -> bool:

@@ -26,7 +26,7 @@ CARDS_FROM = 5
 LONG = 12
 """A table of more rows is one to search and sort; it scrolls in a box, also on a narrow screen."""
 
-NOTES = ("†", "≈", "<i>")
+NOTES = ("†", "‡", "≈", "<i>")
 """What a paragraph begins with that explains a mark, or says little."""
 
 

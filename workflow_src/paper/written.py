@@ -177,6 +177,7 @@ def main(
     names: Sequence[str] = (),
     level: str = "##",
     tables: Sequence[str] = (),
+    arguments: Sequence[str] | None = None,
 ) -> None:
     """Write a chapter's texts into a folder, from the tables that it is given.
 
@@ -189,7 +190,7 @@ def main(
     parser.add_argument("--output", type=existing_folder, required=True, help="folder of its texts")
     parser.add_argument("--figure", type=new_file, help="the SVG to draw")
     parser.add_argument("--log", default="its log", help="what a failed chapter refers to")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     folders = [path for path in given.tables if path.is_dir()]
     files = [path for path in given.tables if path not in folders]
     run = Run([*files, *(folder / f"{table}.csv" for folder in folders for table in tables)])

@@ -18,7 +18,7 @@ PACKAGE = "workflow_src"
 
 MEASURING = re.compile(
     rf"{PACKAGE}\.((measure|model|ops)(\.\w+)*|workload|common\.(case|precisions)"
-    r"|studies\.(?!study$)\w+(\.(?!analyze$|chapter$)\w+)?)"
+    r"|studies\.(?!(study|join_points|facts)$)\w+(\.(?!analyze$|chapter$)\w+)?)"
 )
 """What decides a measurement. All else only starts, locks, checks, writes and reads it."""
 

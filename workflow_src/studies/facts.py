@@ -1,15 +1,18 @@
 """What chapters of studies share: a study's table as Numbers, conditions, and what is missing."""
 
-from collections.abc import Callable
+import importlib
+from functools import partial
 
 import pandas as pd
 
+from workflow_src.common.arguments import Parser
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
 from workflow_src.paper.number import NAN, Numbers, of, within
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
+from workflow_src.studies.study import STUDIES
 
 TIMES = ("median_ms", "plain_ms")
 """The columns that hold a measured time, of which any study with times has one."""
@@ -85,22 +88,26 @@ def conditions(run: Run, study: str) -> Facts:
     }
 
 
+def facts_of(study: str, run: Run) -> Facts:
+    """All that a study's templates name."""
+    chapter = importlib.import_module(f"workflow_src.studies.{study}.chapter")
+    return {"conditions": conditions(run, study), **chapter.facts(run)}
+
+
 def templates_of(study: str) -> tuple[str, str]:
     """The templates of a study's chapter: its own, and that of conditions."""
     return f"studies/{study}.j2", "studies/_conditions.j2"
 
 
-def facts_of(study: str, facts: Callable[[Run], Facts], run: Run) -> Facts:
-    """All that a study's templates name."""
-    return {"conditions": conditions(run, study), **facts(run)}
-
-
-def main(study: str, facts: Callable[[Run], Facts]) -> None:
+def main() -> None:
     """Write a study's chapter; see paper.written."""
-    written.main(
-        study,
-        lambda run: facts_of(study, facts, run),
-        templates_of(study),
-        "###",
-        [f"studies/{study}"],
-    )
+    parser = Parser(description=__doc__, add_help=False)
+    parser.add_argument("--study", choices=STUDIES, required=True)
+    given, rest = parser.parse_known_args()
+    facts = partial(facts_of, given.study)
+    tables = [f"studies/{given.study}"]
+    written.main(given.study, facts, templates_of(given.study), "###", tables, rest)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ Points hold raw measurements. Everything derived is computed here: the spread of
 names, families and precisions of kernels (by families.csv); what the study's own `derive` adds.
 """
 
+import importlib
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,13 +20,10 @@ from workflow_src.common.read_table import described
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.placing.families import load_rules, naming
-from workflow_src.studies.study import Point, Row
+from workflow_src.studies.study import STUDIES, Point, Row
 
 Derive = Callable[[Point, list[Row]], list[Row]]
 """From a point and its raw rows, with spread and kernel names added, to rows of the table."""
-
-Complete = Callable[[pd.DataFrame], pd.DataFrame]
-"""From the rows of all points to the table."""
 
 
 def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
@@ -90,27 +88,36 @@ def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> l
     ]
 
 
-def join(paths: Iterable[Path], derive: Derive, rules: pd.DataFrame) -> pd.DataFrame:
-    """The rows of all points. Raises StageError for a file that isn't a measured point."""
+def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all points of a study, which may complete them by what takes several points.
+
+    Raises StageError for a file that isn't a measured point.
+    """
+    analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
     rows: list[Row] = []
     for path in paths:
         with reading(path, "a study's result", remake(path), StageError):
-            found = table_rows(json.loads(path.read_text(encoding="utf-8")), derive, rules)
+            found = table_rows(json.loads(path.read_text(encoding="utf-8")), analyze.derive, rules)
             json.dumps(found, ensure_ascii=False).encode()
         rows += found
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return analyze.complete(table) if hasattr(analyze, "complete") else table
 
 
 @one_sentence()
-def main(derive: Derive, complete: Complete | None = None) -> None:
-    """Write the table of a study; `complete` adds what takes several points."""
+def main() -> None:
+    """Write the table of a study."""
     parser = Parser(description=__doc__)
+    parser.add_argument("--study", choices=STUDIES, required=True)
     parser.add_argument(
         "--points", type=existing_file, nargs="+", required=True, help="JSON of each point"
     )
     parser.add_argument("--families", type=existing_file, required=True, help="families.csv")
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
-    table = join(given.points, derive, load_rules(given.families))
-    table = complete(table) if complete else table
-    write_csv(given.output, described(table, f"studies/{given.output.stem}"))
+    table = join(given.study, given.points, load_rules(given.families))
+    write_csv(given.output, described(table, f"studies/{given.study}"))
+
+
+if __name__ == "__main__":
+    main()

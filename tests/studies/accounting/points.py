@@ -3,7 +3,6 @@
 from typing import Any
 
 from tests.workflow import ROOT
-from workflow_src.common.case import Case
 from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
@@ -23,6 +22,3 @@ def small_point() -> dict[str, Any]:
 def derived(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rules = load_rules()
     return accounting.derive(small_point(), [prepared(row, rules) for row in rows])
-
-
-CASE = Case("one-ctx8-fp32", "one", 8, 12, 1, 2, 50, 4, 8, "fp32", "naive", "adamw", "cpu")

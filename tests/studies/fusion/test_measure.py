@@ -7,7 +7,6 @@ import torch
 
 from tests.studies.tables import filled, joined
 from workflow_src.studies import tasks as engine
-from workflow_src.studies.fusion import analyze as fusion
 from workflow_src.studies.fusion import implementations
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.points import points
@@ -38,7 +37,7 @@ def test_a_quick_measurement_on_the_cpu(tmp_path: Path) -> None:
         assert set(found) == about | {"relative_error", "samples_ns"}, "nothing else is measured"
         assert len(found["samples_ns"]) == 2
     assert set(rows[3]) == about
-    copied, *rest = filled(joined(tmp_path, fusion.derive, rows))
+    copied, *rest = filled(joined(tmp_path, "fusion", rows))
     assert [r["implementation"] for r in rest] == ["written_out", "torch", "triton"]
     assert copied["bytes_moved"] == 2 * 4 * 256 and copied["share_of_copy"] == 1.0
     for found in rest[:2]:

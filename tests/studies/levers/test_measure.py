@@ -12,13 +12,10 @@ from tests.studies.levers.points import point, result
 from workflow_src.common.case import PHASES
 from workflow_src.measure import processes
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.levers import analyze, errors
 from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import case_at, tasks
 from workflow_src.studies.levers.variants import PLAIN
 from workflow_src.studies.tasks import rows
-
-SKIPPED = {"phase": "train_step", "status": "skipped", "reason": "r"}
 
 
 def test_the_plain_point_holds_its_phases_and_no_error() -> None:
@@ -89,7 +86,7 @@ def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
         return found
 
     def reset(_: str) -> None:
-        left.append(any(part.grad is not None for part in made[0].model.parameters()))
+        left.extend(any(p.grad is not None for p in each.model.parameters()) for each in made)
 
     monkeypatch.setattr(measure_stage, "build", built)
     monkeypatch.setattr(measure_stage, "reset_peak", reset)
@@ -113,8 +110,8 @@ def test_rows_of_several_processes_are_one_measurement() -> None:
 
 def test_a_relative_error_is_of_the_largest_value() -> None:
     found, exact = torch.tensor([1.0, 2.5]), torch.tensor([1.0, -2.0])
-    assert errors.relative_error(found, exact) == 2.25
-    assert errors.relative_error(torch.tensor([torch.nan, 1]), exact) == math.inf
+    assert measure_stage.relative_error(found, exact) == 2.25
+    assert measure_stage.relative_error(torch.tensor([torch.nan, 1]), exact) == math.inf
 
 
 def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
@@ -123,36 +120,3 @@ def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
     parameters = list(workload.model.parameters())
     assert {p.dtype for p in parameters} == {p.grad.dtype for p in parameters} == {torch.bfloat16}  # type: ignore[union-attr]
     assert workload.logits().dtype == torch.bfloat16
-
-
-@pytest.mark.parametrize(("finite", "again"), [(True, []), (False, [True])])
-def test_broken_gradients_of_a_compiled_model_are_tried_again_rounded(
-    finite: bool, again: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built: list[bool] = []
-
-    def errors(workload: Workload, step: object, reference: Any) -> dict[str, Any]:
-        assert reference.gradients
-        built.append(workload.rounded)
-        fine = finite or workload.rounded
-        return {"logits_error": 0.1, "gradients_error": 0.2 if fine else None}
-
-    told: list[Any] = []
-
-    def compiled(function: Any, options: Any) -> Any:
-        told.append(options)
-        return function
-
-    monkeypatch.setattr(measure_stage, "errors", errors)
-    monkeypatch.setattr(torch, "compile", compiled)
-    made = point("compile")
-    found = rows(tasks, made)
-    assert built == [False, *again]
-    assert told == [None, *[{"emulate_precision_casts": True}] * len(again)]
-    assert [r["gradients_error"] for r in found if r["measurement"] == "rounded_error"] == (
-        [0.2] * len(again)
-    )
-    kept = [row for row in found if row["measurement"] != "phase"]
-    (step,) = analyze.derive(made, [*kept, {"measurement": "phase", **SKIPPED}])
-    assert step.get("rounded_gradients_error") == (None if finite else 0.2)
-    assert step.get("rounded_state") == (None if finite else "ok")

@@ -6,7 +6,6 @@ import torch
 from tests.studies.tables import filled, joined
 from workflow_src.measure import timing
 from workflow_src.measure.timing import plan_repeats, time_within
-from workflow_src.studies.matmul.analyze import derive
 from workflow_src.studies.matmul.measure import tasks
 from workflow_src.studies.matmul.tiles import divisibility_sizes
 from workflow_src.studies.points import points
@@ -36,14 +35,14 @@ def test_measuring_on_a_cpu(tmp_path):
     about = {"sweep", "precision", "n", "device", "status", "reason"}
     assert set(raw[0]) == about | {"samples_ns", "calls_per_sample", "activities"}
     assert "short_name" not in raw[0]["activities"][0], "names are derived, not measured"
-    rows = filled(joined(tmp_path, derive, raw))
+    rows = filled(joined(tmp_path, "matmul", raw))
     assert [(r["precision"], r["n"], r["status"]) for r in rows] == [
         ("fp32", 16, "ok"), ("fp32", 256, "ok"), ("tf32", None, "skipped"),
         ("bf16", 16, "ok"), ("bf16", 256, "ok"), ("fp8", None, "skipped"),
     ]  # fmt: skip
     assert rows[1]["tflops"] == pytest.approx(2 * 256**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
-    edge, *divisors = filled(joined(tmp_path, derive, measured(tasks, fine | {"near": 128})))
+    edge, *divisors = filled(joined(tmp_path, "matmul", measured(tasks, fine | {"near": 128})))
     assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
     assert {r["divisor"] for r in divisors} == {1, 2, 8, 16, 32}
 

@@ -6,7 +6,6 @@ from workflow_src.measure import phases
 from workflow_src.plan.config import load
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
-from workflow_src.studies.warmup import analyze as warmup
 from workflow_src.studies.warmup.measure import tasks
 
 SETTINGS = load(ROOT / "config.yaml")
@@ -26,7 +25,7 @@ def test_a_point_is_measured_in_both_phases(tmp_path):
     for row in found:
         assert list(row) == [*about, *sizes, *outcome], "what is derived is not measured"
         assert (len(row["warmup_ns"]), len(row["samples_ns"])) == (1, 3)
-    for row in joined(tmp_path, warmup.derive, [*found]).to_dict("records"):
+    for row in joined(tmp_path, "warmup", [*found]).to_dict("records"):
         assert row["status"] == "ok"
         assert row["samples"] == 3
         assert row["first_step_ms"] > 0

@@ -10,7 +10,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import lift, of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 WRITES_ALONE = "write"
 """The bandwidth of writing alone is no ceiling of work that reads."""
@@ -174,7 +174,3 @@ def figure(parts: pd.DataFrame, roofs: pd.DataFrame) -> Plot:
         )
         panels.append(panel)
     return Plot(panels, "no component of one kind of work was measured", "TFLOP/s")
-
-
-if __name__ == "__main__":
-    main("accounting", facts)

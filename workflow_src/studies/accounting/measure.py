@@ -7,7 +7,6 @@ from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.memory import memory_before_mib
-from workflow_src.measure.operators import add_launched
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
@@ -32,19 +31,14 @@ def tasks(point: Point) -> Iterator[Task | Row]:
 
 
 def forward(case: Case, steps: int) -> Row:
-    """The `activities` of `steps` forward passes together, each with its model range.
-
-    Also what `launched` each in a pass of its own (measure/operators.py), with its own status.
-    """
+    """The `activities` of `steps` forward passes together, each with its model range."""
     workload = Workload(case)
 
     def run() -> None:
         for _ in range(steps):
             workload.forward()
 
-    found = activities_of(run, case.device, ranges=True)
-    passes = add_launched(workload, {"forward": {"status": "ok"}})
-    return {"steps": steps, "activities": found, "launched": passes["forward"]["launched"]}
+    return {"steps": steps, "activities": activities_of(run, case.device, ranges=True)}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB, NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.attention.work import (
     Shape,
     exponentials,
@@ -85,7 +84,3 @@ def worked(row: Row) -> Row:
     if not working:
         return {}
     return {"kernels": calls(working), "busy_ms": busy_ns(working) / NS_PER_MS}
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

@@ -7,7 +7,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import Numbers, added, end, of, over, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 
 NAMES = {
     "naive": "written out",
@@ -278,7 +278,3 @@ def figure(shown: pd.DataFrame) -> Plot:
     ]
     peak = Panel(shown, "context", "peak", "name", log="xy", title="peak memory", ylabel="MiB")
     return Plot([*of_rates, peak], "no attention was measured", size=(4.4, 3.6))
-
-
-if __name__ == "__main__":
-    main("attention", facts)

@@ -20,7 +20,6 @@ from workflow_src.model.step_memory import (
     step_peak_bytes,
     weights_and_state_bytes,
 )
-from workflow_src.studies import join_points
 from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
@@ -79,7 +78,3 @@ def _arranged(case: Case, row: Row) -> Row:
     }
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
     return without_bytes(row) | dimensions(case) | known | ran
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

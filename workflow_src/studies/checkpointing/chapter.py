@@ -10,7 +10,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 
 SAME_WITHIN = 0.01
 """Peaks that differ by less are equal: the allocator rounds by as much."""
@@ -127,7 +127,3 @@ def figure(flat: pd.DataFrame, nesting: pd.DataFrame) -> Plot:
         ylabel="peak memory, GiB",
     )
     return Plot([*over, depth], "nothing was measured with checkpoints")
-
-
-if __name__ == "__main__":
-    main("checkpointing", facts)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from workflow_src.common.ceilings import rate_of
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.rows import calls
 from workflow_src.studies.study import Point, Row
 
@@ -68,7 +67,3 @@ def launches_alike(row: Row) -> tuple[str, str, int]:
 def shape_of(row: Row) -> Shape:
     """What rows must have in common to be compared with each other."""
     return row["operation"], row["dtype"], int(row["rows"]), int(row["columns"])
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

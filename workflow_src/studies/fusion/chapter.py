@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot, power
 from workflow_src.paper.number import Numbers, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 
 NAMES = {
     "copy": "copy",
@@ -178,7 +178,3 @@ def figure(ran: pd.DataFrame) -> Plot:
         )
         panels.append(panel)
     return Plot(panels, "nothing was measured", "GB/s (one read, one write)", (4.2, 3.0), wide=2)
-
-
-if __name__ == "__main__":
-    main("fusion", facts)

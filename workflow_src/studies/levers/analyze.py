@@ -6,7 +6,6 @@ import pandas as pd
 
 from workflow_src.common.case import Case
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.levers.variants import PLAIN, Variant
 from workflow_src.studies.models import case_of
 from workflow_src.studies.rows import busy_ns
@@ -22,9 +21,6 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
             names = ("logits_error", "gradients_error")
             extra |= {name: row.get(name) for name in names}
             extra["error_state"] = row["status"]
-        if row["measurement"] == "rounded_error":
-            extra["rounded_gradients_error"] = row.get("gradients_error")
-            extra["rounded_state"] = row["status"]
         if row["measurement"] == "compile" and row["status"] == "ok":
             # Only the first process compiles: the others find the result in a cache on disk.
             extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
@@ -76,7 +72,3 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     plain_ms = plain.reindex(pd.MultiIndex.from_frame(table[key])).to_numpy()
     saving_ms = plain_ms - table["median_ms"].astype(float)
     return table.assign(plain_ms=plain_ms, saving_share=saving_ms / plain_ms)
-
-
-if __name__ == "__main__":
-    join_points.main(derive, complete)

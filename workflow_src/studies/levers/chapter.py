@@ -11,7 +11,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 from workflow_src.studies.levers.variants import BATCH, PLAIN, STACK, stack
 
 STEP = "train_step"
@@ -25,7 +25,7 @@ may not."""
 
 ENDS = ["fastest_process_ms", "slowest_process_ms"]
 OF_PLAIN = ["median_ms", "device_ms", "peak_memory_mib", *ENDS, "finite"]
-ERRORS = ("logits_error", "gradients_error", "rounded_gradients_error")
+ERRORS = ["logits_error", "gradients_error"]
 NOT_FINITE = "not finite"
 
 
@@ -81,7 +81,7 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
     once = table["batches"].isna() | (table["batches"] == 1)
     saves = table["saving_share"].astype(object).where(table["ok"])
     shown = differ(table, of_plain)
-    printed = pd.Series(zip(saves, shown.map({True: "", False: " †"}), strict=True), dtype=object)
+    printed = pd.Series(zip(saves, shown.map({True: "", False: " ‡"}), strict=True), dtype=object)
     device = (table["device_ms"] / table["device_ms_plain"]).astype(object)
     return table.assign(
         words=table["names"].map(lambda all_: " + ".join(map(in_words, all_)) or PLAIN),
@@ -172,7 +172,7 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
     gain = (before["median_ms"] - rows["median_ms"]).astype(object)
     fast, slow = ENDS
     earned = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
-    mark = differ(rows, before).map({True: "", False: " †"})
+    mark = differ(rows, before).map({True: "", False: " ‡"})
     gains = pd.Series(list(zip(earned, mark, strict=True)), rows.index, dtype=object)
     return rows.assign(
         added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
@@ -196,7 +196,7 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     found = {
         "plain": plain["ms"],
         "works": to((plain["device_ms"] / plain["median_ms"]).astype(object), "share"),
-        "first": best["words"] + best["clear"].map({True: "", False: " ≈"}),
+        "first": best["words"] + best["clear"].map({True: "", False: " or another"}),
         "saves": best["saves"],
         "shortest": least["words"],
         "ms": least["time"],
@@ -210,11 +210,10 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
 def effects(steps: pd.DataFrame) -> pd.DataFrame:
     """Memory and errors of training steps; what was compared and has no error isn't finite."""
     grown = (steps["peak_memory_mib"] / steps["peak_memory_mib_plain"]).astype(object) - 1
-    compared = {name: steps["error_state"] == "ok" for name in ERRORS[:2]}
-    compared |= {name: steps["rounded_state"] == "ok" for name in ERRORS[2:]}
+    told = steps["error_state"] == "ok"
     errors = {
         name: steps[name].astype(object).where(steps[name].notna() | ~told, NOT_FINITE)
-        for name, told in compared.items()
+        for name in ERRORS
     }
     return steps.assign(
         peak=to(steps["peak_memory_mib"], "GiB"),
@@ -238,7 +237,3 @@ def figure(stacked: pd.DataFrame) -> Plot:
         title, ylabel = str(case), "training step, ms"
         panels.append(Panel(drawn, "tick", "y", "bar", mark="bar", title=title, ylabel=ylabel))
     return Plot(panels, "no training step was measured", size=(5.4, 3.2), wide=2)
-
-
-if __name__ == "__main__":
-    main("levers", facts)

@@ -1,46 +1,45 @@
 """Measures a variant of a case: its results, its phases, and what compiling it takes."""
 
+import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
+import torch
+from torch import Tensor
+
 from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
 from workflow_src.common.errors import UnavailableError
+from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import timed_steps
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
-from workflow_src.measure.memory import reset_peak
+from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.levers.errors import errors, reference_of
 from workflow_src.studies.levers.variants import Variant
 from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
+ROOM = 4
+"""A reference stays on a CUDA device that has so many times the memory that making it took:
+moving the gradients of a large model to the host and back takes longer than all else."""
+
 
 def tasks(point: Point) -> Iterator[Task]:
     """Tasks by `measurement`: "compile", "error" and "phase" for each phase.
 
-    "rounded_error" joins them where compiled gradients are not finite. The first of several
-    processes does all; the others only time the phases. A variant that can't run here, or doesn't
-    fit, has rows of its phases, which say so.
+    The first of several processes does all; the others only time the phases. A variant that can't
+    run here, or doesn't fit, has rows of its phases, which say so.
     """
     variant, case = Variant.of(point), case_at(point)
-    error = yield from as_it_is(variant, case, point)
-    if variant.compiled and error.get("gradients_error", 0.0) is None:
-        # Tells whether it is by leaving roundings out that compiling breaks the results.
-        yield Task({"measurement": "rounded_error"}, partial(rounded, variant, case))
-
-
-def as_it_is(variant: Variant, case: Case, point: Point) -> Generator[Task, None, Row]:
-    """All tasks but the last; returns the row of the error, and keeps nothing on the device."""
     is_first = point.get("process", 0) == 0
     reference = referred(variant, case) if is_first else {}
     workload, failed = built(variant, case)
@@ -52,18 +51,14 @@ def as_it_is(variant: Variant, case: Case, point: Point) -> Generator[Task, None
                 task = Task({"measurement": "compile", "phase": phase}, compiled)
                 yield task
                 failed = failed or (task.row if task.row["status"] != "ok" else {})
-    error: Row = {}
     if workload and is_first and not failed:
-        task = Task({"measurement": "error"}, partial(compared, workload, variant, reference))
-        yield task
-        error = task.row
+        yield Task({"measurement": "error"}, partial(compared, workload, variant, reference))
     reference.clear()
     for phase in PHASES:
         run: Callable[[], Row] = failed.copy
         if workload and not failed:
             run = partial(timed, workload, variant, phase, point, is_first)
         yield Task({"measurement": "phase", "phase": phase}, run, ladder="phases")
-    return error
 
 
 def case_at(point: Point) -> Case:
@@ -88,22 +83,12 @@ def needs(variant: Variant, case: Case) -> str:
     return "CUDA graphs need a CUDA device" if variant.graph else ""
 
 
-def referred(variant: Variant, case: Case) -> Row:
-    """The reference under "reference", or why there is none; empty where nothing can run."""
-    if needs(variant, case):
-        return {}
-    row = attempt(lambda: {"reference": reference_of(case)}, partial(free, case.device))
-    # The model and its gradients on the device are dropped before anything is timed.
-    free(case.device)
-    return row
-
-
-def built(variant: Variant, case: Case, is_rounded: bool = False) -> tuple[Workload | None, Row]:
+def built(variant: Variant, case: Case) -> tuple[Workload | None, Row]:
     """The workload of a variant; None with a row that says why there is none."""
     why = needs(variant, case)
     try:
         if not why:
-            workload, row = build(case, variant.bf16_weights, is_rounded)
+            workload, row = build(case, variant.bf16_weights)
             return workload, {} if workload else row
     except UnavailableError as error:
         why = str(error)
@@ -139,24 +124,68 @@ def first_call(workload: Workload, phase: str) -> Row:
     return {"samples_ns": [time.perf_counter_ns() - start]}
 
 
+def referred(variant: Variant, case: Case) -> Row:
+    """What the plain model computes in float32 of the same seed and batch, `logits` and
+    `gradients` by name, or why there is none; empty where nothing can run."""
+    if needs(variant, case):
+        return {}
+    plain = replace(case, precision="fp32", attention="naive", optimizer="adamw", execution=EAGER)
+
+    def run() -> Row:
+        reset_peak(case.device)
+        workload = Workload(plain)
+        logits = workload.logits()
+        workload.forward_backward()
+        place = case.device if _has_room(case.device) else "cpu"
+        found = {name: gradient.to(place) for name, gradient in _gradients(workload)}
+        return {"logits": logits.to(place), "gradients": found}
+
+    row = attempt(run, partial(free, case.device))
+    # The model and its gradients on the device are dropped before anything is timed.
+    free(case.device)
+    return row
+
+
+def _has_room(device: str) -> bool:
+    """Whether a CUDA device has ROOM for what this process has just made on it."""
+    if device != "cuda":
+        return True
+    total = torch.cuda.get_device_properties(0).total_memory
+    allowed = total * torch.cuda.get_per_process_memory_fraction()
+    return ROOM * peak_memory_mib(device) * MIB < allowed
+
+
+def _gradients(workload: Workload) -> list[tuple[str, Tensor]]:
+    named = workload.model.named_parameters()
+    return [(name, part.grad) for name, part in named if part.grad is not None]
+
+
 def compared(workload: Workload, variant: Variant, reference: Row) -> Row:
-    """The variant's errors; without a reference, why there is none."""
+    """The relative error of the variant's logits, and the largest of any parameter's gradient.
+
+    None in place of a number for a result that is not finite. Without a reference, why there is
+    none.
+    """
     if reference["status"] != "ok":
         reason = f"no reference: {reference['reason']}"
         return {"status": reference["status"], "reason": reason}
+    logits = relative_error(workload.logits(), reference["logits"])
     try:
-        step = call_of(workload, variant, "forward_backward")
-        return errors(workload, step, reference["reference"])
+        call_of(workload, variant, "forward_backward")()
     except NotCapturableError as error:
         return {"status": "not_capturable", "reason": str(error)}
+    exact = reference["gradients"]
+    worst = max(relative_error(found, exact[name]) for name, found in _gradients(workload))
+    found = {"logits_error": logits, "gradients_error": worst}
+    return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
-def rounded(variant: Variant, case: Case) -> Row:
-    """The errors again, with values rounded inside of compiled kernels as between plain ones."""
-    free(case.device)
-    reference = referred(variant, case)
-    workload, failed = built(variant, case, is_rounded=True)
-    return compared(workload, variant, reference) if workload else failed
+def relative_error(found: Tensor, exact: Tensor) -> float:
+    """max |found - exact| / max |exact|; infinite if anything found is not finite."""
+    on_device = exact.to(found.device)
+    worst = (found.detach().float() - on_device).abs().max() / on_device.abs().max()
+    error = float(worst)
+    return error if math.isfinite(error) else math.inf
 
 
 def timed(workload: Workload, variant: Variant, phase: str, point: Point, is_profiled: bool) -> Row:

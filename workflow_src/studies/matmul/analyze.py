@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.kernel_words import tile
-from workflow_src.studies import join_points
 from workflow_src.studies.matmul.tiles import covered
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
@@ -47,7 +46,3 @@ def kernel_of(activities: Sequence[Row]) -> Row:
 def divisor(n: int) -> int:
     """The largest of DIVISORS that divides n."""
     return next(d for d in DIVISORS if n % d == 0)
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

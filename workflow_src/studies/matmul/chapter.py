@@ -11,7 +11,7 @@ from workflow_src.paper.number import NAN, Number, each, holds, of, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import built_for
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 
 ITEM_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp8": 1}
 
@@ -169,7 +169,3 @@ def figure(sized: pd.DataFrame, edge: pd.DataFrame, fine: pd.DataFrame) -> Plot:
         Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES),
     ]
     return Plot([replace(panel, xlabel="n") for panel in panels], "no product was measured")
-
-
-if __name__ == "__main__":
-    main("matmul", facts)

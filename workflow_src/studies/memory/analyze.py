@@ -19,7 +19,6 @@ from workflow_src.model.saved_tensors import (
     total_bytes,
 )
 from workflow_src.model.step_memory import block_gradient_bytes
-from workflow_src.studies import join_points
 from workflow_src.studies.memory.timeline import (
     gradient_bytes,
     largest_allocations,
@@ -156,7 +155,3 @@ def _named(rows: Sequence[Row], tensors: Sequence[SavedTensor]) -> list[Row]:
         for names in [derived[size]]
         for place, row in enumerate(alike)
     ]
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import holds, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, unmeasured
 
 NEAR_LIMIT = 0.25
 """A step is near the limit if it is predicted to take what there is, within this share."""
@@ -160,7 +160,3 @@ def panel(record: pd.DataFrame) -> Panel:
         ylabel="active memory, GiB",
         places=dict(zip(names[begun.index], begun["start_ms"], strict=True)),
     )
-
-
-if __name__ == "__main__":
-    main("memory", facts)

@@ -1,18 +1,9 @@
-"""Tabulates the MLP study: single operations have a row per operator and kernel."""
+"""Tabulates the MLP study: a row per size, with its busy time."""
 
-from workflow_src.studies import join_points
-from workflow_src.studies.rows import by_kernel, worked
+from workflow_src.studies.rows import worked
 from workflow_src.studies.study import Point, Row
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """Scaling rows unchanged, sweep rows with busy time, a row per operator and kernel."""
-    return [made for row in rows for made in _derived(row)]
-
-
-def _derived(row: Row) -> list[Row]:
-    return by_kernel(row) if row["part"] == "operators" and "activities" in row else [worked(row)]
-
-
-if __name__ == "__main__":
-    join_points.main(derive)
+    """The rows, of which the sweep's are profiled and have busy time."""
+    return [worked(row) for row in rows]

@@ -9,10 +9,10 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
-BASE_DIM, OPERATORS_SHOWN = 256, 5
-"""The width that others are held against, and how many operators of an operation are shown."""
+BASE_DIM = 256
+"""The width that others are held against."""
 
 POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
 """The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
@@ -27,8 +27,7 @@ def facts(run: Run) -> Facts:
         "batch": span(sweep["batch"]),
         "sweep": sweep,
         "scaled": scaled,
-        "operators": longest(table[(table["part"] == "operators") & table["ok"]]),
-        "missing": unmeasured(table, "part", "operation", "axis", "factor", "dim"),
+        "missing": unmeasured(table, "part", "axis", "factor", "dim"),
         "figure": figure(sweep, scaled),
     }
 
@@ -80,16 +79,6 @@ def over_base(table: pd.DataFrame) -> pd.DataFrame:
     return scaling.assign(flops=flops, shown=shown, for_flops=for_flops).join(ratios)
 
 
-def longest(operators: pd.DataFrame) -> pd.DataFrame:
-    """Of each operation, the operators that take most; their kernels where these have names."""
-    place = operators.groupby("operation", sort=False).ngroup()
-    ranked = operators.assign(place=place, most=-operators["share"].astype(float))
-    ranked = ranked.sort_values(["place", "most"], kind="stable")
-    kernel = ranked["kernel"].where(ranked["device"] != "cpu", "")
-    share = to(ranked["share"], "share")
-    return ranked.assign(kernel=kernel, share=share).groupby("place").head(OPERATORS_SHOWN)
-
-
 def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
     """Time over FLOPs ratio for each scaled size, and the device's share of a step over width."""
     working = sweep[sweep["working"].notna()].assign(percent=100 * sweep["working"])
@@ -118,7 +107,3 @@ def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
         levels={"launch-bound below": 100 * WORKING_FULLY} if on_gpu else {},
     )
     return Plot([ratios, shares], "no MLP was measured")
-
-
-if __name__ == "__main__":
-    main("mlp", facts)

@@ -1,12 +1,11 @@
-"""Measures the MLP: scaled sizes, a sweep over its width, and single operations."""
+"""Measures the MLP: scaled sizes, and a sweep over its width."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.precision import use_precision
 from workflow_src.measure.timing import Call
 from workflow_src.studies.study import Point, Row
@@ -14,7 +13,7 @@ from workflow_src.studies.tasks import Task, main
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """Tasks of three parts: scaling, sweep (over dim) and operators."""
+    """Tasks of two parts: scaling and sweep (over dim)."""
     use_precision("fp32")
     base, device = point["base"], point["device"]
     train = partial(training, device)
@@ -25,15 +24,6 @@ def tasks(point: Point) -> Iterator[Task]:
     for dim in point["dims"]:
         sizes = base | {"steps": 1, "dim": dim}
         yield Task({"part": "sweep"} | sizes, partial(train, sizes), profiled=True)
-    wide, small = point["width"], point["small_width"]
-    operations = {
-        f"add {wide} x {wide}": partial(with_itself, device, wide, torch.add),
-        f"matmul {wide}": partial(with_itself, device, wide, torch.matmul),
-        f"matmul {small}": partial(with_itself, device, small, torch.matmul),
-        "MLP, one step": partial(train, base | {"steps": 1}),
-    }
-    for name, make in operations.items():
-        yield Task({"part": "operators", "operation": name}, make, profiled=True)
 
 
 def training(device: str, sizes: Row) -> Call:
@@ -53,13 +43,6 @@ def training(device: str, sizes: Row) -> Call:
             optimizer.step()
 
     return run
-
-
-def with_itself(device: str, width: int, operation: Callable[[Tensor, Tensor], Tensor]) -> Call:
-    """A call of `operation` on a (width, width) matrix and itself, in rotation; see measure.l2."""
-    sets = sets_beyond(l2_bytes(device), 2 * 4 * width**2)
-    matrices = torch.randn(sets, width, width, device=device)
-    return in_rotation([partial(operation, matrix, matrix) for matrix in matrices])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -64,7 +63,3 @@ def device_work(activities: list[Row], median_ms: float) -> Row:
         "copies": calls(moved),
         "copy_share": busy_ns(moved) / busy_ns(activities),
     }
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

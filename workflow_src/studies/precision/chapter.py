@@ -10,7 +10,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import each, holds, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 AUTOCAST = "bf16"
 """The precision whose speed-up is told, over each other one."""
@@ -135,7 +135,3 @@ def figure(pairs: pd.DataFrame) -> Plot:
     ]
     empty = "no size was measured in two precisions"
     return Plot(panels, empty, "speed-up of bf16 autocast", (3.7, 3.2))
-
-
-if __name__ == "__main__":
-    main("precision", facts)

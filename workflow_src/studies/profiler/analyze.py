@@ -1,7 +1,6 @@
 """Analyzes the profiler study: a row per pair of processes."""
 
 from workflow_src.common.summary import of_each_process
-from workflow_src.studies import join_points
 from workflow_src.studies.study import Point, Row
 
 
@@ -24,7 +23,3 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
         | {"plain_ms": plain["median_ms"], "profiled_ms": profiled["median_ms"]}
         for pair, (plain, profiled) in enumerate(pairs)
     ]
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

@@ -6,7 +6,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import holds, of, over
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, span, unmeasured
+from workflow_src.studies.facts import load, span, unmeasured
 
 FEWEST = 3
 """With fewer pairs, that all lie on one side says little."""
@@ -61,7 +61,3 @@ def figure(pairs: pd.DataFrame) -> Plot:
         levels={"as long": 1.0},
     )
     return Plot([panel], "no pair was measured")
-
-
-if __name__ == "__main__":
-    main("profiler", facts)

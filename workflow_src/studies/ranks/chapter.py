@@ -1,4 +1,4 @@
-"""Study ranks: what communication costs each way of training, and how near a prediction came."""
+"""Study ranks: what communication costs each way of training, and what it hides of that."""
 
 from dataclasses import replace
 
@@ -7,10 +7,10 @@ import pandas as pd
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import NAN, Number, Numbers, each, holds, of, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.number import NAN, Number, Numbers, each, of, to
+from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 NAMES = {
     "alone": "no communication",
@@ -31,8 +31,8 @@ GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
 """What rounding may do to gradients in float32, and to a step of AdamW, which depends on the sign
 of gradients that are nearly 0."""
 
-NEAR = 0.03
-"""A predicted time is right within this share."""
+ALL_GRADIENTS = ("naive", "flat", "overlapped", "bucketed")
+"""The ways in which all-reduces move each gradient once, and nothing else is moved."""
 
 LITTLE = 1.05
 """Communication costs little where the best way's step takes at most so much of one without it."""
@@ -48,15 +48,12 @@ def facts(run: Run) -> Facts:
         name=table["way"].map(lambda way: NAMES.get(way, way)),
     )
     kinds = {str(name): mine for name, mine in table.groupby("measurement")}
-    ways = of_ways(kinds.get("training", table[:0]))
     reduced = all_reduces(kinds.get("all_reduce", table[:0]))
+    ways = of_ways(kinds.get("training", table[:0]))
+    ways["unhidden_ms"] = unhidden_ms(ways, reduced)
     collectives = kinds.get("collective", table[:0])
     said = collectives["collective"].map(lambda name: COLLECTIVES.get(name, name))
-    judged = ways[~ways["waits"] & ways["off"].notna()]
-    near = judged["off"].map(abs) <= NEAR
     return verdict(ways) | {
-        "foretold": of(holds(judged["off"], near, "|predicted / measured - 1| <= 3 %"), "count"),
-        "elsewhere": elsewhere(reduced, judged),
         "context": span(ways["context"]),
         "batch": span(ways["batch"]),
         "ways": ways,
@@ -93,7 +90,6 @@ def of_ways(trained: pd.DataFrame) -> pd.DataFrame:
         waits=rows["case"].map(works < WORKING_FULLY).eq(True),
         wrong=wrong | (rows["parameter_error"] > PARAMETERS_EQUAL),
         peak=to(peak, "GiB"),
-        off=to(rows["predicted_step_ms"] / ms - 1, "change"),
         traced=rows["recorded_ms"] / ms,
         **{name: to(rows[f"{name}_mib"], "GiB") for name in peaks},
     )
@@ -132,12 +128,6 @@ def ends(over: Numbers) -> object:
     return low if str(low) == str(high) else (low, " to ", high)
 
 
-def elsewhere(reduced: pd.DataFrame, judged: pd.DataFrame) -> str:
-    """Said of all-reduces alone that are known to be of no host of the ways foretold."""
-    ours, theirs = ({*each["host_id"]} - {""} for each in (reduced, judged))
-    return " (of another host)" if ours and theirs and ours.isdisjoint(theirs) else ""
-
-
 def all_reduces(rows: pd.DataFrame) -> pd.DataFrame:
     """All-reduces alone: their bus bandwidth as a share of the link's."""
     rows = rows[rows["ok"]]
@@ -145,14 +135,30 @@ def all_reduces(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(mb=to(rows["bytes"], "MB"), of_link=to(rows["bus_gb_per_s"] / link, "share"))
 
 
+def unhidden_ms(ways: pd.DataFrame, reduced: pd.DataFrame) -> Numbers:
+    """What an all-reduce of all gradients takes alone, at the rate of the largest one measured."""
+    width, wide = ways["d_model"], ways["d_ff"]
+    block = 4 * (width * width) + 3 * (width * wide) + 2 * width
+    weights = ways["layers"] * block + 2 * (ways["vocabulary"] * width) + width
+    gradients = each((4 * weights).astype(object), lambda number: replace(number, unit="bytes"))
+    largest = first(reduced.sort_values("bytes", key=floats)[::-1])
+    found = gradients / largest["bytes"] * largest["median_ms"]
+    return found.where(ways["way"].isin(ALL_GRADIENTS))
+
+
+def floats(cells: pd.Series) -> pd.Series:
+    """Cells as they are sorted."""
+    return cells.astype(float)
+
+
 def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
     """Bus bandwidth of all-reduces by size, and per case the step of each way beside its parts."""
     link = LINKS.get(next(iter(reduced["gpu"]), ""))
-    sizes = reduced.sort_values("mb", key=lambda cells: cells.astype(float))
+    sizes = reduced.sort_values("mb", key=floats)
     levels = {"NVLink, one way": float(link)} if link else {}
     title, axis = "All-reduce alone: bus bandwidth, GB/s", "MB"
     panels = [Panel(sizes, "mb", "bus_gb_per_s", log="x", title=title, xlabel=axis, levels=levels)]
-    parts = {"ms": "step", "predicted_step_ms": "predicted step", "exposed_ms": "nothing hides"}
+    parts = {"ms": "step", "exposed_ms": "nothing hides"}
     for case, mine in ways[ways["ms"].notna()].groupby("case", sort=False):
         waits = " (waits for launches)" if mine["waits"].any() else ""
         shown = mine.assign(exposed_ms=mine["exposed_ms"].where(~mine["waits"]))
@@ -161,7 +167,3 @@ def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
         titled = f"{case}{waits}, ms"
         panels.append(Panel(pd.concat(rows), "way", "y", "part", mark="bar", title=titled))
     return Plot(panels, "nothing was measured", size=(6.2, 3.4), wide=2)
-
-
-if __name__ == "__main__":
-    main("ranks", facts)

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Sequence
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies import join_points
 from workflow_src.studies.study import Point, Row
 
 SETTLED_WITHIN = 0.10
@@ -48,7 +47,3 @@ def settled_after(values: Sequence[float]) -> int | None:
     apart = [i for i, value in enumerate(values) if abs(value - settled) > SETTLED_WITHIN * settled]
     steps = apart[-1] + 1 if apart else 0
     return steps if steps < len(values) else None
-
-
-if __name__ == "__main__":
-    join_points.main(derive)

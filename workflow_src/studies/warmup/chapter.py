@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Numbers, added, each, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, main, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, span, unmeasured
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -182,7 +182,3 @@ def figure(runs: pd.DataFrame) -> Plot:
         for name, mine in pd.concat(every).groupby("name", sort=False)
     ]
     return Plot(panels, "no step was measured", "ms a step", (2.9, 3.2))
-
-
-if __name__ == "__main__":
-    main("warmup", facts)
