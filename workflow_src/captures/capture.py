@@ -43,6 +43,9 @@ STREAM_WAITS = (
 )  # fmt: skip
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CALLS = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
+OPERATORS = (
+    "kind", "start_ns", "end_ns", "process", "thread", "number", "forward_thread",
+)  # fmt: skip
 COPIES = ("work", "direction", "source", "target", "bytes")
 TEXTS = frozenset(("name", "domain"))
 FEW_TEXTS = frozenset(("kind", "missing"))
@@ -103,6 +106,8 @@ class Capture:
     waits: a row per wait of a stream for an event, with STREAM_WAITS: what is launched on `stream`
     after wait_ns starts after what was launched on record_stream before record_ns. These are
     UNKNOWN where the profiler doesn't tell which record it was.
+    operators: a row per operator that tells what autograd's nodes were made by, with OPERATORS: see
+    autograd.py.
     """
 
     ranges: pd.DataFrame
@@ -113,6 +118,7 @@ class Capture:
     waits: pd.DataFrame = field(default_factory=lambda: empty(STREAM_WAITS))
     notes: tuple[Note, ...] = ()
     recording: Recording = field(default_factory=Recording)
+    operators: pd.DataFrame = field(default_factory=lambda: empty(OPERATORS))
 
     @classmethod
     def unreadable(cls, why: str) -> "Capture":

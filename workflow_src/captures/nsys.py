@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures import autograd
 from workflow_src.captures.capture import (
     GRAPH,
     LATEST_NS,
@@ -80,6 +81,7 @@ def read(store: Store) -> Capture:
         nsys_waits(store, made),
         (*counted(lost), *notes, *store.unread()),
         recording(store, found),
+        autograd.pushed(ranges),
     )
 
 

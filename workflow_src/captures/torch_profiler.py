@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures import autograd
 from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     COPY,
@@ -104,6 +105,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         _waits(parts["waits"], calls, ranges, made),
         (*counted(lost), *left_out, *unread, *named),
         by,
+        autograd.traced(parts["autograd"]),
     )
 
 

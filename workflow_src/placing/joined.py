@@ -82,6 +82,7 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
             unanswered=sum(each.unanswered for each in made),
             card=made[0].card if len({each.card for each in made}) == 1 else None,
         ),
+        every(lambda each: each.operators).astype({"kind": "category"}),
     )
 
 
