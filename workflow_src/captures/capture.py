@@ -45,6 +45,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "copies": ("work", "direction", "source", "target", "bytes"),
     "thread_names": ("process", "thread", "name"),
     "waits": STREAM_WAITS,
+    "operators": ("kind", "start_ns", "end_ns", "process", "thread", "number", "forward_thread"),
 }  # fmt: skip
 """The columns of each table of a capture."""
 
@@ -101,7 +102,8 @@ class Capture:
     a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have
     several. waits: a row per wait of a stream for an event: what is launched on `stream` after
     wait_ns starts after what was launched on record_stream before record_ns. These are UNKNOWN
-    where the profiler doesn't tell which record it was.
+    where the profiler doesn't tell which record it was. operators: a row per operator that tells
+    what autograd's nodes were made by: see autograd.py.
     """
 
     ranges: pd.DataFrame
@@ -110,6 +112,7 @@ class Capture:
     copies: pd.DataFrame
     thread_names: pd.DataFrame
     waits: pd.DataFrame
+    operators: pd.DataFrame
     notes: tuple[Note, ...]
     recording: Recording
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
@@ -60,12 +61,13 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "overheads": ("correlation",),
     "work": ("correlation", "device", "stream", "bytes"),
     "operators": (),
+    "autograd": ("number", "forward_thread"),
     "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
     "threads": (),
 }
 """What is read of the arguments of each part's events besides."""
 
-ALWAYS = ("waits", "threads")
+ALWAYS = ("waits", "threads", "autograd")
 """Parts that are read whatever is asked for."""
 
 FIRST_TEXT = 2**30
@@ -111,6 +113,8 @@ class Trace:
             part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and (count := _maybe_work(category, events)):
             self.unread[category or ""] += count
+        if part == "operators":
+            self._add_autograd(events)
         if part not in (*self.wanted, *ALWAYS):
             return
         start = length = np.zeros(len(events), dtype=np.int64)
@@ -123,6 +127,14 @@ class Trace:
         kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         end = np.where(lasts, start + length, start)[good]
         self._put(part, category, kept, start[good], end)
+
+    def _add_autograd(self, events: list[Event]) -> None:
+        """Keep the operators that tell what made autograd's nodes."""
+        some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
+        start, length = (times([getattr(e, name) for e in some]) for name in ("ts", "dur"))
+        good = (start != NOT_A_TIME) & (length >= 0)
+        kept = [some[n] for n in np.flatnonzero(good).tolist()]
+        self._put("autograd", None, kept, start[good], (start + length)[good])
 
     def _put(
         self,

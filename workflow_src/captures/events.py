@@ -40,6 +40,8 @@ class Arguments(msgspec.Struct, frozen=True, gc=False):
     bytes: Any = None
     waits_on: Any = msgspec.field(name="wait_on_stream", default=None)
     recorded_by: Any = msgspec.field(name="wait_on_cuda_event_record_corr_id", default=None)
+    number: Any = msgspec.field(name="Sequence number", default=None)
+    forward_thread: Any = msgspec.field(name="Fwd thread id", default=None)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures import autograd
 from workflow_src.captures.call_kinds import launches_work
 from workflow_src.captures.capture import (
     COPY,
@@ -92,6 +93,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         "copies": copies,
         "thread_names": parts["threads"],
         "waits": _waits(parts["waits"], calls, ranges, made),
+        "operators": autograd.traced(parts["autograd"]),
     }
     return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
 

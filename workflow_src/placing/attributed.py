@@ -21,6 +21,7 @@ from workflow_src.captures.domains import choose
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import LOST_AT_MOST
+from workflow_src.placing.backward import forward_paths
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.kernel_words import changes_type
@@ -43,7 +44,8 @@ class Attributed:
 
     placed: its ranges, with busy_ns and span_ns, and work; steps: which of the
     ranges are steps; waits_known: whether wait_ns can be told.
-    work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`) and `wait_ns`;
+    work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`), `wait_ns` and
+    `made_in`, the path of forward that a node of backward is of (see forward_paths);
     names: a row per distinct kind and name of work, with their family and short name.
     """
 
@@ -112,6 +114,7 @@ def attributed(
     work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
     waiting = waits(work)
     work["wait_ns"] = as_small(waiting.ns)
+    work["made_in"] = as_small(forward_paths(capture.operators, placed, paths))
     found = Attributed(capture, placed, steps, waiting.known, paths, work, of_names, capture.notes)
     counts = counted({"early": early(capture.work), "unmatched": waiting.unmatched})
     notes = capture.notes + counts + _lost(found) + notes + paths.notes

@@ -20,7 +20,7 @@ from workflow_src.captures.capture import Note
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 
-OF_WORK = ("path", "duration_ns", "wait_ns")
+OF_WORK = ("path", "duration_ns", "wait_ns", "made_in")
 
 ANY = "*"
 """Stands for a number in a shape."""
@@ -128,15 +128,17 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
 
     ranges have the times of `place`, work the number of its `path`, or NOWHERE.
     instances, host_ns: of its ranges; busy_ns: of all work launched in it, own_ns of what was
-    launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work; span_ns:
-    from the start of the first to the end of the last activity of each instance, added up.
+    launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work; backward_ns:
+    of backward's work that it and its inner ranges made; span_ns: from the start of the first to
+    the end of the last activity of each instance, added up.
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:
         return added_up(at, values, len(paths.text) + 1)[:-1]
 
     at, of_range = work["path"].to_numpy(), paths.of_range
-    own = summed(at, work["duration_ns"].to_numpy())
+    length, made_in = work["duration_ns"].to_numpy(), work["made_in"].to_numpy()
+    own = summed(at, length)
     table = {
         "process": paths.process,
         "path": paths.text,
@@ -146,6 +148,7 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "own_ns": own,
         "busy_ns": inclusive(own, paths),
         "wait_ns": inclusive(summed(at, work["wait_ns"].to_numpy()), paths),
+        "backward_ns": inclusive(summed(np.maximum(made_in, NOWHERE), length), paths),
     }
     return pd.DataFrame(table)
 

@@ -50,7 +50,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     ranges = _with_wholes(capture, ranges)
     ranges["tree"] = np.append(helpers.of_range, ranges["thread"].to_numpy()[own:])
     work = capture.work
-    parent, owner, overlapping = _nested(ranges, work.assign(tree=helpers.of_work))
+    parent, owner, overlapping = nested(ranges, work.assign(tree=helpers.of_work))
     parent, too_deep = flattened(parent)
     lent = dict.fromkeys(WHY, 0)
     for why, rows in helpers.why:
@@ -68,7 +68,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     return Placed(ranges, work, helpers.main, notes)
 
 
-def _nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, int]:
+def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, int]:
     """Each range's parent, the range of each activity, and how many ranges overlap.
 
     A helper's ranges are nested with those of the thread that it works for, but not with those of

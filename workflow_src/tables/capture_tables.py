@@ -86,16 +86,18 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
         counted = replace(found.paths, of_range=found.paths.of_range[in_steps.ranges])
         ranges = found.placed.ranges[in_steps.ranges]
         inside = path_totals(ranges, found.work.loc[in_steps.work, [*OF_WORK]], counted)
-    per_step = _in_ms(inside, found)[["instances", "busy_ms", "own_ms"]]
+    per_step = _in_ms(inside, found)[["instances", "busy_ms", "own_ms", "backward_ms"]]
     table = in_steps.added(totals[["process", "path"]].join(_in_ms(totals, found)), per_step)
     return table.sort_values(["process", "path"], ignore_index=True)
 
 
 def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
-    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "span_ns"]
+    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "span_ns", "backward_ns"]
     times = (totals[names] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in names], axis=1)
     unknown = [*times][1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
     times[unknown] = np.nan
+    if not (found.work["made_in"] >= 0).any():
+        times["backward_ms"] = np.nan
     return totals[["instances"]].join(times)
 
 
@@ -145,7 +147,10 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     threads = ranges[["process", "thread"]].drop_duplicates()
     # Operators of a CPU are on no device.
     streams = work.loc[work["kind"] != OPERATOR, ["process", "device", "stream"]].drop_duplicates()
-    placed = work["duration_ns"].where(work["path"] != NOWHERE, 0)
+    placed, backward, told = (
+        work["duration_ns"].where(holds, 0)
+        for holds in (work["path"] != NOWHERE, work["made_in"] != NOWHERE, work["made_in"] >= 0)
+    )
     counts = {
         "ranges": ranges["process"].value_counts(),
         "threads_with_ranges": threads["process"].value_counts(),
@@ -154,6 +159,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
         "activities": work["process"].value_counts(),
         "total_ns": work["duration_ns"].groupby(work["process"]).sum(),
         "placed_ns": placed.groupby(work["process"]).sum(),
+        "backward_ns": backward.groupby(work["process"]).sum(),
+        "backward_placed_ns": told.groupby(work["process"]).sum(),
         "steps": step_counts,
     }
     table = pd.DataFrame({

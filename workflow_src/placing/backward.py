@@ -1,0 +1,208 @@
+"""Backward by module: the range of forward that made what each activity of backward computes.
+
+By sequence numbers (captures/autograd.py), of captures that have them. A node's maker is the last
+begun operator of forward with its number, on the thread of its forward. What autograd does around a
+node is the node's, and so is all that is launched there; what accumulates gradients has no number,
+and is that of the node before. An operator that makes nodes in backward, as for gradients of
+gradients, stands for the maker of the node it lies in, unless forward runs again there, in ranges
+of its own (activation checkpointing): then for the range in which it first ran. What is launched as
+forward runs again is not of backward, and lies in those ranges.
+
+By ranges, of captures with those of profile_ranges.py: `backward/gradients/h` is of `forward/h`.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.autograd import ACCUMULATION, EVALUATION, FORWARD, NODE
+from workflow_src.captures.capture import UNKNOWN
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE, Tree, tree
+from workflow_src.placing.paths import Names, Paths
+from workflow_src.placing.placing import Placed, nested
+from workflow_src.placing.threads import THREAD, Mask, rows_by
+
+NOT_TOLD = -2
+"""The path of backward's work of which no range of forward is known."""
+
+GRADIENTS = re.compile(r"(?P<outer>(?:.*/)?)backward/gradients(?P<inner>(?:/.*)?)")
+"""The paths of the ranges that profile_ranges.py opens in backward."""
+
+Trees = dict[tuple[int, ...], tuple[Indices, Tree]]
+"""The rows of what autograd does on each thread, and how they are nested."""
+
+
+def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
+    """The number of the path that made each activity of backward, or NOT_TOLD; of others NOWHERE.
+
+    A path that backward itself lies in, such as a step's around a loss, tells nothing.
+    """
+    path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
+    found = np.append(_by_ranges(paths), NOWHERE)[path]
+    if (operators["kind"] == NODE).any():
+        order = np.lexsort((-operators["end_ns"].to_numpy(), operators["start_ns"].to_numpy()))
+        own = _by_numbers(operators.iloc[order].reset_index(drop=True), placed, paths)
+        found = np.where(own == NOWHERE, found, own)
+    outer = path
+    while (outer != NOWHERE).any():
+        found = np.where((outer == found) & (outer != NOWHERE), NOT_TOLD, found)
+        outer = np.append(paths.above, NOWHERE)[outer]
+    return np.asarray(found, dtype=np.int64)
+
+
+def _by_ranges(paths: Paths) -> Indices:
+    """Of each path of gradients that of forward, or NOT_TOLD; of others NOWHERE."""
+    number = {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
+    found = np.full(len(paths.text), NOWHERE)
+    for row, text in enumerate(paths.text):
+        if match := GRADIENTS.fullmatch(text):
+            path = f"{match['outer']}forward{match['inner']}"
+            found[row] = number.get((paths.process[row], path), NOT_TOLD)
+    return found
+
+
+def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
+    """Of each activity in a node the path of the node's maker; rows: operators in order of time."""
+    work, ranges = placed.work, placed.ranges
+    start, kind = rows["start_ns"].to_numpy(), rows["kind"].astype(object).to_numpy()
+    forward = kind == FORWARD
+    trees = _trees(rows, np.flatnonzero(~forward))
+    holder, at = _held(trees, rows, start), _ranges_at(rows, placed)
+    module = _modules(rows, ranges, at)
+    begun = np.append(ranges["start_ns"].to_numpy(), NOWHERE)[module]
+    inner = forward & (holder != NOWHERE)
+    again = inner & (module != NOWHERE) & (begun >= start[holder])
+    stands_for = np.where(forward, np.arange(len(rows)), _makers(rows, kind, trees))
+    stands_for = _last_of(np.where(inner & ~again, holder, stands_for))
+    here = np.append(paths.of_range, NOWHERE)[at]
+    path = np.append(np.where(forward & (here != NOWHERE), here, NOT_TOLD), NOT_TOLD)
+    around = holder[again]
+    path[np.flatnonzero(again)] = _first_run(
+        paths, here[again], here[around], path[stands_for[around]]
+    )
+    node = _held(trees, work, work["launch_ns"].to_numpy())
+    node[(work["missing"] != "").to_numpy()] = NOWHERE
+    node[_with_inner(ranges, module[again])[work["range"].to_numpy()]] = NOWHERE
+    return np.where(node == NOWHERE, NOWHERE, path[stands_for[node]])
+
+
+def _trees(rows: pd.DataFrame, own: Indices) -> Trees:
+    """The rows of `own` by thread, nested."""
+    start, end = (rows[name].to_numpy() for name in ("start_ns", "end_ns"))
+    each = rows_by(rows[THREAD].iloc[own]).items()
+    return {
+        key: (np.append(own[some], NOWHERE), tree(start[own[some]], end[own[some]]))
+        for key, some in each
+    }
+
+
+def _held(trees: Trees, rows: pd.DataFrame, moments: Indices) -> Indices:
+    """The row of the innermost thing that autograd did at a moment of each row, on its thread."""
+    found = np.full(len(rows), NOWHERE)
+    for key, mine in rows_by(rows[THREAD]).items():
+        if key in trees:
+            numbers, nested_rows = trees[key]
+            found[mine] = numbers[nested_rows.nesting.at(moments[mine])]
+    return found
+
+
+def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
+    """The innermost range that is open as each operator begins, as of work."""
+    columns = [*THREAD, "tree"]
+    lent = pd.concat([
+        table.loc[table["tree"] != table["thread"], columns].drop_duplicates()
+        for table in (placed.ranges, placed.work)
+    ])  # fmt: skip
+    trees = rows[THREAD].merge(lent.drop_duplicates(THREAD), "left", THREAD)["tree"]
+    asked = rows[THREAD].assign(
+        tree=trees.fillna(rows["thread"]).astype("int64"),
+        launch_ns=rows["start_ns"],
+        missing="",
+    )
+    return nested(placed.ranges, asked)[1]
+
+
+def _modules(rows: pd.DataFrame, ranges: pd.DataFrame, at: Indices) -> Indices:
+    """The innermost range at each operator that isn't such an operator itself, as emit_nvtx's."""
+    alike = at != NOWHERE
+    for name in ("start_ns", "end_ns"):
+        alike &= rows[name].to_numpy() == np.append(ranges[name], NOWHERE)[at]
+    is_operator = np.zeros(len(ranges) + 1, dtype=bool)
+    is_operator[at[alike]] = True
+    found = at.copy()
+    while (inner := is_operator[found]).any():
+        found[inner] = ranges["parent"].to_numpy()[found[inner]]
+    return found
+
+
+def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
+    """The maker of each node, and of what autograd does around one; NOWHERE where not known."""
+    found = np.full(len(rows), NOWHERE)
+    pairs = _made(rows)
+    found[pairs["row"]] = pairs["row_of"]
+    for numbers, own_tree in trees.values():
+        own, above = numbers[:-1], numbers[own_tree.nesting.parent]
+        node = (kind[own] == NODE) & (above != NOWHERE) & (kind[above] == EVALUATION)
+        found[above[node]] = found[own[node]]
+        order = np.argsort(above, kind="stable")
+        own, above, adds = own[order], above[order], kind[own[order]] == ACCUMULATION
+        before = np.maximum.accumulate(np.where(adds, NOWHERE, np.arange(len(own))))
+        adds &= (before != NOWHERE) & (above[before] == above)
+        found[own[adds]] = found[own[before[adds]]]
+    return found
+
+
+def _made(rows: pd.DataFrame) -> pd.DataFrame:
+    """The `row` of each node whose maker is known, and the maker's, `row_of`.
+
+    Forward's thread is that which has most of the numbers of its nodes. Where it isn't said, a
+    number that several threads have tells nothing.
+    """
+    numbered = rows.assign(row=rows.index)[rows["number"] != UNKNOWN]
+    key = [*THREAD, "number"]
+    makers = numbered[numbered["kind"] == FORWARD].drop_duplicates(key, keep="last")
+    nodes = numbered[numbered["kind"] == NODE]
+    both = nodes.merge(makers[[*key, "row"]], on=["process", "number"], suffixes=("", "_of"))
+    both = both[both["row_of"] < both["row"]]
+    of, said = ["process", "forward_thread"], both["forward_thread"] != UNKNOWN
+    counts = both[said].groupby([*of, "thread_of"]).size().sort_values(kind="stable").reset_index()
+    most = counts.drop_duplicates(of, keep="last").drop(columns=0)
+    alone = both[~said].drop_duplicates("row", keep=False)
+    return pd.concat([both[said].merge(most, on=[*of, "thread_of"]), alone])
+
+
+def _last_of(stands_for: Indices) -> Indices:
+    """What each stands for in the end, itself or NOWHERE; a circle, of a damaged file, ends."""
+    last = np.append(stands_for, NOWHERE)
+    for _ in range(len(last).bit_length()):
+        last = last[last]
+    return last[:-1]
+
+
+def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> Indices:
+    """The paths of forward's first run, where it runs again in the paths `again`.
+
+    around, made: the path of the node that runs it again, and of that node's maker. Where no path
+    has the same names below the maker's, it stays the path of the second run.
+    """
+    number = {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
+    asked = pd.DataFrame({"again": again, "around": around, "made": made})
+    code, different = asked.groupby([*asked], sort=False).ngroup(), asked.drop_duplicates()
+    found = []
+    for own, outer, maker in different.to_numpy().tolist():
+        base = paths.text[outer] if outer != NOWHERE else ""
+        text = paths.text[maker] + paths.text[own].removeprefix(base) if maker >= 0 else ""
+        found.append(number.get((paths.process[own], text), own))
+    return np.array(found, dtype=np.int64)[code]
+
+
+def _with_inner(ranges: pd.DataFrame, some: Indices) -> Mask:
+    """Which ranges are some of these or lie in one; the last one is none."""
+    found = np.zeros(len(ranges) + 1, dtype=bool)
+    found[some] = True
+    above = np.append(ranges["parent"].to_numpy(), NOWHERE)
+    while (more := found[above] & ~found).any():
+        found |= more
+    return found
