@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from workflow_src.answers.energy import opened as energy_opened
 from workflow_src.answers.facts import (
     example,
     kernels,
@@ -48,6 +49,7 @@ def facts(run: Run) -> Facts:
     opened = {
         "(a) profiled within 10 % of unprofiled": (counted, "count"),
         "forward: device works, of unprofiled time": (cases["works"], "median"),
+        **energy_opened(run),
     }
     timed = every_phase(run)
     under_compile = compiled(timed)
