@@ -13,7 +13,10 @@ import pandas as pd
 from workflow_src.answers.cards.doubts import doubts
 from workflow_src.answers.cards.phases import phases
 from workflow_src.answers.facts import KEY
+from workflow_src.common.arguments import Parser, existing_folder
+from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment import SAME_EVERYWHERE
+from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.paper.number import NAN, Numbers, over, within
 from workflow_src.paper.plain import file_of, told
 from workflow_src.paper.run import Run
@@ -23,6 +26,7 @@ SCHEMA = 1
 TIMES = {
     "replayed_ms": "replayed", "profiled_ms": "profiled", "memory_gib": "memory",
     "joules": "joules", "joules_per_token": "per_token", "watts": "watts",
+    "processes": "processes",
 }  # fmt: skip
 """The columns of a phase beside its unprofiled and its device time, by those of its card."""
 
@@ -145,3 +149,18 @@ def _values(rows: pd.DataFrame, names: Iterable[str]) -> dict[str, list[str]]:
 def _plain(text: str) -> str:
     """A line of Markdown without its escapes."""
     return re.sub(r"\\(.)", r"\1", text)
+
+
+@one_sentence()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the summary of a run that has no report, without its questions, beside its tables."""
+    parser = Parser(prog="workflow_src.answers.summary", description=__doc__)
+    parser.add_argument("--run", type=existing_folder, required=True, help="it has tables/")
+    given = parser.parse_args(arguments)
+    if not (given.run / "tables" / "timings.csv").is_file():
+        raise StageError(f"{given.run} has no tables/timings.csv; give the folder of a run")
+    write_json(given.run / "summary.json", of_folder(given.run))
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ CHANGED = {Verdict.SLOWER: "more", Verdict.FASTER: "less", Verdict.SAME: Verdict
 
 def energies(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
     """A row per case and phase of which both runs tell it: a_j, b_j (of a step), ratio, changed."""
-    found = beside(*(_joules(run, cases) for run in (a, b)), "inner")
+    found = beside(_joules(a, cases), _joules(b, cases), "inner")
     found["ratio"] = found["b_j"].astype(object) / found["a_j"].astype(object)
     changed = apart(found).map(CHANGED)
     return found.assign(changed=changed)[["a_j", "b_j", "ratio", "changed"]].reset_index()
