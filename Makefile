@@ -3,6 +3,7 @@
 # make test     set up what the tests need and run them; it ends with what was skipped, and why
 # make check    run ruff, mypy, snakefmt, snakemake --lint and the import contracts
 # make compare A=results/x B=examples/h200    compare run B with run A, and say which is slower
+# make trend RUNS='results/x results/y'     show how steps changed over runs, and what changed then
 # make status   say what is measured, stale or failed, and what would run; CONFIG="suite=assignment"
 # make lock     renew locks/ after a change of requirements*.txt; LOCK=--upgrade takes newer versions too
 # make .venv/installed-slurm TORCH=cuda    set up .venv on a login node
@@ -17,7 +18,7 @@ RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
-.PHONY: report check-model status test check compare lock format assemble rewrite unlock clean
+.PHONY: report check-model status test check compare trend lock format assemble rewrite unlock clean
 
 # What jobs print is in their logs; of a failed one it is printed, too.
 report: .venv/installed
@@ -67,6 +68,13 @@ compare: .venv/installed
 	@test -n "$(A)" -a -n "$(B)" || { echo "make compare A=results/x B=examples/h200"; exit 2; }
 	snakemake --cores $(CORES) $(COMPARED)/compare.md || exit 2
 	python -m workflow_src.compare.gate --comparison $(COMPARED)/compare.json
+
+# Runs, or captures that were read, oldest first. What has no summary.json, as a run without a report, gets one.
+trend: .venv/installed
+	@test -n "$(RUNS)" || { echo "make trend RUNS='results/a results/b'"; exit 2; }
+	@for run in $(RUNS); do test -e $$run/summary.json -o ! -d $$run/tables \
+		|| python -m workflow_src.answers.summary --run $$run || exit 2; done
+	python -m workflow_src.compare.trend $(RUNS) --output results/trend
 
 # After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.
 unlock: .venv/installed

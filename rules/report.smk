@@ -83,6 +83,7 @@ rule report:
     output:
         markdown="report.md",
         html="report.html",
+        summary=f"{dag.results}/summary.json",
     log:
         f"{dag.results}/logs/report.log",
     params:
@@ -96,4 +97,5 @@ rule report:
         "python -m workflow_src.report.report --chapters {input.chapters:q}"
         " --timelines {input.timelines:q} --others {params.others:q}"
         " --templates report_templates --tag {params.tag:q} --asked {params.asked}"
-        " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"
+        " --markdown {output.markdown:q} --html {output.html:q} --summary {output.summary:q}"
+        " > {log:q} 2>&1"

@@ -14,7 +14,7 @@ from workflow_src.cli.read_capture import add_options, write_capture
 from workflow_src.common.arguments import Parser, any_path, new_folder
 from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import ConfigError, TraceError, one_sentence
-from workflow_src.compare import compare_captures
+from workflow_src.compare import compare_captures, trend
 from workflow_src.compare.gate import USAGE_STATUS, usage_status
 from workflow_src.paper.plain import screen
 
@@ -36,10 +36,12 @@ Files may be compressed (.gz). Traces of torch.profiler of all ranks of one job 
   steptime theirs.sqlite
   steptime trace.json --step train_step --step-ms 78.2
   steptime after.sqlite --against before.sqlite
+  steptime trend steptime/monday steptime/tuesday steptime/today
 
 The first screen is printed; in FOLDER/{name of the capture}/ are report.html, summary.json for
 programs, and all rows as CSVs. With --against, FOLDER/{name}/against-{other}/ has compare.html and
-compare.json.
+compare.json. trend reads what steptime wrote, or the folders of the workflow's runs, and writes
+trend/trend.html and trend.json.
 
 Exit status: 0, or 1 if a capture could not be read, 2 if an argument is wrong. With --against: 0 if
 FILE is not slower, 1 if it is, 2 if they could not be compared, 3 if that can't be told.
@@ -106,7 +108,10 @@ def compare(given: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read captures, or compare two; ends with the exit status."""
+    """Read captures, compare two, or show a trend; ends with the exit status."""
+    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    if words[:1] == ["trend"]:
+        return trend.main(words[1:])
     given = parsed(arguments)
     if arguments is None:
         # As other commands, it ends where nobody reads on, as after `| head`.

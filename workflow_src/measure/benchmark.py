@@ -15,6 +15,7 @@ from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
+from workflow_src.measure.energy import energies
 from workflow_src.measure.gpu_state import Reading, add_readings, neighbors, timed, watched
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
@@ -57,21 +58,29 @@ def measure(
 
 
 def measure_all(
-    case: AnyCase, warmup_steps: int, steps: int, readings: list[Reading]
+    case: AnyCase,
+    warmup_steps: int,
+    steps: int,
+    readings: list[Reading],
+    energy_seconds: float = 0,
 ) -> tuple[Workload | None, dict[str, Row]]:
-    """As `measure`, with the workload; on a CUDA device rows also have `replay`, and `readings`
-    is filled meanwhile.
+    """As `measure`, with the workload; on a CUDA device rows also have `energy`, if it is asked
+    for, and `replay`, and `readings` is filled meanwhile.
 
-    See measure/cuda_graph.py.
+    See measure/energy.py and measure/cuda_graph.py.
     """
     built = build(case)
     workload, _ = built
     with watched(case.device, readings):
         rows = measure(case, warmup_steps, steps, built)
+        taken = dict(energies(workload, rows, energy_seconds)) if workload else {}
         replayed = replays(workload, rows, warmup_steps, steps) if case.device == "cuda" else ()
         for phase, replay in replayed:
             rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
     add_readings(rows, readings)
+    add_readings(taken, readings)
+    for phase, energy in taken.items():
+        rows[phase]["energy"] = energy
     return workload, rows
 
 
@@ -82,12 +91,16 @@ def completed(found: tuple[Workload | None, dict[str, Row]]) -> dict[str, Row]:
 
 
 def benchmark(
-    case: AnyCase, warmup_steps: int, steps: int, launched: bool = True
+    case: AnyCase,
+    warmup_steps: int,
+    steps: int,
+    launched: bool = True,
+    energy_seconds: float = 0,
 ) -> dict[str, Any]:
     """The complete result of one case, measured with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     readings: list[Reading] = []
-    run = partial(measure_all, case, warmup_steps, steps, readings)
+    run = partial(measure_all, case, warmup_steps, steps, readings, energy_seconds)
     finish = completed if launched else lambda found: found[1]
     found = measured_alone(case.case, case.as_dict(), "phases", run, finish)
     return about | found | {"during": neighbors(readings)}
@@ -103,7 +116,9 @@ def main() -> None:
         write_json(given.output, merged(results))
         return
     use_threads(row)
-    settings = (row["warmup_steps"], row["steps"], row.get("process", 0) == 0)
+    first = row.get("process", 0) == 0
+    energy_seconds = row.get("energy_seconds", 0) if first else 0
+    settings = (row["warmup_steps"], row["steps"], first, energy_seconds)
     case = case_of(row)
     with ended_without_threads(case.case):
         write_json(given.output, benchmark(case, *settings))

@@ -64,6 +64,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "temperature_c": lambda gpu: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
     "average_power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
     "power_w": _power_now,
+    "energy_mj": pynvml.nvmlDeviceGetTotalEnergyConsumption,
     "throttle": _throttles,
     "processes": pynvml.nvmlDeviceGetComputeRunningProcesses,
 }

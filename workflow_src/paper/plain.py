@@ -74,7 +74,7 @@ def told(value: Any) -> Any:
     rests on; frames as rows; null for what is missing."""
     match value:
         case Number():
-            at = [f"{_file(name)}:{lines}" for name, lines in ranges(value.rows).items()]
+            at = [f"{file_of(name)}:{lines}" for name, lines in ranges(value.rows).items()]
             ends = {"interval": [end.value for end in value.ends]} if value.ends else {}
             return {"value": value.value, "unit": value.unit, **ends, "rows": "; ".join(at)}
         case pd.DataFrame():
@@ -92,6 +92,6 @@ def told(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _file(table: str) -> str:
+def file_of(table: str) -> str:
     """The CSV of a capture's table, "A: findings.csv" where there are two captures."""
     return table.replace("capture/", "") + ".csv"

@@ -17,6 +17,7 @@ SCALES = {
     ("ms", "us"): 1e3,
     ("ms", "s"): 1e-3,
     ("MiB", "GiB"): 1 / 1024,
+    ("J", "mJ"): 1e3,
     ("bytes", "MiB"): 2.0**-20,
     ("bytes", "GiB"): 2.0**-30,
     ("bytes", "MB"): 1e-6,

@@ -73,6 +73,12 @@ def _of_step(value: Any) -> Any:
     return value
 
 
+def _long_enough(seconds: float) -> float:
+    if 0 < seconds < 3:
+        raise ValueError(f"{seconds!r} must be 0 or from 3")
+    return seconds
+
+
 def as_typed(value: Any) -> Any:
     """A value as it was typed: Snakemake's --config makes text of null, true and numbers in it."""
     if isinstance(value, Mapping):
@@ -223,6 +229,11 @@ class Config(Checked):
     processes: Processes | None = None
     """Fresh processes in which each benchmark runs, one after another. Left out, the suite's own
     number, or 1."""
+    energy_seconds: Annotated[float, Field(ge=0, le=3600), AfterValidator(_long_enough)] = 0
+    """For how long each phase is repeated on a GPU to learn the energy of its step: 0, not at all,
+    or 3 or more. With 3 its interval is about 3 % to each side, with 30 a tenth of that. Not by
+    default, because three phases of 3 s and more would make a sweep of 15 s a case longer by two
+    thirds."""
     capture_steps: Steps = 3
     """Steps of each phase inside the profiler's capture window; fewer for models of more than 42
     layers, to keep a capture within 5 MB."""

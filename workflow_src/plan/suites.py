@@ -79,7 +79,8 @@ class Plan:
 
         Raises ConfigError if the plan has no such case.
         """
-        return self._row(case_id, BENCHMARK_KEYS)
+        energy = {"energy_seconds": seconds} if (seconds := self.settings["energy_seconds"]) else {}
+        return self._row(case_id, BENCHMARK_KEYS) | energy
 
     def capture_row(self, case_id: str) -> dict[str, Any]:
         """The same of the capture of one case: for fewer steps where the model is deep."""

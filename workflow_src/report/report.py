@@ -12,9 +12,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from workflow_src.answers.summary import of_folder
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.asked import noted
-from workflow_src.common.atomic_write import write_text
+from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 from workflow_src.paper.html import figure, inlined
@@ -94,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--markdown", type=new_file, help="the report, with --html")
     parser.add_argument("--html", type=new_file, help="the report as a page, with --markdown")
     parser.add_argument("--appendix", type=new_file, help="the long tables")
+    about = "what programs read, in the folder of the run"
+    parser.add_argument("--summary", type=new_file, metavar="summary.json", help=about)
     given = parser.parse_args(arguments)
     chapters = [read_chapter(path) for path in given.chapters]
     drawn = [timeline(path) for path in given.timelines]
@@ -101,6 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with reading(given.templates, "a folder of templates", "give report_templates", StageError):
         for path, text in texts(given, chapters, told).items():
             write_text(path, noted(text, given.asked))
+    if given.summary:
+        said = [chapter.said for chapter in chapters]
+        write_json(given.summary, of_folder(given.summary.parent, said))
 
 
 def texts(

@@ -18,6 +18,9 @@ Row = dict[str, Any]
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
 """The columns of what is known of a model and its batch; of a brought one by its benchmark."""
 
+COUNTER_STEP_S = 0.1
+"""An H200's energy counter changes so often: when it is read, up to this much may not be in it."""
+
 
 def timings(result: Row) -> pd.DataFrame:
     """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay.
@@ -41,7 +44,8 @@ def _row(phase: str, found: Row) -> Row:
         if flops := found.get("counted", {}).get("flops"):
             row["counted_flops_per_step"] = sum(flops.values())
         row |= _compiled(found)
-    return row | _readings(found.get("readings", [])) | _replayed(found.get("replay"))
+    row |= _readings(found.get("readings", [])) | _energy(found.get("energy", {}))
+    return row | _replayed(found.get("replay"))
 
 
 def _compiled(found: Row) -> Row:
@@ -74,6 +78,32 @@ def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
     found |= {"sm_clock_least_mhz": min(clocks), "sm_clock_most_mhz": max(clocks)}
     found |= {"power_capped_share": sum(POWER_CAP in why for *_, why in readings) / len(readings)}
     return found | ({"power_w": float(np.median(powers))} if powers else {})
+
+
+def _energy(found: Row) -> Row:
+    """Cells of the energy of a step, with the least and the most that it may be.
+
+    By the counter, it may be off by what COUNTER_STEP_S takes. Without one it is the mean of the
+    power that was read times the time, and at least and at most that with the lowest and the
+    highest reading, as power lags behind the work.
+    """
+    if found.get("status") != "ok":
+        return {}
+    powers = [power for _, power, _ in found.get("readings", ()) if power is not None]
+    before, after = found["counter_mj"]
+    seconds = found["ns"] / 1e9
+    if before is not None and after is not None:
+        watts = (after - before) / 1e3 / seconds
+        off = watts * COUNTER_STEP_S / seconds
+        by, ends = "counter", (watts - off, watts + off)
+    elif powers:
+        watts, by, ends = float(np.mean(powers)), "sampled power", (min(powers), max(powers))
+    else:
+        return {}
+    names = ("joules_per_step", "joules_least", "joules_most")
+    a_step = seconds / found["steps"]
+    joules = {name: each * a_step for name, each in zip(names, (watts, *ends), strict=True)}
+    return joules | {"watts": watts, "energy_by": by}
 
 
 def _replayed(found: Row | None) -> Row:

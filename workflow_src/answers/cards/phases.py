@@ -5,6 +5,7 @@ from math import inf
 import pandas as pd
 
 from workflow_src.answers import facts
+from workflow_src.answers.energy import energy
 from workflow_src.answers.facts import KEY, PRODUCTS, kernels
 from workflow_src.common.case import PHASES
 from workflow_src.common.datasheets import peak_tflop_per_s
@@ -47,7 +48,7 @@ def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase with all columns of this module."""
     found = times(run)
     rows = pd.concat([kernels(run, name) for name in PHASES])
-    columns = [idle(run, found), of_device(rows, found), of_memory(found)]
+    columns = [idle(run, found), of_device(rows, found), of_memory(found), energy(run)]
     found = found.join([each.reindex(found.index) for each in columns])
     return found.join(speed(run, found))
 

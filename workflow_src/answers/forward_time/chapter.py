@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from workflow_src.answers.energy import opened as energy_opened
 from workflow_src.answers.facts import (
     example,
     in_first,
@@ -51,6 +52,7 @@ def facts(run: Run) -> Facts:
     opened = {
         "(a) forward: profiled within 10 % of unprofiled": (counted, "count"),
         "(a) the GPU works, of unprofiled time": (cases["works"], "median"),
+        **energy_opened(run),
     }
     timed = every_phase(run)
     under_compile = compiled(timed)

@@ -1,0 +1,30 @@
+"""The energy of the device that a step of each phase takes; see measure/energy.py."""
+
+import pandas as pd
+
+from workflow_src.answers.facts import KEY
+from workflow_src.common.case import PHASES
+from workflow_src.paper.number import Numbers, to, within
+from workflow_src.paper.run import Run
+
+BY = {"counter": "NVML's counter", "sampled power": "sampled power"}
+
+
+def energy(run: Run) -> pd.DataFrame:
+    """By case and phase `joules` of a step, `per_token` (mJ), both with the least and the most that
+    they may be, `watts`, and what told them, `energy_by`; NaN of a phase without."""
+    rows = run.numbers("timings").drop_duplicates(KEY).set_index(KEY)
+    ends = [rows[f"joules_{end}"] for end in ("least", "most")]
+    joules = within(rows["joules_per_step"], *ends)
+    a_token = [to(each / rows["tokens_per_step"], "mJ") for each in (joules, *ends)]
+    by = rows["energy_by"].map(BY)
+    found = {"joules": joules, "per_token": within(*a_token), "watts": rows["watts"]}
+    return pd.DataFrame(found | {"energy_by": by}, rows.index, dtype=object)
+
+
+def opened(run: Run) -> dict[str, tuple[Numbers, str]]:
+    """The row of the report's table of medians; empty where no energy was measured."""
+    found = energy(run)
+    steps = found[found.index.get_level_values("phase") == PHASES[-1]].droplevel("phase")
+    known = steps["per_token"].reindex(run.cases.index).astype(object)
+    return {"energy of a training step, mJ a token": (known, "median")}
