@@ -22,8 +22,8 @@ from statistics import median
 
 import numpy as np
 
+from tests.captures.building import SCHEMA, global_id
 from tests.captures.folders import as_folder
-from tests.simulated_gpu import KERNEL, MAIN, SCHEMA
 from workflow_src.common.summary import summarize
 
 PERIOD_NS, PERIOD_US, STEPS = 15_000, 15, 30
@@ -32,6 +32,7 @@ NAMES = ("cudaLaunchKernel_v7000", "cuKernelGetName", "void kernel<float>(int)")
 PASSES = 3
 """Steps of captures of many paths."""
 TICK_KERNELS = 1000
+MAIN = global_id(1, 1)
 KERNEL_NAME = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
@@ -43,12 +44,16 @@ def write_export(database: Path, kernels: int) -> None:
     at = (np.arange(kernels) * PERIOD_NS).tolist()
     calls: Rows = [(t, t + 90, MAIN, None, 1) for t in at]
     calls += [(t + 1_000, t + 6_000, MAIN, n, 0) for n, t in enumerate(at)]
-    rows: Rows = [(t + 8_000, t + 12_000, n, MAIN, 2) for n, t in enumerate(at)]
+    rows: Rows = [(t + 8_000, t + 12_000, 0, 7, n, MAIN, 2, 2) for n, t in enumerate(at)]
     length = kernels * PERIOD_NS // STEPS
     steps: Rows = [
-        (n * length, (n + 1) * length, 59, "forward", MAIN, None, 0) for n in range(STEPS)
+        (n * length, (n + 1) * length, 59, "forward", MAIN, None, None, 0) for n in range(STEPS)
     ]
-    parts = {"CUPTI_ACTIVITY_KIND_RUNTIME": calls, KERNEL: rows, "NVTX_EVENTS": steps}
+    parts = {
+        "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+        "CUPTI_ACTIVITY_KIND_KERNEL": rows,
+        "NVTX_EVENTS": steps,
+    }
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(SCHEMA)
         connection.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(NAMES))
@@ -127,10 +132,10 @@ def write_ticks(path: Path, ticks: int) -> None:
 
 
 def _replace_ranges(path: Path, spans: Sequence[tuple[str, int, int]]) -> None:
-    rows = [(start, end, 59, name, MAIN, None, 0) for name, start, end in spans]
+    rows = [(start, end, 59, name, MAIN, None, None, 0) for name, start, end in spans]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM NVTX_EVENTS")
-        connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _word(number: int) -> str:
