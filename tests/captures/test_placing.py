@@ -1,10 +1,7 @@
 """Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +24,6 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing import placing
 from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
-from workflow_src.placing.threads import helped
 
 
 @pytest.fixture
@@ -230,19 +226,6 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
     assert busy(tables) == {path: 3 * ns for path, ns in RIGHT.items()} | {"load": 0}
     assert unplaced(tables) == {} and notes(tables) == {"lent" if named else "turns": 9}
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
-
-
-def test_each_thread_by_itself_gives_backward_nothing(
-    export: Export, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def alone(capture: Capture, ranges: Any) -> Any:
-        threads = [np.asarray(rows["thread"]) for rows in (ranges, capture.work)]
-        return replace(helped(capture, ranges), of_range=threads[0], of_work=threads[1], why=[])
-
-    monkeypatch.setattr(placing, "helped", alone)
-    tables = written(STEP, export).tables()
-    assert busy(tables) == {"step": 0, "step/forward": 1, "step/backward": 0, "hook": 12}
-    assert unplaced(tables) == {OWN_THREAD: 2}
 
 
 def test_where_autograds_thread_has_its_name_no_other_one_is_a_helper(export: Export) -> None:

@@ -16,7 +16,7 @@ from tests.answers.test_any_subset import check
 from tests.captures.building import Export, event, tables_in, trace_file
 from tests.captures.test_joined import rank_file
 from tests.diagnosis.programs import Program, training_loop
-from tests.diagnosis.test_findings import forward, sleeps
+from tests.diagnosis.test_findings import forward
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -295,18 +295,6 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
         assert doubt in last if doubt else "How sure" not in last
 
 
-def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
-    tmp_path: Path,
-) -> None:
-    """27 kernels of 300 us a step; the host takes 60 us for each, and 3.5 ms for a batch."""
-    program = training_loop(tmp_path, takes=300, data=sleeps(3500))
-    of = found(tmp_path, program.write())
-    (smaller,) = of["smaller"].to_dict("records")
-    assert smaller["name"] == "The loader is slow" and smaller["saves_ms"] == 0
-    assert smaller["where"] == "step/data and step/forward"
-    assert smaller["assumes"] == "a gap takes 0.055 ms, as in other places"
-
-
 def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
     tmp_path: Path,
 ) -> None:
@@ -331,15 +319,6 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 10)
     assert found(tmp_path, export.write())["verdict"] == "no work"
-
-
-def test_ranks_are_apart_and_waiting_for_each_other_is_communication(
-    recorded: Callable[[str, str], Path],
-) -> None:
-    of = read(recorded(DDP, ""))
-    assert {*of["paths"]["process"]} == {"3997", "3998"}
-    first = of["families"].iloc[0]
-    assert first["family"] == "communication" and float(first["ms"]) == pytest.approx(49.7, 0.01)
 
 
 def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.captures.building import as_capture
 from tests.diagnosis.device_steps import found as places_of
 from tests.diagnosis.programs import (
     ACTIVATION,
@@ -19,7 +18,6 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
-from workflow_src.capture_report.ranked import ranked
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
@@ -431,37 +429,10 @@ def test_a_wait_inside_of_what_is_left_out_is_not_named_beside_it(tmp_path: Path
         assert below.saves_with_above_ms > above.saves_with_above_ms
 
 
-def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
-    diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
-    (item,) = [each for each in diagnosis.findings if each.key == "item"]
-    assert (item.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
-    assert headline(item, diagnosis.step_ms).endswith("ms for it.")
-
-
 def test_each_mechanism_has_a_headline() -> None:
     for key in MECHANISMS:
         filled = headline(Finding(key, "step/a", 1, 1, 1, (), saves_ms=1), 3, True)
         assert len(filled.split()) <= 45, filled
-
-
-@pytest.mark.parametrize(
-    ("calls", "pattern", "plain", "said"),
-    [
-        (1858, (5, 5), False, "1858 times a step in `step` and waits 9.0 ms for it; without it a"),
-        (1, (5, 5), True, " once a step in `step` and waits 9.0 ms for it (as recorded); without"),
-        (2, (2, 5), False, " 2 times a step in `step` and waits 9.0 ms for it, in 2 of 5 steps; "),
-        (2, (1, 5, True), False, "for it, in the first of 5 steps; without it a step"),
-    ],
-)
-def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
-    calls: float, pattern: tuple[int, ...], plain: bool, said: str
-) -> None:
-    steps = dict(zip(("in_steps", "of_steps", "first_only"), pattern, strict=False))
-    item = Finding("item", "step", calls, 9, 0, (), saves_ms=1, **steps)  # type: ignore[arg-type]
-    assert said in headline(item, 6, plain)
 
 
 def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothing(
@@ -521,26 +492,6 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
     assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024, 0], abs=0.06)
     assert sum(parts) == pytest.approx(step["step_ms"]) and step["pace"] == "the host"
     assert step["launches"] == 27
-
-
-@pytest.mark.parametrize(
-    ("faults", "said"),
-    [
-        (
-            {"data": sleeps(4000)},
-            "between multi_tensor_apply in step/optimizer and indexSelect in step/forward",
-        ),
-        ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
-        ({"forward": after(400, fetches(4))}, "ms of the device"),
-    ],
-)
-def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
-    tmp_path: Path, faults: dict[str, Place], said: str
-) -> None:
-    capture = as_capture(diagnosis_tables(training_loop(tmp_path, **faults).attributed()))
-    rows = ranked(capture).set_index("mechanism")
-    seen = "".join(map(str, rows.loc[capture["findings"]["mechanism"].iloc[0], "seen"]))
-    assert seen.endswith(said)
 
 
 def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:
