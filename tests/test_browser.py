@@ -15,8 +15,6 @@ from workflow_src.paper.svg import Boxes, chart, picture
 pytestmark = pytest.mark.browser
 
 WIDTHS = (400, 1280)
-PAPER = 718
-"""Of A4 at 96 pixels per inch, without margins."""
 
 
 def chromium() -> str:
@@ -93,16 +91,6 @@ def test_it_fits_any_screen_and_requests_nothing(open_page, width):
     page.click("#cases data")
     page.wait_for_selector("#evidence:popover-open")
     assert page.wrong == [] and len(page.requests) == 1
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_no_table_is_wider_than_printed_paper(open_page, scripts):
-    page = open_page(width=PAPER, java_script_enabled=scripts)
-    page.emulate_media(media="print")
-    assert page.evaluate(
-        "[...document.querySelectorAll('table')].map((each) => each.getBoundingClientRect().right)"
-        ".filter((right) => right > document.documentElement.clientWidth).length"
-    ) == 0  # fmt: skip
 
 
 def test_with_scripts_off_everything_is_there_to_read(open_page):
@@ -202,12 +190,6 @@ def test_a_long_table_is_searched_and_sorted_with_what_is_missing_last(open_page
         assert found.pop() == "OOM" and len(found) > 12
         values = [float(text.replace(",", "").split()[0]) for text in found]
         assert values == sorted(values, reverse=not up)
-
-
-def test_a_step_has_a_button_that_saves_its_trace(open_page):
-    button = open_page().locator("#timelines a[download]")
-    assert str(button.get_attribute("href")).endswith("/small-ctx128-fp32.trace.json.gz")
-    assert button.is_visible()
 
 
 def shown(chart: Any) -> list[float]:

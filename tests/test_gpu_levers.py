@@ -68,6 +68,5 @@ def test_compiled_gradients_that_break_are_finite_once_rounded() -> None:
     found = rows(tasks, given)
     (error,) = [row for row in found if row["measurement"] == "error"]
     again = [row for row in found if row["measurement"] == "rounded_error"]
-    print(f"compiled: {error}, rounded: {again}")
     assert bool(again) == (error["gradients_error"] is None)
     assert all(row["gradients_error"] is not None for row in again)
