@@ -3,26 +3,18 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.captures.building import (
     Export,
-    Range,
-    Work,
     busy,
-    capture_of,
     notes,
     tables_in,
     unplaced,
 )
 from tests.captures.text import written
-from tests.examples import costly
-from workflow_src.captures.capture import Capture
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
-from workflow_src.placing import placing
 from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
 
 
@@ -251,47 +243,3 @@ def test_a_thread_that_works_for_two_trainers_is_told(export: Export) -> None:
         train(export, begin, trainer)
     found = notes(export.tables())
     assert (found["lent"], found["shared"]) == (6, 6)
-
-
-@st.composite
-def backwards(draw: st.DrawFn) -> list[tuple[str, int]]:
-    """What autograd's thread does in a backward: launches, and ranges that begin and end."""
-    did, open_ranges = [("launch", 0)], 0
-    for _ in range(draw(st.integers(0, 12))):
-        kinds = ["launch", "push", "pop"] if open_ranges else ["launch", "push"]
-        kind = draw(st.sampled_from(kinds))
-        open_ranges += {"launch": 0, "push": 1, "pop": -1}[kind]
-        did.append((kind, draw(st.integers(0, 2))))
-    return did + [("pop", 0)] * open_ranges
-
-
-def trained(steps: list[list[tuple[str, int]]], helper: int, name: str) -> Capture:
-    """Steps whose backwards are done by a thread."""
-    ranges, launches, at = list[Range](), list[Work](), 0
-    for step in steps:
-        begin, pushed = at, list[tuple[str, int]]()
-        launches.append(Work(at + 1, 1, (1, TRAINER)))
-        at += 10
-        for kind, number in step:
-            at += 3
-            if kind == "launch":
-                launches.append(Work(at, 1, (1, helper)))
-            elif kind == "push":
-                pushed.append((f"hook {number}", at))
-            else:
-                ranges.append(Range(*pushed.pop(), at, (1, helper)))
-        ranges.append(Range("backward", begin + 5, at + 5, (1, TRAINER)))
-        ranges.append(Range("step", begin, at + 8, (1, TRAINER)))
-        at += 10
-    return capture_of(ranges, launches, {helper: name})
-
-
-@costly
-@given(st.sampled_from(["pt_autograd_0", "python3"]), st.lists(backwards(), min_size=1, max_size=3))
-def test_backward_on_its_own_thread_is_placed_as_on_the_calling_one(
-    name: str, steps: list[list[tuple[str, int]]]
-) -> None:
-    captures = [trained(steps, helper, name) for helper in (HELPER, TRAINER)]
-    apart, on_one = (placing.place(capture, capture.ranges) for capture in captures)
-    assert apart.ranges["parent"].tolist() == on_one.ranges["parent"].tolist()
-    assert apart.work["range"].tolist() == on_one.work["range"].tolist()

@@ -218,23 +218,6 @@ def test_micro_batches_are_said_first_where_launches_set_the_pace(
     assert ("8 micro batches" in sentences(of)[0]) == (said == "micro batches")
 
 
-def test_where_the_device_works_all_the_time_it_sets_the_pace_and_the_step_is_divided(
-    tmp_path: Path,
-) -> None:
-    of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
-    assert [of["pace"]["verdict"], of["verdict"], len(sentences(of))] == ["device", "", 1]
-    (division,) = of["diagnoses"].to_dict("records")
-    numbers = {name: float(division[name]) for name in division if name.endswith("_ms")}
-    assert numbers["recorded_ms"] == pytest.approx(0.92) and numbers["device_ms"] == 0.9
-    assert numbers["host_ms"] + numbers["blocked_ms"] == pytest.approx(0.92)
-    (work,) = of["step_work"].to_dict("records")
-    assert (float(work["calls"]), float(work["device_ms"])) == (9, pytest.approx(0.9))
-    assert len(of["step_calls"]) == 3, "the rest has no row where there is none"
-    (smaller,) = of["smaller"].to_dict("records")
-    assert smaller["name"] == "The host waits for the device" and str(smaller["when"]) == "4 of 4"
-    assert smaller["saves_ms"] < 0.03 * 0.92
-
-
 @pytest.mark.parametrize("name", ["step", "Warm-up step"])
 def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replayed_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -452,31 +452,6 @@ def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothi
     assert tables["smaller"]["saves_ms"][0] == 0
 
 
-def test_the_tables_of_a_diagnosis_say_the_same_of_each_process_and_part(tmp_path: Path) -> None:
-    # Each of 27 launches takes the host 60 us, and the device 35; the loader's sleep comes before
-    # forward's first.
-    tables = diagnosis_tables(training_loop(tmp_path, data=sleeps(4000)).attributed())
-    assert tuple(tables) == tuple(COLUMNS)
-    for name, table in tables.items():
-        assert list(table.columns) == ["process", *COLUMNS[name]]
-    overview, first = tables["diagnoses"].iloc[0], tables["findings"].iloc[0]
-    assert (first["mechanism"], first["path"], first["process"]) == ("slow_loader", "step/data", 1)
-    assert first["headline"].startswith("The host needs ")
-    # The step takes 27 * 60 + 4,000 us.
-    assert overview["step_ms"] == pytest.approx(5.62, rel=0.01)
-    assert tables["gaps"]["gap_ms"].iloc[0] == pytest.approx(4.055 * 4 / 5, rel=0.01)
-    work, calls = (
-        tables[name].set_index(["path", column])
-        for name, column in (("step_work", "family"), ("step_calls", "what"))
-    )
-    assert work.loc[("step/backward", "elementwise"), "calls"] == 8
-    assert work.loc[("step/backward", "elementwise"), "device_ms"] == pytest.approx(8 * 0.035)
-    assert work["share"].sum() == pytest.approx(1) and work["calls"].sum() == 27
-    assert calls["host_ms"].sum() == pytest.approx(4 + 27 * 0.06)
-    assert calls.index[0] == ("step/forward", "embedding")
-    assert calls["share"].sum() == pytest.approx(1)
-
-
 def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_path: Path) -> None:
     # Of five steps the first has no loader, and the mean is of the four after it.
     program = training_loop(tmp_path, data=sleeps(4000, 1, 2, 3, 4))
