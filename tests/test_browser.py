@@ -196,22 +196,6 @@ def shown(chart: Any) -> list[float]:
     return [float(part) for part in str(chart.get_attribute("viewBox")).split()]
 
 
-def test_a_chart_is_zoomed_by_clicks_and_buttons(open_page):
-    page = open_page()
-    figure = page.locator("figure:has(svg.zoom)").first
-    chart, reset = figure.locator("svg.zoom").first, figure.locator("text='Reset'")
-    before = shown(chart)
-    assert not reset.is_visible()
-    chart.locator("path").first.dblclick(position={"x": 20, "y": 5})
-    assert shown(chart)[2] == before[2] / 4, "two quick clicks are two"
-    reset.click()
-    assert shown(chart) == before
-    figure.locator("text='Zoom in'").click()
-    assert shown(chart)[2] == before[2] / 2
-    figure.locator("text='Zoom out'").click()
-    assert shown(chart) == before and not reset.is_visible()
-
-
 def test_a_chart_is_zoomed_by_keys_and_its_boxes_have_names(open_page):
     page = open_page()
     figure = page.locator("figure:has(svg.zoom)").first

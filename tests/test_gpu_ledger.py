@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faulty_run import SLEEP_S, STEPS
+from tests.faulty_run import STEPS
 from tests.test_ledger import ledger_of
 from workflow_src.captures.capture import PAGEABLE_COPY
 from workflow_src.captures.export_case import export
@@ -23,7 +23,6 @@ pytestmark = [
 ]
 needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
 
-LAUNCH_BOUND = Case("t", "t", 128, 512, 2, 4, 1000, 1, 64, "fp32", "naive", "adamw", "cuda")
 GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "adamw", "cuda")
 """Each layer takes the device several times as long as the host takes to launch it."""
 
@@ -68,25 +67,3 @@ def test_the_cost_of_waiting_in_each_layer_is_recovered(tmp_path: Path, fault: s
     assert table["idle_unexplained_ns"].sum() < 0.01 * table["wall_ns"].sum()
     if fault == "pageable":
         assert (trace.capture.calls["kind"] == PAGEABLE_COPY).any()
-
-
-@needs_nsys
-def test_a_sleep_in_the_middle_of_forward_is_recovered(tmp_path: Path) -> None:
-    """What steps with a sleep take longer than steps without is how much longer they wait.
-
-    By how much is up to the host; but each waits for launches while it sleeps, from the end of the
-    work under way.
-    """
-    trace = faulty(tmp_path, LAUNCH_BOUND, "sleep")
-    sleeps = trace.ranges[trace.ranges["name"] == "fault"]
-    steps = trace.ranges[trace.ranges["name"] == "forward"].sort_values("start_ns")
-    inside = (sleeps["start_ns"].between(s.start_ns, s.end_ns) for s in steps.itertuples())
-    lengths = sleeps["end_ns"] - sleeps["start_ns"]
-    table = ledger_of(trace).assign(asleep_ns=[lengths[each].sum() for each in inside])
-    asleep = table[table["asleep_ns"] > 0]
-    medians = table.groupby(table["asleep_ns"] > 0)[["idle_launch_ns", "wall_ns"]].median()
-    launch, wall = medians.loc[True] - medians.loc[False]
-    assert len(asleep) == STEPS // 2 and (asleep["asleep_ns"] >= SLEEP_S * 1e9).all()
-    assert (asleep["idle_launch_ns"] + asleep["busy_ns"] >= asleep["asleep_ns"]).all()
-    assert launch == pytest.approx(wall, rel=0.02)
-    assert table["idle_synchronization_ns"].sum() == 0
