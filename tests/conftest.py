@@ -102,7 +102,6 @@ def order(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort tests by their cost."""
     items.sort(key=order)
 
 
@@ -139,7 +138,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(finished: Path, tmp_path: Path) -> Project:
-    """A copy of that project for one test."""
     return Project(finished).copy(tmp_path)
 
 

@@ -22,7 +22,6 @@ PAGEABLE = torch.empty(4 * 2**20)
 
 
 def faults() -> dict[str, Callable[[Tensor], object]]:
-    """What each fault does, given the input of a layer."""
     return {
         "synchronize": lambda x: torch.cuda.synchronize(),
         "item": lambda x: x.flatten()[0].item(),
@@ -43,7 +42,6 @@ def inject(blocks: nn.ModuleList, fault: str) -> None:
 
 
 def main() -> None:
-    """Run the case given as JSON with the fault given by name."""
     workload, fault = Workload(Case.from_dict(json.loads(sys.argv[1]))), sys.argv[2]
     for _ in range(4):
         run_step(workload, "forward")

@@ -122,7 +122,6 @@ class Story:
         return self.gpus[job.number][runs.index(job.end)]
 
     def states(self, fault: str) -> list[str]:
-        """How each run of the job that met a fault ended."""
         runs = [job for job in self.jobs if job.number == self.faults[fault]]
         return [job.state.split(" ")[0] for job in runs]
 
@@ -219,7 +218,6 @@ def start_again(number: str) -> None:
 
 
 def tell_old(folder: Path) -> tuple[Old, list[Job]]:
-    """A run of the suite by Snakemake 7, and its jobs."""
     old = make_old(folder, **in_partition(OLD, folder))
     old.run(*THROUGH_SLURM)
     return old, ended_jobs(old.folder)

@@ -103,7 +103,6 @@ def test_with_scripts_off_everything_is_there_to_read(open_page):
 
 
 def cases(page: Any) -> list[str]:
-    """The cases that are shown."""
     return [
         str(row.get_attribute("data-case")) for row in page.locator("tr[data-case]:visible").all()
     ]

@@ -76,7 +76,6 @@ def documented() -> list[str]:
 
 
 def checked(command: str) -> None:
-    """Fail if the command can't work."""
     words = shlex.split(re.sub(r"^([A-Z_]+=\S+ )+", "", command))
     if ONLY_FILES.match(command):
         files = [word for word in words if word.startswith(FOLDERS) or word.endswith(".txt")]

@@ -40,7 +40,6 @@ def stage(module: str, *arguments: object, **settings: str) -> tuple[int, str]:
 
 
 def sentence(ended: tuple[int, str]) -> str:
-    """The one-line error that a stage ended with."""
     status, said = ended
     lines = said.strip().splitlines()
     assert status == 1 and len(lines) == 1, said
@@ -121,7 +120,6 @@ def test_an_interrupted_run_says_that_running_again_goes_on(project: Project) ->
 
 
 def children(process: int) -> list[int]:
-    """All descendants of a process."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
     pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
     direct = [child for child, parent in pairs if parent == process]

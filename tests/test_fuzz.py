@@ -50,7 +50,6 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """`value` with the part at `path` replaced, or removed if `new` is DROP."""
     if not path:
         return new
     copy = value.copy()
@@ -107,7 +106,6 @@ def ends_well(main: Callable[[], None], *arguments: object) -> str:
 
 
 def answered(question: str, here: Path) -> str:
-    """Answer a question from the tables in `here`; return the one-sentence error, or ""."""
     parts = f"workflow_src.answers.{QUESTIONS[question].room}"
     asked = ["--tables", here, "--templates", ROOT / "report_templates", "--output", here]
     facts = importlib.import_module(f"{parts}.chapter").facts

@@ -28,7 +28,6 @@ GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "a
 
 
 def captured(folder: Path, program: Sequence[str]) -> CaseCapture:
-    """The trace of a Python program under nsys."""
     command = [sys.executable, "-m", *program]
     nsys.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
     export(folder / "c.nsys-rep", folder / "export", os_tracing=False)

@@ -194,7 +194,6 @@ def test_what_only_one_table_has_is_a_violation(made: Callable[[str], Path]) -> 
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The status with which the command ends."""
     monkeypatch.setattr(sys, "argv", ["verify", "--tables", str(folder)])
     with pytest.raises(SystemExit) as ended:
         verify.main()

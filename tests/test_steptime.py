@@ -24,7 +24,6 @@ def ended(*words: object) -> int:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder, without a clone."""
     monkeypatch.chdir(tmp_path)
 
 

@@ -33,7 +33,6 @@ ODD = (
 
 
 def flipped(path: Path, chance: random.Random) -> None:
-    """Some bytes changed."""
     data = bytearray(path.read_bytes())
     for _ in range(chance.choice((1, 5, 50, 500))):
         data[chance.randrange(len(data))] = chance.randrange(256)
@@ -48,7 +47,6 @@ def cut(path: Path, chance: random.Random) -> None:
 
 
 def schema(path: Path, chance: random.Random) -> None:
-    """Tables and columns dropped or renamed."""
     with closing(sqlite3.connect(path)) as connection, connection:
         tables = _tables(connection)
         for table in chance.sample(sorted(tables), min(len(tables), chance.randint(1, 3))):
@@ -81,7 +79,6 @@ def cells(path: Path, chance: random.Random) -> None:
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
-    """The tables that the reader reads, with their columns."""
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     found = {
         name: [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
@@ -92,7 +89,6 @@ def _tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def events(path: Path, chance: random.Random) -> None:
-    """Values of events changed, or gone."""
     trace = json.loads(path.read_bytes())
     for _ in range(chance.choice((1, 20, 1000))):
         event = chance.choice(trace["traceEvents"])

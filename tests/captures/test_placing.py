@@ -192,7 +192,6 @@ def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
 
 
 def train(export: Export, begin: int = 0, trainer: int = TRAINER, helper: int = HELPER) -> None:
-    """A step as STEP."""
     written(
         f"""step {begin}-{begin + 100} @{trainer}; forward {begin + 5}-{begin + 40} @{trainer}
         *{begin + 10} 1 @{trainer}; backward {begin + 50}-{begin + 90} @{trainer}

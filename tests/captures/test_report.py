@@ -43,7 +43,6 @@ TEMPLATES = ROOT / "report_templates"
 
 
 def written(folder: Path, capture: Path, step: str = "") -> Path:
-    """The folder of a capture's CSVs."""
     folder = folder / capture.name.partition(".")[0]
     for name, table in tables_in(capture, step=step, diagnosed=True).items():
         write_csv(folder / f"{name}.csv", table)
@@ -51,7 +50,6 @@ def written(folder: Path, capture: Path, step: str = "") -> Path:
 
 
 def read(folder: Path) -> Facts:
-    """What is said of a capture, from its CSVs."""
     return facts(Capture(Run.of_capture(folder), folder.name))
 
 
@@ -61,7 +59,6 @@ def found(tmp_path: Path, capture: Path, step: str = "") -> Facts:
 
 
 def printed(of: Facts) -> dict[str, str]:
-    """The blocks of a capture's Markdown."""
     return render(TEMPLATES, ["capture.j2"], shortened(of), Form(False))
 
 
@@ -75,7 +72,6 @@ def sentences(of: Facts) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """The folder of a recorded capture's tables, made once."""
 
     @cache
     def folder(name: str, step: str) -> Path:

@@ -180,7 +180,6 @@ def test_the_recorded_h100_runs_are_told_apart(
 
 
 def written(folder: Path, a: Path, b: Path) -> dict[str, Any]:
-    """The JSON of a comparison."""
     words = ("--a", a, "--b", b, "--templates", TEMPLATES, "--output", folder)
     assert ended(compare.main, *words) == (0,)
     found: dict[str, Any] = json.loads((folder / "compare.json").read_text())
@@ -188,7 +187,6 @@ def written(folder: Path, a: Path, b: Path) -> dict[str, Any]:
 
 
 def ended(main: Any, *given: object) -> tuple[Any, ...]:
-    """The status that a command ends with."""
     try:
         main([str(word) for word in given])
     except SystemExit as end:

@@ -59,7 +59,6 @@ def launches(*names: str, takes: float | None = 1, thread: int = 1, pause: float
 
 
 def calls(name: str, cost: float, *steps: int) -> Place:
-    """A call, in these steps or in all."""
 
     def call(program: Program, step: int) -> None:
         if not steps or step in steps:
@@ -71,7 +70,6 @@ def calls(name: str, cost: float, *steps: int) -> Place:
 def copies(
     kind: int, size: int, memory: int, takes: float = 1, waits: bool = True, only: int = -1
 ) -> Place:
-    """A copy, in one step only or in all."""
 
     def copy(program: Program, step: int) -> None:
         if only in (-1, step):
@@ -81,7 +79,6 @@ def copies(
 
 
 def fetches(size: int, *kernels: str) -> Place:
-    """A number is computed and fetched."""
     return in_turn(launches(*kernels), copies(TO_HOST, size, PINNED))
 
 
@@ -98,7 +95,6 @@ def times(count: int, place: Place) -> Place:
 
 
 def after(long: float, then: Place) -> Place:
-    """After a kernel that takes long."""
     return in_turn(launches(ACTIVATION, takes=long), then)
 
 

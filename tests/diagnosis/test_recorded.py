@@ -50,7 +50,6 @@ class Program(Export):
 
 
 def saved_us(recording: Recording, change: Any) -> float:
-    """What each step saves by a change."""
     return (replay(recording).step_ns - replay(recording, [change]).step_ns) / US
 
 

@@ -17,7 +17,6 @@ FEW |= {"device": "cpu", "ceilings": False}
 
 
 def measured(**other: Any) -> list[dict[str, Any]]:
-    """The rows of a small point of softmax."""
     _, softmax = points("fusion", "cpu", "small", {})
     return engine.rows(fusion_measure.tasks, softmax | FEW | {"columns": [64]} | other)
 
