@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from tests.leftovers import described, end, marking, still_there
+from tests.leftovers import end, marking, still_there
 from tests.shared import pytest_sessionstart as pytest_sessionstart
 from tests.shared import pytest_unconfigure as pytest_unconfigure
 from tests.slurm_stories import stories as stories
@@ -103,7 +102,6 @@ def order(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort tests by their cost."""
     items.sort(key=order)
 
 
@@ -140,7 +138,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(finished: Path, tmp_path: Path) -> Project:
-    """A copy of that project for one test."""
     return Project(finished).copy(tmp_path)
 
 
@@ -176,18 +173,11 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session", autouse=True)
 def no_process_left_behind() -> Iterator[None]:
-    """Fail, with their names, if the tests leave processes behind; end those of killed tests."""
+    """End the processes that the tests leave behind, and fail with their commands."""
     mark = f"{os.getpid()}"
-    # Started before the mark is set, so that it doesn't bear it itself.
-    command = [sys.executable, "-m", "tests.leftovers", mark]
-    root = Path(__file__).parent.parent
-    guard = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE)
-    try:
-        with marking(mark):
-            yield
-            end_servers()
-            left = [described(process, it) for process, it in still_there(mark).items()]
+    with marking(mark):
+        yield
+        end_servers()
+        left = still_there(mark)
         end(mark)
-    finally:
-        guard.communicate()
     assert not left, f"the tests left these processes behind: {left}"

@@ -1,14 +1,12 @@
 """Runs forward steps with a fault injected, inside nsys's capture window: see test_gpu_ledger.py.
 
-The range "fault" encloses each fault. A sleep is in the middle of every other step; any other fault
-is in each layer but the first, where the host is not ahead of the device yet.
+The range "fault" encloses each fault. It is in each layer but the first, where the host is not
+ahead of the device yet.
 """
 
 import json
 import sys
-import time
 from collections.abc import Callable
-from itertools import count
 
 import torch
 from torch import Tensor, nn
@@ -19,15 +17,12 @@ from workflow_src.measure.windows import nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
 
-SLEEP_S = 5e-3
 STEPS = 10
 PAGEABLE = torch.empty(4 * 2**20)
 
 
 def faults() -> dict[str, Callable[[Tensor], object]]:
-    """What each fault does, given the input of a layer."""
     return {
-        "sleep": lambda x: time.sleep(SLEEP_S),
         "synchronize": lambda x: torch.cuda.synchronize(),
         "item": lambda x: x.flatten()[0].item(),
         "pageable": lambda x: PAGEABLE.to(x.device),
@@ -36,21 +31,17 @@ def faults() -> dict[str, Callable[[Tensor], object]]:
 
 def inject(blocks: nn.ModuleList, fault: str) -> None:
     """Let `fault` happen before layers of a model."""
-    run, calls = faults()[fault], count()
+    run = faults()[fault]
 
     def before(block: nn.Module, inputs: tuple[Tensor]) -> None:
-        if fault == "sleep" and next(calls) % 2 == 0:
-            return
         with range_("fault"):
             run(inputs[0])
 
-    chosen = [blocks[len(blocks) // 2]] if fault == "sleep" else blocks[1:]
-    for block in chosen:
+    for block in blocks[1:]:
         block.register_forward_pre_hook(before)
 
 
 def main() -> None:
-    """Run the case given as JSON with the fault given by name."""
     workload, fault = Workload(Case.from_dict(json.loads(sys.argv[1]))), sys.argv[2]
     for _ in range(4):
         run_step(workload, "forward")

@@ -1,17 +1,13 @@
-"""Names and ends the processes that a test leaves behind, told by a mark in their environment.
-
-python -m tests.leftovers MARK: when its input is closed, which it is when the tests are killed, end
-all processes with that mark.
-"""
+"""Names and ends the processes that a test leaves behind, told by a mark in their environment."""
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 VARIABLE = "STEP_TIME_TESTS"
 GRACE_S = float(os.environ.get("STEP_TIME_GRACE_S", 120))
@@ -36,13 +32,6 @@ def marked(mark: str, processes: Path = Path("/proc")) -> dict[int, str]:
     return found
 
 
-def described(process: int, command: str) -> str:
-    """A command with its parent, its state and its age, which say how it came to be left."""
-    about = ["ps", "-o", "ppid=,stat=,etimes=", "-p", str(process)]
-    found = " ".join(subprocess.run(about, capture_output=True, text=True).stdout.split())
-    return f"{command} (its parent, state and age in seconds: {found or 'it has ended'})"
-
-
 def still_there(mark: str, grace_s: float = GRACE_S) -> dict[int, str]:
     """Those of `marked` that don't end within `grace_s` seconds."""
     deadline = time.monotonic() + grace_s
@@ -54,15 +43,9 @@ def still_there(mark: str, grace_s: float = GRACE_S) -> dict[int, str]:
 @contextmanager
 def marking(mark: str) -> Iterator[None]:
     """Give the processes started inside a mark of their own."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = mark
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, mark)
         yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
 
 
 def end(mark: str) -> None:
@@ -70,10 +53,3 @@ def end(mark: str) -> None:
     for number in marked(mark):
         with suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_IGN)
-    sys.stdin.read()
-    end(sys.argv[1])

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,22 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.slurm import CLUSTER
-from tests.workflow import ROOT, SUITE, Project, make_project, stage_server
+from tests.workflow import ROOT, SUITE, Project, make_project, run_and_wait, stage_server
 
 ENVIRONMENT = Path(os.environ.get("SNAKEMAKE7_ENVIRONMENT", ROOT / ".venv7"))
 
 
-def documented(version: str, *targets: str) -> list[str]:
-    """The arguments of the command that docs/slurm.md names for `version`, with other targets."""
+def documented(version: str) -> list[str]:
+    """The arguments of the command that docs/slurm.md names for `version`."""
     lines = (ROOT / "docs" / "slurm.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     (command,) = [row[1].strip("`") for row in rows if row[0] == version]
-    words = shlex.split(command)[1:]
-    at = words.index("report.md")
-    return [*words[:at], *(targets or ["report.md"]), *words[at + 1 :]]
+    return shlex.split(command)[1:]
 
 
-EVERY_GPU_VISIBLE = documented("7.32.4, where jobs see GPUs without requesting them")
+THROUGH_SLURM = documented("7.32.4")
 
 
 @dataclass(frozen=True)
@@ -34,22 +31,14 @@ class Old(Project):
 
     config: tuple[str, ...] = CLUSTER
 
-    @property
-    def said(self) -> Path:
-        """What the last run printed, or printed so far."""
-        return self.folder / "said.log"
-
     def run(self, *arguments: str, check: bool = True, **watch: str) -> str:
         path = f"{self.folder / 'bin'}:{ENVIRONMENT / 'bin'}:{os.environ['PATH']}"
         command = ["snakemake", *arguments, "--config", *SUITE, *self.config]
         environment = os.environ | self.settings | {"PATH": path, "WATCH_LOG": str(self.log)}
         if "-n" not in arguments:
             environment["WATCH_SERVER"] = stage_server(str(ENVIRONMENT / "bin" / "python"))
-        with self.said.open("w") as said:
-            to = {"stdout": said, "stderr": said}
-            ended = subprocess.run(command, cwd=self.folder, env=environment, check=False, **to)
-        printed = self.said.read_text()
-        assert check == (ended.returncode == 0), printed
+        status, printed = run_and_wait(command, self.folder, environment)
+        assert check == (status == 0), printed
         return printed
 
 

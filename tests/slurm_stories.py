@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.old_snakemake import EVERY_GPU_VISIBLE, Old, documented, make_old
+from tests.old_snakemake import THROUGH_SLURM, Old, make_old
 from tests.slurm import (
     CLUSTER,
     FirstRuns,
@@ -122,7 +122,6 @@ class Story:
         return self.gpus[job.number][runs.index(job.end)]
 
     def states(self, fault: str) -> list[str]:
-        """How each run of the job that met a fault ended."""
         runs = [job for job in self.jobs if job.number == self.faults[fault]]
         return [job.state.split(" ")[0] for job in runs]
 
@@ -218,31 +217,10 @@ def start_again(number: str) -> None:
     set_job(number, "StartTime=now")
 
 
-@dataclass(frozen=True)
-class OldStory:
-    """A run of Snakemake 7 with one job canceled, then interrupted; and the suite after it."""
-
-    project: Old
-    before: list[Job]
-    jobs: list[Job]
-
-
-def tell_old(folder: Path) -> OldStory:
-    """Cancel the benchmark, and interrupt the run when it is there and a capture still runs."""
+def tell_old(folder: Path) -> tuple[Old, list[Job]]:
     old = make_old(folder, **in_partition(OLD, folder))
-    held = FirstRuns.of(old)
-    with ThreadPoolExecutor() as pool, held.released_on_error():
-        run = pool.submit(old.run, *documented("7.32.4", BENCHMARK, CAPTURE), check=False)
-        wait_in_run(run, lambda: held.started() == 2, "both jobs")
-        names = queue(old.folder, what="%j")
-        ask("scancel", *(number for number, name in names.items() if ".benchmark." in name))
-        wait_in_run(run, lambda: "1 of 2 steps" in old.said.read_text(), "the benchmark again")
-        os.kill(snakemake_in(old.folder, "--cluster"), signal.SIGINT)
-        run.result()
-    before = ended_jobs(old.folder)
-    held.release()
-    old.run(*EVERY_GPU_VISIBLE)
-    return OldStory(old, before, [job for job in ended_jobs(old.folder) if job not in before])
+    old.run(*THROUGH_SLURM)
+    return old, ended_jobs(old.folder)
 
 
 Stories = dict[str, Future[Any]]

@@ -63,7 +63,6 @@ def become(request: dict[str, Any], files: list[int]) -> NoReturn:
 
 
 def start(client: socket.socket) -> int:
-    """The process of the stage that a client asks for."""
     text, files, _, _ = socket.recv_fds(client, 1 << 16, 3)
     while text and not text.endswith(b"\n"):
         text += client.recv(1 << 16)
@@ -99,7 +98,6 @@ def serve(client: socket.socket, events: selectors.BaseSelector) -> None:
 
 
 def main() -> None:
-    """Run each client's stage in a process of its own."""
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as events:
         listener.bind(sys.argv[1])
         listener.listen(64)

@@ -92,23 +92,19 @@ class Sample:
 
     @property
     def case(self) -> str:
-        """The case id."""
         tail = "" if self.attention == "naive" else f"-{self.attention}"
         tail += "-compiled" if self.execution == "compiled" else ""
         return f"{self.size}-ctx{self.context}-{self.precision}{tail}"
 
     @property
     def front(self) -> dict[str, Any]:
-        """The case columns."""
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
         return asdict(CaseKey(*values, self.optimizer, self.device, self.execution))
 
     def ran(self, phase: str) -> bool:
-        """Whether the phase has measurements."""
         return phase not in self.status
 
     def timings(self) -> list[dict[str, Any]]:
-        """Rows of timings.csv."""
         rows = []
         for phase in PHASES if self.benchmarked else ():
             status, reason = self.status.get(phase, ("ok", ""))
@@ -123,7 +119,6 @@ class Sample:
         return rows
 
     def replay(self, phase: str) -> dict[str, Any]:
-        """A replay's cells of timings.csv."""
         if phase in self.not_replayed:
             status, reason = self.not_replayed[phase]
             return {"replay_status": status, "replay_reason": reason}
@@ -171,7 +166,6 @@ class Sample:
         return rows
 
     def kernel_rows(self) -> list[dict[str, Any]]:
-        """Rows of kernels.csv."""
         rows = [
             self.kernel_row(phase, kernel)
             for phase in filter(self.ran, PHASES if self.captured else ())
@@ -183,7 +177,6 @@ class Sample:
         return rows
 
     def kernel_row(self, phase: str, kernel: Kernel) -> dict[str, Any]:
-        """One row of kernels.csv."""
         path, name, family, calls, ns = kernel
         kind = "operator" if self.device == "cpu" else "copy" if family == "copy" else "kernel"
         ran = self.precision_ran if family == "gemm" else ""
@@ -198,7 +191,6 @@ class Sample:
         return self.front | row | {"busy_ms_per_step": ns / 1e6}
 
     def captures(self) -> list[dict[str, Any]]:
-        """The row of captures.csv."""
         if not self.captured:
             return []
         rows = self.kernel_rows()
@@ -212,14 +204,12 @@ class Sample:
         return [self.front | row | {"activities": len(rows), "family_coverage": 1.0}]
 
     def work_rows(self) -> list[dict[str, Any]]:
-        """Rows of work.csv."""
         return [
             self.front | {"component": component, "flops": flops, "bytes": moved}
             for component, (flops, moved) in self.work.items()
         ]
 
     def environments(self) -> list[dict[str, Any]]:
-        """The row of environments.csv."""
         row = {"cpu": "Some CPU", "gpu": "" if self.device == "cpu" else "Some GPU"}
         row |= {"torch": "2.13.0", "python": "3.12.1", "profiler_version": "2025.1"}
         row |= {"node": "secret-host", "device_name": "GPU-secret", "throttled": ""}
@@ -227,7 +217,6 @@ class Sample:
 
 
 def tables(*samples: Sample) -> dict[str, pd.DataFrame]:
-    """All tables of `samples` by name."""
     parts = {
         "timings": Sample.timings,
         "ranges": Sample.ranges,

@@ -11,12 +11,9 @@ from torch._C._profiler import RecordScope
 
 from tests.test_operators import device_event, host_event
 from workflow_src.captures.reading import read
-from workflow_src.common.case import Case
-from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.activities import activities_of, grouped
 from workflow_src.measure.windows import SESSIONS, profiled, torch_window
-from workflow_src.measure.workload import Workload
-from workflow_src.model.ranges import listening, range_
+from workflow_src.model.ranges import range_
 
 x = torch.randn(64, 64)
 
@@ -99,38 +96,6 @@ def test_on_a_cpu_an_operator_that_only_calls_one_of_its_name_is_one_with_it() -
     assert rows == {
         "aten::sum": (1, 7), "aten::copy_": (1, 6), "aten::to": (2, 4), "aten::fill_": (1, 2),
     }  # fmt: skip
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device")
-@pytest.mark.parametrize("phase", ["forward", "train_step"])
-def test_on_a_gpu_kernels_and_operators_are_those_of_the_trace(tmp_path: Path, phase: str) -> None:
-    case = Case("t", "t", 128, 512, 2, 4, 1000, 2, 64, "bf16", "naive", "fused", "cuda")
-    workload = Workload(case)
-
-    def step() -> None:
-        workload.phase(phase)()
-        torch.cuda.synchronize()
-
-    step()
-    with torch_window("cuda", step) as profiler, listening("torch"):
-        step()
-    profiler.export_chrome_trace(str(tmp_path / "t.json.gz"))
-    trace = read(tmp_path / "t.json.gz").work
-    rows = grouped(kineto(profiler), "cuda")
-    keys = ["kind", "name"]
-    expected = trace.groupby(keys)["duration_ns"].agg(["count", "sum"])
-    found: dict[Any, list[int]] = {}
-    for row in rows:
-        calls = found.setdefault(tuple(row[key] for key in keys), [0, 0])
-        calls[0] += row["calls"]
-        calls[1] += row["busy_ns"]
-    assert found == {
-        key: list(row)
-        for key, row in zip(expected.index, expected.to_numpy().tolist(), strict=True)
-    }
-    ranges = {row["range"] for row in rows if row["kind"] == "kernel"}
-    assert {"qkv", "scores", "softmax", "values", "output", "feed_forward", "head"} <= ranges
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,17 @@
 """An axis is declared once: keys of a suite, ids, columns and older tables follow."""
 
 import re
-import subprocess
-import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.package import copy_package, edit
 from workflow_src.common.case import (
     AXES,
-    BY_NAME,
     CASE_COLUMNS,
     COUNTS,
     LATER,
     OWN,
-    VARIED,
-    Brought,
-    Case,
-    CaseKey,
 )
 from workflow_src.common.read_table import read_table
 from workflow_src.plan.case_ids import OWN_PATTERN, case_id
@@ -29,13 +20,6 @@ from workflow_src.plan.suites import make_plan
 USUAL = {"context": 64, "precision": "fp32"} | {
     axis.name: axis.usual for axis in AXES if axis.usual is not None
 }
-
-
-def test_each_axis_is_a_field_of_every_kind_of_case() -> None:
-    for kind in (CaseKey, Case, Brought):
-        assert set(BY_NAME) <= {field.name for field in fields(kind)}
-    assert set(VARIED) == set(BY_NAME)
-    assert COUNTS == ("context", "batch")
 
 
 @pytest.mark.parametrize(
@@ -71,28 +55,3 @@ def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: 
     pd.DataFrame([row]).to_csv(tmp_path / "ranges.csv", index=False)
     found = read_table(tmp_path / "ranges.csv", "ranges")
     assert found["execution"].tolist() == ["eager"]
-
-
-ANOTHER = """
-from dataclasses import replace
-from workflow_src.common.case import Case, NEEDS_CUDA
-from workflow_src.common.traffic import ELEMENT_BYTES, cast_moves
-from workflow_src.measure.precision import AUTOCAST
-from workflow_src.model.memory_formulas import activation_bytes, model_row
-from workflow_src.model.step_memory import no_checkpoints, step_peak_bytes
-
-case = Case("a", "tiny", 16, 32, 1, 2, 8, 1, 16, "fp8", "naive", "adamw", "cpu")
-half = replace(case, precision="bf16")
-for of in (activation_bytes, lambda case: step_peak_bytes(case, no_checkpoints(1))):
-    assert 0 < of(case) <= of(half)
-assert model_row(case)["parameters"] > 0
-assert (ELEMENT_BYTES["fp8"], cast_moves("fp8"), str(AUTOCAST["fp8"])) == (1, 5, "torch.bfloat16")
-assert NEEDS_CUDA["precision"] == ("tf32", "fp8")
-"""
-
-
-def test_a_precision_is_declared_in_one_line(tmp_path: Path) -> None:
-    """Memory, FLOPs, a cluster's resources, the plan and autocast all take it from there."""
-    line = '    "fp8": Precision(1, autocast="bfloat16", capability=(8, 9)),\n}'
-    edit(copy_package(tmp_path), "common/precisions.py", "\n}", f"\n{line}")
-    subprocess.run([sys.executable, "-c", ANOTHER], cwd=tmp_path, check=True)

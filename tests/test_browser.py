@@ -15,8 +15,6 @@ from workflow_src.paper.svg import Boxes, chart, picture
 pytestmark = pytest.mark.browser
 
 WIDTHS = (400, 1280)
-PAPER = 718
-"""Of A4 at 96 pixels per inch, without margins."""
 
 
 def chromium() -> str:
@@ -95,16 +93,6 @@ def test_it_fits_any_screen_and_requests_nothing(open_page, width):
     assert page.wrong == [] and len(page.requests) == 1
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_no_table_is_wider_than_printed_paper(open_page, scripts):
-    page = open_page(width=PAPER, java_script_enabled=scripts)
-    page.emulate_media(media="print")
-    assert page.evaluate(
-        "[...document.querySelectorAll('table')].map((each) => each.getBoundingClientRect().right)"
-        ".filter((right) => right > document.documentElement.clientWidth).length"
-    ) == 0  # fmt: skip
-
-
 def test_with_scripts_off_everything_is_there_to_read(open_page):
     page = open_page(java_script_enabled=False)
     for table in page.locator("table").all():
@@ -115,7 +103,6 @@ def test_with_scripts_off_everything_is_there_to_read(open_page):
 
 
 def cases(page: Any) -> list[str]:
-    """The cases that are shown."""
     return [
         str(row.get_attribute("data-case")) for row in page.locator("tr[data-case]:visible").all()
     ]
@@ -204,30 +191,8 @@ def test_a_long_table_is_searched_and_sorted_with_what_is_missing_last(open_page
         assert values == sorted(values, reverse=not up)
 
 
-def test_a_step_has_a_button_that_saves_its_trace(open_page):
-    button = open_page().locator("#timelines a[download]")
-    assert str(button.get_attribute("href")).endswith("/small-ctx128-fp32.trace.json.gz")
-    assert button.is_visible()
-
-
 def shown(chart: Any) -> list[float]:
     return [float(part) for part in str(chart.get_attribute("viewBox")).split()]
-
-
-def test_a_chart_is_zoomed_by_clicks_and_buttons(open_page):
-    page = open_page()
-    figure = page.locator("figure:has(svg.zoom)").first
-    chart, reset = figure.locator("svg.zoom").first, figure.locator("text='Reset'")
-    before = shown(chart)
-    assert not reset.is_visible()
-    chart.locator("path").first.dblclick(position={"x": 20, "y": 5})
-    assert shown(chart)[2] == before[2] / 4, "two quick clicks are two"
-    reset.click()
-    assert shown(chart) == before
-    figure.locator("text='Zoom in'").click()
-    assert shown(chart)[2] == before[2] / 2
-    figure.locator("text='Zoom out'").click()
-    assert shown(chart) == before and not reset.is_visible()
 
 
 def test_a_chart_is_zoomed_by_keys_and_its_boxes_have_names(open_page):

@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export
-from tests.captures.test_joined import rank_file
 from workflow_src.cli.read_capture import main
-from workflow_src.paper.svg import COLORS
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE
-from workflow_src.timeline.picture import CAUSE_COLORS, OTHERS
 
 DATA = Path(__file__).parent / "data" / "captures"
 LANES = ("host ranges", "launches", "device", "idle")
@@ -68,13 +65,6 @@ def test_without_a_step_the_picture_says_so(tmp_path: Path) -> None:
     assert spans(events, HOST)[0][0] == "step"
 
 
-def test_a_step_is_drawn_with_at_most_as_many_names_as_colors(tmp_path: Path) -> None:
-    written(tmp_path, DATA / "gpt2_modules.sqlite.gz")
-    labels = re.findall(r"<text[^>]*>([^<]*)</text>", (tmp_path / "step.svg").read_text())
-    assert {"step: step 1, 44.0 ms in the capture", OTHERS, "lm_head"} <= set(labels)
-    assert len(labels) <= len(COLORS) + len(CAUSE_COLORS) + len(("title", *LANES))
-
-
 def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
     export = Export(tmp_path)
     for start in (0, 3000, 6000):
@@ -89,12 +79,6 @@ def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
     assert [(colors[color], text) for color, name, text in boxes if name == "communication"] == [
         ("communication", "1.00e-06 ms in 1"), ("communication", "0.000900 ms in 1")
     ]  # fmt: skip
-
-
-def test_threads_of_joined_ranks_keep_their_numbers(tmp_path: Path) -> None:
-    ranks = [str(rank_file(tmp_path, rank, helper=9)) for rank in (0, 1)]
-    events = written(tmp_path, Path(ranks[0]), "--step", "step", "--capture", *ranks)
-    assert {event["tid"] for event in events if event["name"].startswith("launch ")} == {9}
 
 
 def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:

@@ -51,13 +51,21 @@ def test_no_two_processes_hold_one_device_at_once() -> None:
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
-def test_a_killed_holder_leaves_the_device_free() -> None:
+def test_waiting_says_for_whom_and_a_killed_holder_leaves_the_device_free(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     seen: Any = CONTEXT.Queue()
     holder = CONTEXT.Process(target=hold_for_ever, args=(seen,))
     holder.start()
     assert put_by([holder], seen)
-    with pytest.raises(DeviceError, match="still in use"), hold("cpu", wait_s=0):
+    capfd.readouterr()
+    with pytest.raises(DeviceError, match="still in use"), hold("cpu", wait_s=0.5):
         pass
+    line = re.escape(
+        f"process {holder.pid} of {getpass.getuser()} on {socket.gethostname()}, since "
+    )
+    line += r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for tiny-ctx16-fp32"
+    assert re.fullmatch(f"Waiting: cpu is held by {line}\n", capfd.readouterr().err)
     holder.kill()
     holder.join()
     with hold("cpu", wait_s=5) as name:
@@ -98,25 +106,6 @@ def test_a_measurement_waits_until_the_previous_process_has_ended(
     monkeypatch.setattr(devices, "processes_on", lambda uuid: next(seen))
     with hold("cuda"):
         assert next(seen, "asked until idle") == "asked until idle"
-
-
-def test_waiting_says_for_whom_since_when_and_for_what(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    seen: Any = CONTEXT.Queue()
-    holder = CONTEXT.Process(target=hold_for_ever, args=(seen,))
-    holder.start()
-    assert put_by([holder], seen)
-    capfd.readouterr()
-    with pytest.raises(DeviceError), hold("cpu", wait_s=0.5):
-        pass
-    holder.kill()
-    holder.join()
-    line = re.escape(
-        f"process {holder.pid} of {getpass.getuser()} on {socket.gethostname()}, since "
-    )
-    line += r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for tiny-ctx16-fp32"
-    assert re.fullmatch(f"Waiting: cpu is held by {line}\n", capfd.readouterr().err)
 
 
 def test_a_slurm_job_names_itself_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:

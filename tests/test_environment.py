@@ -25,7 +25,6 @@ HERE = {"gpu": {"H200"}, "torch": {"2.13"}, "nsys": {"2025.3"}}
 
 
 def tables_of(folder: Path, *environments: dict[str, str]) -> list[Path]:
-    """An environments.csv per environment, as in tables/{case}/."""
     paths = [folder / str(n) / "environments.csv" for n in range(len(environments))]
     for path, environment in zip(paths, environments, strict=True):
         path.parent.mkdir()

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.captures.building import event
 from tests.slurm import wait_until
-from tests.test_fuzz import TRACE
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project, served_stage
 from workflow_src.common.devices import hold
@@ -40,7 +40,6 @@ def stage(module: str, *arguments: object, **settings: str) -> tuple[int, str]:
 
 
 def sentence(ended: tuple[int, str]) -> str:
-    """The one-line error that a stage ended with."""
     status, said = ended
     lines = said.strip().splitlines()
     assert status == 1 and len(lines) == 1, said
@@ -121,7 +120,6 @@ def test_an_interrupted_run_says_that_running_again_goes_on(project: Project) ->
 
 
 def children(process: int) -> list[int]:
-    """All descendants of a process."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
     pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
     direct = [child for child, parent in pairs if parent == process]
@@ -231,13 +229,10 @@ def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path) -> Non
 
 
 def kineto_file(folder: Path) -> Path:
+    events = [event("user_annotation", f"forward{n}", 1.0, 9.0) for n in range(1000)]
     path = folder / "c.kineto.json.gz"
-    events = [event | {"name": f"{event['name']}{n}"} for n in range(500) for event in TRACE_EVENTS]
     path.write_bytes(gzip.compress(json.dumps({"traceEvents": events}).encode(), 0))
     return path
-
-
-TRACE_EVENTS = [event for event in TRACE["traceEvents"] if event["cat"] == "user_annotation"]
 
 
 @needs_root

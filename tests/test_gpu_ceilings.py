@@ -9,7 +9,7 @@ import torch
 
 from workflow_src.common.ceilings import SIZES, rate_of
 from workflow_src.common.devices import cuda_devices
-from workflow_src.measure.ceilings import bandwidths, exponentials, products
+from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.timing import time_call
@@ -44,12 +44,6 @@ def test_bandwidth_is_near_the_datasheets_and_not_above_it() -> None:
 def test_products_are_faster_in_fewer_bits() -> None:
     rates = [best(products("cuda", name, SIZES["cuda"])) for name in PRECISIONS]
     assert rates == sorted(rates) and len(set(rates)) == len(rates)
-
-
-def test_exponentials_in_registers_outrun_those_in_a_cache() -> None:
-    in_registers, in_cache = exponentials("cuda", SIZES["cuda"])
-    assert in_registers["status"] == in_cache["status"] == "ok"
-    assert best([in_registers]) > best([in_cache])
 
 
 def test_a_rotation_beyond_the_l2_cache_is_slower_than_one_set() -> None:

@@ -4,16 +4,15 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.faulty_run import SLEEP_S, STEPS
+from tests.faulty_run import STEPS
 from tests.test_ledger import ledger_of
 from workflow_src.captures.capture import PAGEABLE_COPY
 from workflow_src.captures.export_case import export
-from workflow_src.common.case import PHASES, Case
+from workflow_src.common.case import Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import capture as nsys
 from workflow_src.placing.case_capture import CaseCapture, read_case
@@ -24,13 +23,11 @@ pytestmark = [
 ]
 needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
 
-LAUNCH_BOUND = Case("t", "t", 128, 512, 2, 4, 1000, 1, 64, "fp32", "naive", "adamw", "cuda")
 GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "adamw", "cuda")
 """Each layer takes the device several times as long as the host takes to launch it."""
 
 
 def captured(folder: Path, program: Sequence[str]) -> CaseCapture:
-    """The trace of a Python program under nsys."""
     command = [sys.executable, "-m", *program]
     nsys.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
     export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
@@ -64,44 +61,8 @@ def test_the_cost_of_waiting_in_each_layer_is_recovered(tmp_path: Path, fault: s
     table = ledger_of(trace)
     found = int(table["idle_synchronization_ns"].sum())
     truth = gaps_of_faults(trace, with_copy=fault == "pageable")
-    print(f"{fault}: {found} ns of {truth} ns\n{table.to_string()}")
     assert len(table) == STEPS and truth > 0
     assert found == pytest.approx(truth, rel=0.02)
     assert table["idle_unexplained_ns"].sum() < 0.01 * table["wall_ns"].sum()
     if fault == "pageable":
         assert (trace.capture.calls["kind"] == PAGEABLE_COPY).any()
-
-
-@needs_nsys
-def test_a_sleep_in_the_middle_of_forward_is_recovered(tmp_path: Path) -> None:
-    """What steps with a sleep take longer than steps without is how much longer they wait.
-
-    By how much is up to the host; but each waits for launches while it sleeps, from the end of the
-    work under way.
-    """
-    trace = faulty(tmp_path, LAUNCH_BOUND, "sleep")
-    sleeps = trace.ranges[trace.ranges["name"] == "fault"]
-    steps = trace.ranges[trace.ranges["name"] == "forward"].sort_values("start_ns")
-    inside = (sleeps["start_ns"].between(s.start_ns, s.end_ns) for s in steps.itertuples())
-    lengths = sleeps["end_ns"] - sleeps["start_ns"]
-    table = ledger_of(trace).assign(asleep_ns=[lengths[each].sum() for each in inside])
-    asleep = table[table["asleep_ns"] > 0]
-    medians = table.groupby(table["asleep_ns"] > 0)[["idle_launch_ns", "wall_ns"]].median()
-    launch, wall = medians.loc[True] - medians.loc[False]
-    print(f"sleep: {launch} ns of {wall} ns\n{table.to_string()}")
-    assert len(asleep) == STEPS // 2 and (asleep["asleep_ns"] >= SLEEP_S * 1e9).all()
-    assert (asleep["idle_launch_ns"] + asleep["busy_ns"] >= asleep["asleep_ns"]).all()
-    assert launch == pytest.approx(wall, rel=0.02)
-    assert table["idle_synchronization_ns"].sum() == 0
-
-
-@needs_nsys
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("case", [LAUNCH_BOUND, replace(GPU_BOUND, layers=2, batch=2)])
-def test_almost_nothing_is_unexplained(tmp_path: Path, case: Case, precision: str) -> None:
-    row = replace(case, precision=precision).as_dict() | {"warmup_steps": 3, "capture_steps": 3}
-    program = ["workflow_src.measure.profiled_run", "--case", json.dumps(row)]
-    table = ledger_of(captured(tmp_path, program))
-    shares = table["idle_unexplained_ns"] / table["wall_ns"]
-    print(table.to_string())
-    assert set(table["phase"]) == set(PHASES) and (shares < 0.01).all()

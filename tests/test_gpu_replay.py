@@ -35,16 +35,7 @@ def test_each_phase_is_replayed_after_the_eager_ones(precision: str) -> None:
             continue
         assert (found["status"], found["reason"]) == ("ok", "")
         assert len(found["samples_ns"]) == len(found["device_samples_ns"]) == 5
-        print(precision, phase, median(row["samples_ns"]), median(found["samples_ns"]))
     assert "replay" not in measure(LAUNCH_BOUND, 1, 1)["forward"]
-
-
-@pytest.mark.parametrize("attention", ["fused_softmax", "sdpa"])
-@pytest.mark.parametrize("optimizer", ["foreach", "fused"])
-def test_each_attention_and_optimizer_can_be_replayed(attention: str, optimizer: str) -> None:
-    case = replace(LAUNCH_BOUND, attention=attention, optimizer=optimizer, precision="bf16")
-    _, rows = measure_all(case, 1, 2, [])
-    assert [rows[phase]["replay"]["status"] for phase in PHASES] == ["ok"] * 3
 
 
 @pytest.mark.parametrize("phase", PHASES[:2])
@@ -56,7 +47,6 @@ def test_a_replay_takes_as_long_as_its_kernels(phase: str) -> None:
     busy_ns = sum(row["busy_ns"] for row in activities_of(workload.phase(phase), "cuda"))
     found = replay(workload, phase, 5, 20)
     device_ns = median(found["device_samples_ns"])
-    print(f"{phase}: replayed {device_ns / 1e6:.3f} ms, busy {busy_ns / 1e6:.3f} ms")
     assert device_ns == pytest.approx(busy_ns, rel=0.08)
 
 
@@ -81,7 +71,6 @@ def test_what_reads_a_value_back_cant_be_captured_and_later_work_runs() -> None:
     x = torch.ones(4, device="cuda")
     with pytest.raises(NotCapturableError, match="captur") as raised:
         graphed(lambda: (x + 1).sum().item())
-    print(raised.value)
     assert "\n" not in str(raised.value)
     assert works() and torch.cuda.current_stream() == before
     torch.randn(1, device="cuda")
@@ -101,20 +90,6 @@ def test_an_error_while_warming_up_spoils_no_other(monkeypatch: pytest.MonkeyPat
     assert found["forward_backward"]["status"] == "ok"
 
 
-def test_parameters_are_the_same_after_replays_and_training_goes_on() -> None:
-    workload = Workload(LAUNCH_BOUND)
-    before = {name: value.clone() for name, value in workload.model.state_dict().items()}
-    no_training = EAGER | {"train_step": {"status": "oom", "reason": ""}}
-    dict(replays(workload, no_training, 2, 3))
-    workload.release()
-    for name, value in workload.model.state_dict().items():
-        assert torch.equal(value, before[name])
-    workload.train_step()
-    after = workload.model.state_dict()
-    assert all(torch.isfinite(value).all() for value in after.values())
-    assert not torch.equal(after["embedding.weight"], before["embedding.weight"])
-
-
 def test_a_graph_that_doesnt_fit_is_out_of_memory() -> None:
     workload = Workload(LAUNCH_BOUND)
     torch.cuda.empty_cache()
@@ -125,6 +100,5 @@ def test_a_graph_that_doesnt_fit_is_out_of_memory() -> None:
         found = dict(replays(workload, EAGER, 1, 2))
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    print(found)
     assert [found[phase]["status"] for phase in PHASES] == ["oom", "skipped", "skipped"]
     assert works()

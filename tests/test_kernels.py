@@ -30,9 +30,9 @@ on_gpu = [
 # Triton's interpreter truncates float32 to bfloat16 where a GPU rounds.
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 DTYPES = list(TOLERANCE)
-ELEMENTS = (1, 7, 1023, 1024, 4097)
-SHAPES = ((1, 1), (3, 1), (5, 7), (33, 128), (3, 1000), (2, 4096), (2, 16384))
-LONG_ROWS = ((2, 16385), (1, 32768), (2, 50001), (1, 65536), (1, 81925))
+ELEMENTS = (1, 1023, 4097)
+SHAPES = ((3, 1), (5, 7), (33, 128), (2, 4096), (2, 16384))
+LONG_ROWS = ((2, 16385), (1, 32768), (1, 81925))
 
 
 def gelu_exactly(x: Tensor) -> Tensor:

@@ -194,7 +194,6 @@ def test_what_only_one_table_has_is_a_violation(made: Callable[[str], Path]) -> 
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The status with which the command ends."""
     monkeypatch.setattr(sys, "argv", ["verify", "--tables", str(folder)])
     with pytest.raises(SystemExit) as ended:
         verify.main()
@@ -224,25 +223,3 @@ def test_the_command_prints_a_line_per_law_and_fails_on_violations(
     left, right = (int(word) for word in lines[at + 1].split() if word.isdigit())
     assert right - left == 7 and lines[at + 1].startswith("  tiny-ctx64-fp32, forward: ")
     assert lines[-1] == f"{len(LAWS) - 2} of {len(LAWS)} laws hold"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda path: path.unlink(), "ledger.csv is not a readable table"),
-        (lambda path: path.write_text("case,phase\n"), "kernels = ledger: a column is missing"),
-    ],
-)
-def test_the_command_says_which_table_it_cannot_use(
-    made: Callable[[str], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Path], object],
-    said: str,
-) -> None:
-    for name in READ:
-        (tmp_path / f"{name}.csv").write_bytes(
-            (made("tiny-ctx64-fp32") / f"{name}.csv").read_bytes()
-        )
-    change(tmp_path / "ledger.csv")
-    assert said in verified(tmp_path, monkeypatch)

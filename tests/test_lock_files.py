@@ -124,9 +124,7 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
     assert capfd.readouterr().err == "Waiting: cpu is held by another process\n"
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 4000, "1" * 4000, '"x"', "{}", '{"holder": 1, "about": [', ""]
-)
+@pytest.mark.parametrize("text", ["[" * 4000, '"x"', "{}", '{"holder": 1, "about": [', ""])
 def test_a_holder_that_says_nothing_of_itself_is_another_process(folder: Path, text: str) -> None:
     folder.mkdir()
     (folder / "cpu.lock").write_text(text)

@@ -16,13 +16,6 @@ from workflow_src.model.memory_formulas import (
     model_row,
     peak_bytes,
 )
-from workflow_src.model.saved_tensors import (
-    WIDE,
-    SavedTensor,
-    compiled_block_tensors,
-    stream_bytes,
-    total_bytes,
-)
 from workflow_src.model.transformer import build_model, cross_entropy
 
 HAND = Case("hand", "hand", 4, 6, 2, 2, 10, 2, 3, "fp32", "naive", "adamw", "cpu")
@@ -127,17 +120,3 @@ def test_peaks_by_hand() -> None:
     loss = activation_bytes(head) + 4 * 6000
     assert peak_bytes(head, "forward_backward") == 4 * parameter_count(head) + loss
     assert peak_bytes(head, "train_step") == 12 * parameter_count(head) + loss
-
-
-def test_the_handout_of_2026_prints_what_a_compiled_block_saves() -> None:
-    """Of 8 streams of 80 MiB, 2 matrices of 1,024 and 3 of 320, maxima and sums of 0.5 each, and
-    scales of 0.03125. The course's softmax also keeps the index (int64) of each row's maximum, and
-    the handout leaves out parameters alone, so that the rotary table counts."""
-    case = Case("xl", "xl", 2560, 10240, 32, 16, 10000, 4, 2048, "fp32", "naive", "adamw", "cuda")
-    indices = SavedTensor("indices of row maxima", "softmax", 4 * 16 * 2048, 8)
-    rotary = SavedTensor("rotary table", "rotary", 2048 * case.d_head, WIDE)
-    tensors = [*compiled_block_tensors(case), indices, rotary]
-    block = total_bytes(tensors) / 2**20
-    assert (block, 4 * block, 2 * stream_bytes(case) / 2**20) == (3651.3125, 14605.25, 160.0)
-    names = [tensor.name for tensor in tensors]
-    assert len(set(names)) == len(names) == 19

@@ -32,7 +32,6 @@ OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
 
 @pytest.fixture
 def edited(tmp_path: Path) -> Callable[[Path, str], Path]:
-    """A function that copies an export and changes the copy by SQL."""
 
     def edit(database: Path, sql: str) -> Path:
         copy = tmp_path / "trace.sqlite"

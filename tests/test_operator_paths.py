@@ -29,7 +29,6 @@ def captured(launched: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def operators_of(capture: Any, launched: Any) -> pd.DataFrame:
-    """operators.csv of a capture by a record."""
     launched = launched | {"status": "ok", "reason": ""}
     result = {"case": PLAIN.as_dict(), "phases": {"train_step": {"launched": launched}}}
     return operator_tables(*capture, result)["operators"]

@@ -19,7 +19,6 @@ from tests.joined import joined
 from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.operators import SEARCHED
 from workflow_src.measure import activities, benchmark, operators, processes, profiled_run
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
@@ -27,8 +26,8 @@ from workflow_src.model.flops import forward_work
 from workflow_src.placing.alignment import REACH, align, normal_names
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
-from workflow_src.tables.operators import DETAILED_SHARE, REST, operator_tables
-from workflow_src.tables.products import expected_flops, product_of
+from workflow_src.tables.operators import REST, operator_tables
+from workflow_src.tables.products import expected_flops
 from workflow_src.tables.traffic import moved_bytes
 
 # As many tokens as d_model: sizes alone don't tell a weight's gradient from an input's.
@@ -97,63 +96,6 @@ def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
     assert gate.loc["weight gradient"].tolist() == [32, 16, 16]
     attention = backward[backward["matrices"] > 1]
     assert set(attention["direction"]) == {"input gradient"}
-
-
-def test_casts_of_autocast_are_named_with_what_they_cast(
-    measured: Callable[[str, str], Any],
-) -> None:
-    launched = measured("bf16", "fused_softmax")[1]["phases"]["forward"]["launched"]
-    casts = [
-        each
-        for each in launched["operators"]
-        if each["operator"] == "aten::copy_" and each["dtypes"][:2] == ["bfloat16", "float32"]
-    ]
-    shapes = {(each["range"], *each["shapes"][0]) for each in casts}
-    weights = {("block/attention/qkv", 48, 16), ("block/feed_forward", 16, 32), ("head", 50, 16)}
-    assert weights < shapes
-
-
-def test_backward_operators_have_the_range_of_their_forward_operator(
-    measured: Callable[[str, str], Any],
-) -> None:
-    launched = measured("fp32", "naive")[1]["phases"]["train_step"]["launched"]
-    found = {
-        each["range"]
-        for each in launched["operators"]
-        if each["forward_operator"] == "aten::exp" and each["operator"] == "aten::mul"
-    }
-    assert found == {"forward/block/attention/softmax"}
-
-
-def test_a_record_is_kept_small(measured: Callable[[str, str], Any]) -> None:
-    _, result, tables = measured("fp32", "naive")
-    launched = result["phases"]["train_step"]["launched"]
-    assert len(launched["operators"]) < len(launched["sequence"]) / 2
-    for _, rows in tables["operators"].groupby("phase"):
-        detailed = rows[rows["operator"] != REST].set_index("operator")["busy_ms_per_step"]
-        smallest = detailed.drop(SEARCHED, errors="ignore").min()
-        share = detailed[detailed > smallest].sum() / rows["busy_ms_per_step"].sum()
-        assert share <= DETAILED_SHARE + 1e-4, "and so none of them could share a row"
-        apart = ["path", "captured_path", "family"]
-        rest = rows[rows["operator"] == REST]
-        assert len(rest) and not rest.duplicated(apart).any()
-
-
-def test_gradients_of_square_products_are_told_apart_by_their_layout() -> None:
-    square = {"operator": "aten::mm", "forward_operator": "aten::mm", "range": "head", "order": 0}
-    square |= {"shapes": [[16, 16], [16, 16]], "dtypes": ["float32", "float32"], "part": 0}
-    for strides, direction in (([1, 16], "weight gradient"), ([16, 1], "input gradient")):
-        found = product_of(square | {"strides": [strides, [16, 1]]}, tokens={16})
-        assert found and found.direction == direction
-    added = {
-        "operator": "aten::addmm",
-        "shapes": [[5], [4, 3], [3, 5]],
-        "dtypes": ["float32"] * 3,
-        "forward_operator": "",
-    }
-    found = product_of(square | added | {"strides": [[1], [3, 1], [1, 3]]}, tokens={4})
-    assert found and (found.m, found.n, found.k, found.layout) == (4, 5, 3, "nt")
-    assert found.flops == 2 * 4 * 5 * 3
 
 
 def operator(name: str, *inputs: tuple[list[int], str], **other: Any) -> dict[str, Any]:

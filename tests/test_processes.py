@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.errors import ConfigError, StageError
+from workflow_src.common.errors import StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
@@ -147,8 +147,3 @@ def test_the_number_of_processes_is_the_runs_else_the_suites(
     config["suites"] = {"quickstart": {"sizes": ["tiny"], "contexts": [16], "processes": of_suite}}
     plan = make_plan(config | {"processes": given}, tmp_path)
     assert plan.benchmark_row("tiny-ctx16-fp32")["processes"] == expected
-
-
-def test_no_process_at_all_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="processes: 0 must be 1 or more"):
-        make_plan(load(Path("config.yaml")) | {"processes": 0}, tmp_path)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,6 @@ from workflow_src.tables.products import (
 
 # No two of its dimensions coincide.
 PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)
-PUBLISHED = Path(__file__).parents[1] / "examples" / "h200"
 
 
 def product(direction: str, *sizes: int, layout: str = "nn") -> Product:
@@ -177,17 +175,3 @@ def alone(range_: str, *shapes: list[int]) -> dict[str, pd.DataFrame]:
 def test_a_product_has_the_name_of_its_sizes_or_else_of_its_range(shapes: Any, name: str) -> None:
     tables = alone("forward/block", *shapes)
     assert tables["products"]["product"].tolist() == [name]
-
-
-def test_every_published_product_has_a_name_and_runs_once_per_layer() -> None:
-    products = pd.read_csv(PUBLISHED / "tables" / "products.csv")
-    plan = pd.read_csv(PUBLISHED / "plan.csv").set_index("case")
-    assert set(products["product"]) <= {*NAMES, GATE_OR_UP}
-    either = {"gate": GATE_OR_UP, "up": GATE_OR_UP}
-    name = products["product"].replace(either)
-    keys = ["case", "phase", "direction", "product"]
-    calls = products.assign(product=name).groupby(keys)["calls_per_step"].sum().reset_index()
-    layers = calls["case"].map(plan["layers"]).where(calls["product"] != "head", 1)
-    twice = calls["product"] == GATE_OR_UP
-    twice |= (calls["direction"] == OF_INPUT) & calls["product"].isin(["scores", "values"])
-    assert (calls["calls_per_step"] == layers * (1 + twice)).all()

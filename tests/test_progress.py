@@ -30,7 +30,6 @@ def dag(done: dict[str, int] | None = None, **rules: int) -> SimpleNamespace:
 
 
 def record(event: str, **about: Any) -> logging.LogRecord:
-    """An event as Snakemake logs it."""
     made = logging.LogRecord("snakemake", logging.INFO, "", 0, "", (), None)
     made.__dict__.update(event=SimpleNamespace(value=event), **about)
     return made

@@ -13,7 +13,7 @@ import torch
 
 from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
-from workflow_src.measure import alone, benchmark, cuda_graph
+from workflow_src.measure import alone, cuda_graph
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
 from workflow_src.measure.processes import merged, merged_phase
 from workflow_src.measure.rows import Row
@@ -200,37 +200,6 @@ def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
     row = environment(found, "torch 2").iloc[0]
     assert row["host_launch_us_before"] == 2.0
     assert merged([found | {"phases": {}}] * 2)["after"] == found["after"]
-
-
-def test_replays_come_after_all_phases_on_the_same_workload(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    order: list[str] = []
-    made: list[Workload] = []
-    original = benchmark.measure_phase
-
-    def measure(workload: Workload, name: str, *steps: int) -> Row:
-        made.append(workload)
-        order.append(name)
-        return original(workload, name, *steps)
-
-    def replays(workload: Workload, eager: dict[str, Row], *steps: int) -> Any:
-        made.append(workload)
-        order.append("replays")
-        yield "forward", {"status": "oom", "reason": "x"}
-
-    monkeypatch.setattr(benchmark, "measure_phase", measure)
-    monkeypatch.setattr(benchmark, "replays", replays)
-    assert "replay" not in benchmark.measure_all(CASE, 0, 1, [])[1]["forward"]
-    assert order == list(PHASES)
-    built = benchmark.build(CASE)
-    monkeypatch.setattr(benchmark, "build", lambda case: built)
-    order.clear()
-    made.clear()
-    on_cuda = Case.from_dict(CASE.as_dict() | {"device": "cuda"})
-    _, found = benchmark.measure_all(on_cuda, 0, 1, [])
-    assert order == [*PHASES, "replays"] and all(workload is built[0] for workload in made)
-    assert found["forward"]["replay"]["status"] == "oom" and "replay" not in found["train_step"]
 
 
 def test_the_reason_is_the_first_error_without_advice_on_debugging() -> None:

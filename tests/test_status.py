@@ -29,7 +29,6 @@ LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
 
 
 def told(project: Project, *config: str) -> str:
-    """What the command prints in a project's folder."""
     given = ("--config", *(config or SUITE))
     code, printed = served_stage(project.folder, "workflow_src.cli.status", *given)
     assert code == 0, printed
@@ -37,7 +36,6 @@ def told(project: Project, *config: str) -> str:
 
 
 def words(printed: str, case: str) -> list[str]:
-    """The states of a case's four stages."""
     (row,) = [line for line in printed.splitlines() if line.startswith(case + " ")]
     return [word.strip() for word in row.removeprefix(case).split("  ") if word.strip()]
 

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.slurm import wait_until
 from workflow_src.captures.capture import COLUMNS, Capture, frame
 from workflow_src.captures.recording import Recording
 from workflow_src.common.atomic_write import partial_folder, write_json, write_whole
@@ -108,22 +107,6 @@ def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code, str(target)], cwd=os.getcwd())
     assert ended.returncode == -signal.SIGKILL
     assert target.read_text() == '{\n "a": 1\n}\n'
-
-
-def test_a_program_does_not_outlive_the_stage_that_started_it(tmp_path: Path) -> None:
-    """It would go on using a device whose lock was released when the stage ended."""
-    started = tmp_path / "pid"
-    inner = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
-    code = (
-        "import sys; from workflow_src.common.subprocesses import run_tied;"
-        f" run_tied([sys.executable, '-c', {inner!r}])"
-    )
-    stage = subprocess.Popen([sys.executable, "-c", code])
-    wait_until(lambda: started.exists() and started.read_text(), "the program")
-    status = Path("/proc", started.read_text(), "status")
-    stage.kill()
-    stage.wait()
-    wait_until(lambda: not status.exists() or "State:\tZ" in status.read_text(), "its end")
 
 
 def test_partial_files_of_a_killed_job_are_removed_first(tmp_path: Path) -> None:

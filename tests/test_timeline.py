@@ -4,21 +4,19 @@ import gzip
 import json
 import re
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from workflow_src.captures.capture import frame
-from workflow_src.paper.svg import COLORS, merged
+from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
 from workflow_src.timeline.formats import DEVICE, HOST, IDLE
 from workflow_src.timeline.make import main
-from workflow_src.timeline.picture import CAUSE_COLORS, UNITS, draw
+from workflow_src.timeline.picture import UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 
 EXPORT = Path(__file__).parent / "data" / "nsys" / "tiny-ctx64-fp32"
@@ -117,41 +115,6 @@ def test_a_capture_without_steps_gives_a_picture_that_says_so(case):
 )
 def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
     assert merged(spans, 3) == expected
-
-
-TO_LMS = [
-    (0.4122214708, 0.5363325363, 0.0514459929),
-    (0.2119034982, 0.6806995451, 0.1073969566),
-    (0.0883024619, 0.2817188376, 0.6299787005),
-]
-TO_OKLAB = [
-    (0.2104542553, 0.7936177850, -0.0040720468),
-    (1.9779984951, -2.4285922050, 0.4505937099),
-    (0.0259040371, 0.7827717662, -0.8086757660),
-]
-"""The matrices of Oklab, a space in which distance is difference seen (Ottosson, 2020)."""
-
-
-def linear(color: str) -> np.ndarray:
-    parts = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-
-
-def test_no_two_colors_of_a_picture_look_alike():
-    colors = [*COLORS, *CAUSE_COLORS.values()]
-    seen = [np.array(TO_OKLAB) @ np.cbrt(np.array(TO_LMS) @ linear(color)) for color in colors]
-    apart = {
-        pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]]))
-        for pair in combinations(range(len(colors)), 2)
-    }
-    nearest = min(apart, key=apart.__getitem__)
-    assert apart[nearest] > 0.075, [colors[at] for at in nearest]
-
-
-@pytest.mark.parametrize("color", COLORS)
-def test_dark_names_can_be_read_in_a_box_of_each_color(color):
-    light, ink = (linear(each) @ (0.2126, 0.7152, 0.0722) + 0.05 for each in (color, "#1a1a1a"))
-    assert light / ink >= 4.5
 
 
 def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found):

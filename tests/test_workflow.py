@@ -170,7 +170,6 @@ def test_eight_cores_measure_one_case_at_a_time(finished: Path) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A working copy in which nothing runs."""
     return make_project(tmp_path_factory.mktemp("fresh"))
 
 

@@ -91,7 +91,6 @@ def snakemake(
 def run_and_wait(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> tuple[int, str]:
-    """The exit status of a command, and all that it printed."""
     ended = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -138,7 +137,6 @@ def served_stage(folder: Path, module: str, *arguments: str, **settings: str) ->
 
 
 def end_servers() -> None:
-    """End the servers of this process."""
     for server in _servers:
         server.communicate()
 
@@ -191,12 +189,10 @@ class Project:
         path.write_text(text.replace(old, new))
 
     def stages(self) -> list[str]:
-        """The stages started so far, in order."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [line.split()[1] for line in lines if line.startswith("start ")]
 
     def results(self) -> set[str]:
-        """All result files except logs."""
         files = [path for path in self.folder.glob("results/**/*") if path.is_file()]
         names = {str(path.relative_to(self.folder)) for path in files}
         return {name for name in names if "/logs/" not in name} | {

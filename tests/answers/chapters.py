@@ -15,24 +15,20 @@ TEMPLATES = ROOT / "report_templates"
 
 
 def run_of(question: str, folder: Path) -> Run:
-    """A run with the tables in a folder that a question reads."""
     return Run([folder / f"{name}.csv" for name in tables_of(QUESTIONS[question])])
 
 
 def facts(question: str, folder: Path, *samples: Sample) -> Facts:
-    """What a question's chapter says of samples."""
     return facts_of(question, write_tables(folder, *samples))
 
 
 def facts_of(question: str, folder: Path) -> Facts:
-    """What it says of the tables in a folder."""
     room = f"workflow_src.answers.{QUESTIONS[question].room}"
     found: Facts = importlib.import_module(f"{room}.chapter").facts(run_of(question, folder))
     return found
 
 
 def chapter(question: str, folder: Path, picture: Path | None = None) -> Written:
-    """A question's chapter as its stage writes it, from the tables in a folder."""
     room = QUESTIONS[question].room
     module = importlib.import_module(f"workflow_src.answers.{room}.chapter")
     make = partial(module.facts, run_of(question, folder))

@@ -48,7 +48,6 @@ def recorded(folder: Path = H200) -> Mapping[str, pd.DataFrame]:
 
 
 def subset(seed: int, folder: Path = H200) -> Tables:
-    """The `seed`-th subset of a recorded run."""
     draw = random.Random(seed)
     tables = dict(recorded(folder))
     chosen = _cases(draw, tables["timings"])
@@ -65,7 +64,6 @@ def subset(seed: int, folder: Path = H200) -> Tables:
 
 
 def written(tables: Tables, folder: Path) -> Path:
-    """A folder with the tables as CSVs, as a run leaves them."""
     for name, table in tables.items():
         path = folder / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +122,6 @@ def _gone_wrong(
 def _without(
     tables: dict[str, pd.DataFrame], case: str, phase: str, status: str
 ) -> dict[str, pd.DataFrame]:
-    """The tables as they are where a phase of a case has no measurements."""
     found = {}
     for name, table in tables.items():
         if "phase" not in table or name.startswith("studies/"):
@@ -146,7 +143,6 @@ def _without(
 
 
 def _uncaptured(tables: dict[str, pd.DataFrame], case: str) -> dict[str, pd.DataFrame]:
-    """The tables as they are where a case's capture holds no device activity."""
     found = dict(tables)
     for name in ("kernels", "ledger", "operators", "products"):
         if name in found:
@@ -191,12 +187,10 @@ def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFram
 
 
 def _kept(draw: random.Random, name: str) -> bool:
-    """Whether a subset has this table."""
     return not (name in OPTIONAL or name.startswith("studies/")) or draw.random() < 0.8
 
 
 def empty() -> Tables:
-    """A run that measured nothing."""
     return {name: _empty(name) for name in READ}
 
 

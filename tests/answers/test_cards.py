@@ -104,7 +104,6 @@ def test_any_subset_has_cards_whose_numbers_have_evidence(seed: int | None, tmp_
 
 
 def one_card(case: str, plan: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A case's file as the command writes it."""
     target = tables / "case.md"
     words = ["--case-name", case, "--plan", plan, "--tables", *tables.glob("*.csv")]
     words += ["--templates", TEMPLATES, "--markdown", target]

@@ -15,14 +15,12 @@ DRAWN = ("a", "c", "d", "e")
 
 
 def draw(folder: Path, question: str, *samples: Sample) -> str:
-    """The figure of an answer as its command writes it."""
     picture = folder / "made" / f"{question}.svg"
     assert chapter(question, write_tables(folder / "tables", *samples), picture).verdict != "failed"
     return picture.read_text()
 
 
 def texts(svg: str) -> list[str]:
-    """The texts in a figure."""
     nodes = ET.fromstring(svg).iter()
     return [str(node.text) for node in nodes if node.tag.endswith("text")]
 

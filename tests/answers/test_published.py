@@ -16,7 +16,6 @@ NAMES = (*QUESTIONS, "opening", "cases", "ran")
 
 
 def made(name: str, folder: Path) -> Written:
-    """A chapter of a published run."""
     if name in QUESTIONS:
         return chapter(name, folder / "tables")
     return runs.chapter(name, Run([*sorted(folder.glob("tables/*.csv")), folder / "plan.csv"]))

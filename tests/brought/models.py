@@ -194,10 +194,6 @@ def nothing(device):
     """Forgets to return."""
 
 
-def tensor_as_batch(device):
-    return Workload(nn.Linear(2, 2), torch.randn(3, 2), lambda model, x: model(x).sum())
-
-
 def dict_as_batch(device):
     return Workload(nn.Linear(2, 2), {"x": torch.randn(3, 2)}, lambda model, x: model(x).sum())
 
@@ -209,10 +205,6 @@ def backward_inside(device):
         return mean.detach()
 
     return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), loss)
-
-
-def vector_loss(device):
-    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: model(x))
 
 
 def number_as_loss(device):

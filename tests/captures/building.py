@@ -56,8 +56,6 @@ def global_id(process: int, thread: int = 0) -> int:
 
 
 class Export:
-    """An nsys export that a test fills."""
-
     def __init__(self, folder: Path, name: str = "c.sqlite") -> None:
         self.path = folder / name
         self.connection = sqlite3.connect(":memory:")
@@ -100,7 +98,6 @@ class Export:
         self.insert("NVTX_EVENTS", **values, **text)
 
     def named(self, thread: int, name: str, process: int = 1) -> None:
-        """The name of a thread."""
         tid = global_id(process, thread)
         self.insert("ThreadNames", nameId=self.string(name), globalTid=tid)
 
@@ -211,7 +208,6 @@ def unplaced(tables: dict[str, pd.DataFrame]) -> dict[str, int]:
 
 
 def notes(found: Capture | dict[str, pd.DataFrame]) -> dict[str, int]:
-    """How often each note was made."""
     if isinstance(found, Capture):
         return {note.code: note.count for note in found.notes}
     table = found["notes"]
@@ -240,7 +236,6 @@ def thread_name(thread: int, name: str) -> dict[str, Any]:
 
 
 def packed(data: bytes) -> bytes:
-    """These bytes as a member of gzip that is the same at any time of day."""
     return gzip.compress(data, mtime=0)
 
 
@@ -278,7 +273,6 @@ def tables_in(
 
 
 def as_capture(tables: Mapping[str, pd.DataFrame]) -> reported.Capture:
-    """Tables as a report reads them."""
     run = Run([])
     named = {f"capture/{name}": each for name, each in tables.items()}
     run._read |= {name: typed(each, name) for name, each in named.items()}

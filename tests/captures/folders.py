@@ -23,7 +23,6 @@ def as_folder(database: Path, folder: Path, suffix: str) -> Path:
 
 
 def write_table(path: Path, table: Any) -> None:
-    """Write a table as nsys does."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export, event, trace_file
-from workflow_src.captures.capture import API, OVERHEAD, PAGEABLE_COPY, UNKNOWN, Capture
+from workflow_src.captures.capture import Capture
 from workflow_src.captures.reading import read
 
 
@@ -16,22 +16,6 @@ def rows(found: Capture, table: str, *columns: str) -> list[list[Any]]:
 
 
 NO_BYTES = pytest.approx(math.nan, nan_ok=True)
-
-
-def test_all_calls_of_an_export_are_kept_by_their_plain_names(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.range("step", 0, 100)
-    export.work(10, kind="MEMCPY", copyKind=1, srcKind=0, dstKind=2)
-    export.work(20)
-    export.wait(30, 50)
-    export.insert("PROFILER_OVERHEAD", start=60, end=70)
-    columns = ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation")
-    assert rows(export.read(), "calls", *columns) == [
-        [PAGEABLE_COPY, "", 10, 11, 1, 1, 1],
-        [API, "", 20, 21, 1, 1, 2],
-        [API, "cudaStreamSynchronize", 30, 50, 1, 1, 0],
-        [OVERHEAD, "profiler overhead", 60, 70, UNKNOWN, UNKNOWN, UNKNOWN],
-    ]
 
 
 def test_copies_and_sets_say_between_which_memories_and_how_much(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export
-from workflow_src.captures.nsys_recording import dropped, tracing
+from workflow_src.captures.nsys_recording import tracing
 from workflow_src.tables.certificate import CHECKS
 
 FELL_BACK = (
@@ -95,19 +95,6 @@ def test_each_check_tells_what_does_not_fit(
     export = steps(tmp_path)
     export.sql(change) if isinstance(change, str) else change(export)
     assert results(export) | told == results(export)
-
-
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("CUPTI dropped 1,203 records. Some CUPTI events might be missing.", 1203),
-        ("Couldn't allocate CUPTI buffers. Some CUPTI events might be missing.", 1),
-        ("Buffers holding CUDA trace data will be flushed on CudaProfilerStop() call.", 0),
-        ("4 CPU IP samples collected for every CPU IP backtrace collected.", 0),
-    ],
-)
-def test_messages_of_lost_events_are_counted(text: str, lost: int) -> None:
-    assert dropped(["Profiling has started.", text]) == lost
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ each_kind = pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
 
 
 def same(database: Path, folder: Path) -> None:
-    """Both give the same tables, cell by cell."""
     theirs = tables_in(as_folder(database, folder, folder.name))
     for name, table in tables_in(database).items():
         pd.testing.assert_frame_equal(theirs[name], table)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import event, launched, trace_file
-from tests.test_faults import mounted, needs_root
+from tests.test_faults import needs_root
 from tests.workflow import ROOT
 from workflow_src.captures import events
 from workflow_src.captures.files import SHARE, add_limits, within_limits
@@ -88,17 +88,6 @@ def test_the_limits_are_those_that_the_settings_describe() -> None:
     assert settings["capture_memory_gib"].default is None and SHARE == 0.5
     given = captures_of([], None, limits={"unpacked-gib": 2.5, "memory-gib": None})
     assert given.options == "--fold= --step= --unpacked-gib=2.5"
-
-
-@needs_root
-def test_a_full_folder_for_temporary_files_ends_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = bomb(tmp_path / "c.sqlite.gz", SQLITE, b"\0", 4)
-    with mounted(tmp_path / "small", "2m") as small:
-        monkeypatch.setattr("tempfile.tempdir", str(small))
-        assert f"it can't be unpacked in {small} (No space left on device)" in said_of(path)
-        assert list(small.iterdir()) == []
 
 
 def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ def made(folder: Path) -> Path:
 
 
 def shuffle(database: Path, seed: int) -> None:
-    """Put the rows of all tables in another order."""
     with closing(sqlite3.connect(database)) as connection, connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (name,) in names:

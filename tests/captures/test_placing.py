@@ -1,33 +1,21 @@
 """Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.captures.building import (
     Export,
-    Range,
-    Work,
     busy,
-    capture_of,
     notes,
     tables_in,
     unplaced,
 )
 from tests.captures.text import written
-from tests.examples import costly
-from workflow_src.captures.capture import Capture
 from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
-from workflow_src.placing import placing
 from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
-from workflow_src.placing.threads import helped
 
 
 @pytest.fixture
@@ -204,7 +192,6 @@ def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
 
 
 def train(export: Export, begin: int = 0, trainer: int = TRAINER, helper: int = HELPER) -> None:
-    """A step as STEP."""
     written(
         f"""step {begin}-{begin + 100} @{trainer}; forward {begin + 5}-{begin + 40} @{trainer}
         *{begin + 10} 1 @{trainer}; backward {begin + 50}-{begin + 90} @{trainer}
@@ -232,19 +219,6 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
 
 
-def test_each_thread_by_itself_gives_backward_nothing(
-    export: Export, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def alone(capture: Capture, ranges: Any) -> Any:
-        threads = [np.asarray(rows["thread"]) for rows in (ranges, capture.work)]
-        return replace(helped(capture, ranges), of_range=threads[0], of_work=threads[1], why=[])
-
-    monkeypatch.setattr(placing, "helped", alone)
-    tables = written(STEP, export).tables()
-    assert busy(tables) == {"step": 0, "step/forward": 1, "step/backward": 0, "hook": 12}
-    assert unplaced(tables) == {OWN_THREAD: 2}
-
-
 def test_where_autograds_thread_has_its_name_no_other_one_is_a_helper(export: Export) -> None:
     export.named(HELPER, "pt_autograd_0")
     tables = written(f"{STEP}; metric 41-44 @3; *42 16 @3", export).tables()
@@ -268,47 +242,3 @@ def test_a_thread_that_works_for_two_trainers_is_told(export: Export) -> None:
         train(export, begin, trainer)
     found = notes(export.tables())
     assert (found["lent"], found["shared"]) == (6, 6)
-
-
-@st.composite
-def backwards(draw: st.DrawFn) -> list[tuple[str, int]]:
-    """What autograd's thread does in a backward: launches, and ranges that begin and end."""
-    did, open_ranges = [("launch", 0)], 0
-    for _ in range(draw(st.integers(0, 12))):
-        kinds = ["launch", "push", "pop"] if open_ranges else ["launch", "push"]
-        kind = draw(st.sampled_from(kinds))
-        open_ranges += {"launch": 0, "push": 1, "pop": -1}[kind]
-        did.append((kind, draw(st.integers(0, 2))))
-    return did + [("pop", 0)] * open_ranges
-
-
-def trained(steps: list[list[tuple[str, int]]], helper: int, name: str) -> Capture:
-    """Steps whose backwards are done by a thread."""
-    ranges, launches, at = list[Range](), list[Work](), 0
-    for step in steps:
-        begin, pushed = at, list[tuple[str, int]]()
-        launches.append(Work(at + 1, 1, (1, TRAINER)))
-        at += 10
-        for kind, number in step:
-            at += 3
-            if kind == "launch":
-                launches.append(Work(at, 1, (1, helper)))
-            elif kind == "push":
-                pushed.append((f"hook {number}", at))
-            else:
-                ranges.append(Range(*pushed.pop(), at, (1, helper)))
-        ranges.append(Range("backward", begin + 5, at + 5, (1, TRAINER)))
-        ranges.append(Range("step", begin, at + 8, (1, TRAINER)))
-        at += 10
-    return capture_of(ranges, launches, {helper: name})
-
-
-@costly
-@given(st.sampled_from(["pt_autograd_0", "python3"]), st.lists(backwards(), min_size=1, max_size=3))
-def test_backward_on_its_own_thread_is_placed_as_on_the_calling_one(
-    name: str, steps: list[list[tuple[str, int]]]
-) -> None:
-    captures = [trained(steps, helper, name) for helper in (HELPER, TRAINER)]
-    apart, on_one = (placing.place(capture, capture.ranges) for capture in captures)
-    assert apart.ranges["parent"].tolist() == on_one.ranges["parent"].tolist()
-    assert apart.work["range"].tolist() == on_one.work["range"].tolist()

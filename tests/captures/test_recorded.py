@@ -58,26 +58,6 @@ def test_parts_of_a_table_make_up_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
         pd.testing.assert_frame_equal(getattr(in_parts, name), getattr(whole, name))
 
 
-def test_named_domains_and_started_ranges_are_kept() -> None:
-    tables = tables_in(DATA / "llama.sqlite.gz", "trainer")
-    assert tables["paths"]["instances"].sum() == 3 * 4
-    step = "train step é\\/1"
-    assert set(busy(tables)) == {step, f"{step}/fwd", f"{step}/bwd", f"{step}/opt"}
-    assert busy(tables, "busy_ms")[step] == 61_646_199
-    others = tables_in(DATA / "llama.sqlite.gz")
-    assert others["paths"].equals(tables["paths"]) and "CCCL" in others["notes"]["about"].tolist()
-
-
-def test_a_librarys_ranges_on_autograds_thread_lie_below_backward() -> None:
-    """CCCL's three ranges a step once sent all that backward launched outside of them nowhere."""
-    tables = tables_in(DATA / "llama.sqlite.gz", "trainer", "CCCL")
-    assert tables["paths"]["instances"].sum() == 21
-    backward = "train step é\\/1/bwd/cub::"
-    held = sum(ns for path, ns in busy(tables).items() if path.startswith(backward))
-    assert unplaced(tables) == {} and held == 224_037
-    assert busy(tables)["train step é\\/1/bwd"] == 39_060_342 - held
-
-
 @pytest.mark.parametrize(
     "export",
     [

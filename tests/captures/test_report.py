@@ -16,7 +16,7 @@ from tests.answers.test_any_subset import check
 from tests.captures.building import Export, event, tables_in, trace_file
 from tests.captures.test_joined import rank_file
 from tests.diagnosis.programs import Program, training_loop
-from tests.diagnosis.test_findings import forward, sleeps
+from tests.diagnosis.test_findings import forward
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -43,7 +43,6 @@ TEMPLATES = ROOT / "report_templates"
 
 
 def written(folder: Path, capture: Path, step: str = "") -> Path:
-    """The folder of a capture's CSVs."""
     folder = folder / capture.name.partition(".")[0]
     for name, table in tables_in(capture, step=step, diagnosed=True).items():
         write_csv(folder / f"{name}.csv", table)
@@ -51,7 +50,6 @@ def written(folder: Path, capture: Path, step: str = "") -> Path:
 
 
 def read(folder: Path) -> Facts:
-    """What is said of a capture, from its CSVs."""
     return facts(Capture(Run.of_capture(folder), folder.name))
 
 
@@ -61,7 +59,6 @@ def found(tmp_path: Path, capture: Path, step: str = "") -> Facts:
 
 
 def printed(of: Facts) -> dict[str, str]:
-    """The blocks of a capture's Markdown."""
     return render(TEMPLATES, ["capture.j2"], shortened(of), Form(False))
 
 
@@ -75,7 +72,6 @@ def sentences(of: Facts) -> list[str]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """The folder of a recorded capture's tables, made once."""
 
     @cache
     def folder(name: str, step: str) -> Path:
@@ -218,23 +214,6 @@ def test_micro_batches_are_said_first_where_launches_set_the_pace(
     assert ("8 micro batches" in sentences(of)[0]) == (said == "micro batches")
 
 
-def test_where_the_device_works_all_the_time_it_sets_the_pace_and_the_step_is_divided(
-    tmp_path: Path,
-) -> None:
-    of = found(tmp_path, loop(tmp_path / "clean", sleeps_us=0))
-    assert [of["pace"]["verdict"], of["verdict"], len(sentences(of))] == ["device", "", 1]
-    (division,) = of["diagnoses"].to_dict("records")
-    numbers = {name: float(division[name]) for name in division if name.endswith("_ms")}
-    assert numbers["recorded_ms"] == pytest.approx(0.92) and numbers["device_ms"] == 0.9
-    assert numbers["host_ms"] + numbers["blocked_ms"] == pytest.approx(0.92)
-    (work,) = of["step_work"].to_dict("records")
-    assert (float(work["calls"]), float(work["device_ms"])) == (9, pytest.approx(0.9))
-    assert len(of["step_calls"]) == 3, "the rest has no row where there is none"
-    (smaller,) = of["smaller"].to_dict("records")
-    assert smaller["name"] == "The host waits for the device" and str(smaller["when"]) == "4 of 4"
-    assert smaller["saves_ms"] < 0.03 * 0.92
-
-
 @pytest.mark.parametrize("name", ["step", "Warm-up step"])
 def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replayed_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -295,18 +274,6 @@ def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -
         assert doubt in last if doubt else "How sure" not in last
 
 
-def test_a_host_that_the_device_hides_is_told_with_what_a_step_after_a_wait_takes(
-    tmp_path: Path,
-) -> None:
-    """27 kernels of 300 us a step; the host takes 60 us for each, and 3.5 ms for a batch."""
-    program = training_loop(tmp_path, takes=300, data=sleeps(3500))
-    of = found(tmp_path, program.write())
-    (smaller,) = of["smaller"].to_dict("records")
-    assert smaller["name"] == "The loader is slow" and smaller["saves_ms"] == 0
-    assert smaller["where"] == "step/data and step/forward"
-    assert smaller["assumes"] == "a gap takes 0.055 ms, as in other places"
-
-
 def test_a_plain_step_longer_than_recorded_ones_is_none_that_savings_are_of(
     tmp_path: Path,
 ) -> None:
@@ -331,15 +298,6 @@ def test_a_capture_without_device_work_says_so(tmp_path: Path) -> None:
     export = Export(tmp_path)
     export.range("step", 0, 10)
     assert found(tmp_path, export.write())["verdict"] == "no work"
-
-
-def test_ranks_are_apart_and_waiting_for_each_other_is_communication(
-    recorded: Callable[[str, str], Path],
-) -> None:
-    of = read(recorded(DDP, ""))
-    assert {*of["paths"]["process"]} == {"3997", "3998"}
-    first = of["families"].iloc[0]
-    assert first["family"] == "communication" and float(first["ms"]) == pytest.approx(49.7, 0.01)
 
 
 def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFra
 
 
 def step_times(steps: pd.DataFrame) -> pd.DataFrame:
-    """What is shown of them."""
     return contents.steps(as_capture({"steps": steps}))
 
 

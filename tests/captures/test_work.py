@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures.building import Export, busy, notes, unplaced
+from tests.captures.building import Export, busy, notes
 from workflow_src.captures.capture import LATEST_NS
 from workflow_src.captures.store import opened
-from workflow_src.placing.placing import NO_RANGE, WHOLE
+from workflow_src.placing.placing import WHOLE
 
 
 @pytest.fixture
@@ -36,32 +36,6 @@ def test_kernels_copies_sets_and_graphs_all_count(export: Export) -> None:
     assert busy(tables) == {"step": 31} and notes(tables) == {"whole graphs": 1}
 
 
-def test_casts_are_told_from_copies_and_kernels_of_one_short_name_apart(export: Export) -> None:
-    template = "void at::native::{}_kernel<4, at::native::{}>(int, T2)"
-    direct = "direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda({}) (instance 1)]"
-    export.range("step", 0, 100)
-    for place, (elementwise, functor) in enumerate(
-        [
-            ("vectorized_elementwise", "bfloat16_copy_kernel_cuda"),
-            ("unrolled_elementwise", direct.format("float")),
-            ("elementwise", direct.format("float")),
-            ("elementwise", direct.format("c10::BFloat16")),
-        ]
-    ):
-        name = export.string(template.format(elementwise, functor))
-        export.work(10 + 10 * place, 2**place, demangledName=name)
-    export.work(60, 16, kind="MEMCPY", copyKind=1)
-    tables = export.tables()
-    rows = tables["kernels"].sort_values("busy_ns")[["family", "short_name"]].to_numpy().tolist()
-    assert rows == [
-        ["cast", "vectorized_elementwise(bfloat16_copy)"],
-        ["cast", "unrolled_elementwise(direct_copy)"],
-        ["copy", "elementwise(direct_copy): float"],
-        ["copy", "elementwise(direct_copy): BFloat16"],
-        ["copy", "[CUDA memcpy Host-to-Device]"],
-    ]
-
-
 def test_busy_is_a_sum_and_spans_are_per_instance(export: Export) -> None:
     export.range("step", 0, 100)
     export.range("step", 200, 300)
@@ -74,14 +48,6 @@ def test_busy_is_a_sum_and_spans_are_per_instance(export: Export) -> None:
     assert row["instances"] == 2
     columns = ["host_ms", "busy_ms", "own_ms", "span_ms"]
     assert [round(ms * 1e6) for ms in row[columns]] == [200, 35, 15, 50 + 5]
-
-
-def test_devices_and_their_streams_are_counted(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(20, 10, start=30, device=0)
-    export.work(21, 10, start=30, device=1)
-    tables = export.tables()
-    assert tables["summary"][["devices", "streams"]].to_numpy().tolist() == [[2, 2], [2, 2]]
 
 
 WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
@@ -166,18 +132,3 @@ def test_ranges_without_device_work_are_noted(export: Export) -> None:
     tables = export.tables()
     assert busy(tables) == {"step": 0} and notes(tables) == {"no work": 1}
     assert tables["kernels"].empty
-
-
-def test_work_outside_every_range_is_a_row(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(200, 3)
-    (row,) = export.tables()["kernels"].to_dict("records")
-    about = {
-        "process": 1,
-        "path": f"({NO_RANGE})",
-        "kind": "kernel",
-        "family": "gemm",
-        "name": "gemm",
-    }
-    assert row | about | {"activities": 1, "busy_ns": 3, "steps": 0} == row
-    assert unplaced(export.tables()) == {NO_RANGE: 3}

@@ -15,7 +15,6 @@ ROW = re.compile(r"(?P<what>.*?)(?: (?P<start>-?\d+)-(?P<end>\d*))?(?P<options>(
 
 
 def written(text: str, export: Export) -> Export:
-    """An export of the ranges, work and calls of a text."""
     for line in filter(None, map(str.strip, re.split(r"[;\n]", text))):
         row = ROW.fullmatch(line)
         assert row, line

@@ -64,7 +64,6 @@ def judged(found: Compared) -> list[list[object]]:
 
 
 def written(folder: Path, a: Path, b: Path) -> str:
-    """The Markdown of a comparison."""
     given = ["--templates", str(ROOT / "report_templates"), "--output", str(folder)]
     compare_captures.main(["--a", str(a), "--b", str(b), *given])
     return (folder / "compare.md").read_text()

@@ -180,7 +180,6 @@ def test_the_recorded_h100_runs_are_told_apart(
 
 
 def written(folder: Path, a: Path, b: Path) -> dict[str, Any]:
-    """The JSON of a comparison."""
     words = ("--a", a, "--b", b, "--templates", TEMPLATES, "--output", folder)
     assert ended(compare.main, *words) == (0,)
     found: dict[str, Any] = json.loads((folder / "compare.json").read_text())
@@ -188,34 +187,11 @@ def written(folder: Path, a: Path, b: Path) -> dict[str, Any]:
 
 
 def ended(main: Any, *given: object) -> tuple[Any, ...]:
-    """The status that a command ends with."""
     try:
         main([str(word) for word in given])
     except SystemExit as end:
         return (end.code,)
     return (0,)
-
-
-@pytest.mark.parametrize(
-    ("a_hosts", "b_hosts", "same"),
-    [
-        (["0a1b2c3d"], ["0a1b2c3d"], "yes"),
-        (["1e5"], ["100000"], "no"),
-        (["0a1b2c3d", "4e5f6a7b"], ["4e5f6a7b", "0a1b2c3d"], "no"),
-        (["0a1b2c3d"], [""], "unknown"),
-        ([None], ["0a1b2c3d"], "unknown"),
-    ],
-)
-def test_whether_both_ran_on_the_same_host_is_said_and_decides_nothing(
-    tmp_path: Path, a_hosts: list[str | None], b_hosts: list[str | None], same: str
-) -> None:
-    """A host for each case, or None where no case tells one."""
-    for name, hosts in (("a", a_hosts), ("b", b_hosts)):
-        known = [{} if host is None else {"host_id": host} for host in hosts]
-        about = [Sample(context=128 + n, environment=each) for n, each in enumerate(known)]
-        run(tmp_path / name, *about)
-    found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.said["same_host"] == same and verdict(found) == ("same work", 0)
 
 
 def test_phases_that_ran_in_one_run_only(tmp_path: Path) -> None:

@@ -11,10 +11,8 @@ from workflow_src.compare.statistics import (
     _doubled_ranks,
     _normal,
     holm,
-    interval,
     interval_of_extremes,
     mann_whitney,
-    resampled_ratios,
     smallest_p,
 )
 
@@ -39,16 +37,6 @@ def test_p_counts_all_choices_also_with_ties() -> None:
         assert mann_whitney(a, b) == pytest.approx(sum(far) / len(far))
 
 
-def test_p_of_large_samples_is_close_to_the_exact_one() -> None:
-    random = np.random.default_rng(1)
-    a, b = random.normal(size=30), random.normal(0.7, size=30)
-    doubled = _doubled_ranks(np.concatenate([a, b]))
-    approximate = _normal(doubled, 30, int(doubled[:30].sum()))
-    assert mann_whitney(a, b) == pytest.approx(approximate, abs=0.001)
-    assert mann_whitney([1.0] * 40, [1.0] * 40) == 1.0
-    assert mann_whitney(list(range(40)), list(range(100, 140))) < 1e-12
-
-
 def test_the_smallest_p_and_the_fewest_processes() -> None:
     assert smallest_p(5, 5) == 2 / 252
     assert mann_whitney(range(5), range(5, 10)) == pytest.approx(2 / 252)
@@ -59,14 +47,6 @@ def test_the_smallest_p_and_the_fewest_processes() -> None:
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0] and holm([]) == []
-
-
-def test_intervals_cover_the_ratio_and_repeat() -> None:
-    random = np.random.default_rng(3)
-    a, b = random.normal(100, 1, 20).tolist(), random.normal(103, 1, 20).tolist()
-    low, high = interval(resampled_ratios(a, b, "case"))
-    assert 1 < low < 1.03 < high < 1.06
-    assert (low, high) == interval(resampled_ratios(a, b, "case"))
 
 
 def test_extremes_give_an_interval_from_nine_processes_on() -> None:

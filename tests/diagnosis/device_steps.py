@@ -67,7 +67,6 @@ class DeviceSteps(Export):
 
 
 def subject(export: Export, process: int = 1) -> Subject:
-    """The recorded steps of a process of an export."""
     capture = attributed(export.read(), None)
     return Subject(capture, recorded(capture, process))
 
@@ -79,7 +78,6 @@ def savings(folder: Path, key: str, kernels: Sequence[Kernel], graph: bool = Fal
 
 
 def savings_of(key: str, of: Subject) -> Savings:
-    """What a step saves (us) without each place of a mechanism, by place."""
     return {each.where: saved_us(of, each) for each in found(key, of)}
 
 

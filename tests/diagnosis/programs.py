@@ -40,7 +40,6 @@ class Program(Export):
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:
-        """A range around what is done in it."""
         began = self.now
         yield
         self.range(name, int(began * US), int(self.now * US))
@@ -66,7 +65,6 @@ class Program(Export):
         self._runs(number, "KERNEL", takes, demangledName=self.string(kernel))
 
     def fill(self) -> None:
-        """A set of 4 bytes."""
         self._runs(self.call("cudaMemsetAsync_v3020"), "MEMSET", 1.0, bytes=4)
 
     def copy(

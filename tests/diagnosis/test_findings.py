@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.captures.building import as_capture
 from tests.diagnosis.device_steps import found as places_of
 from tests.diagnosis.programs import (
     ACTIVATION,
@@ -19,7 +18,6 @@ from tests.diagnosis.programs import (
     Program,
     training_loop,
 )
-from workflow_src.capture_report.ranked import ranked
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
@@ -61,7 +59,6 @@ def launches(*names: str, takes: float | None = 1, thread: int = 1, pause: float
 
 
 def calls(name: str, cost: float, *steps: int) -> Place:
-    """A call, in these steps or in all."""
 
     def call(program: Program, step: int) -> None:
         if not steps or step in steps:
@@ -73,7 +70,6 @@ def calls(name: str, cost: float, *steps: int) -> Place:
 def copies(
     kind: int, size: int, memory: int, takes: float = 1, waits: bool = True, only: int = -1
 ) -> Place:
-    """A copy, in one step only or in all."""
 
     def copy(program: Program, step: int) -> None:
         if only in (-1, step):
@@ -83,7 +79,6 @@ def copies(
 
 
 def fetches(size: int, *kernels: str) -> Place:
-    """A number is computed and fetched."""
     return in_turn(launches(*kernels), copies(TO_HOST, size, PINNED))
 
 
@@ -100,7 +95,6 @@ def times(count: int, place: Place) -> Place:
 
 
 def after(long: float, then: Place) -> Place:
-    """After a kernel that takes long."""
     return in_turn(launches(ACTIVATION, takes=long), then)
 
 
@@ -431,37 +425,10 @@ def test_a_wait_inside_of_what_is_left_out_is_not_named_beside_it(tmp_path: Path
         assert below.saves_with_above_ms > above.saves_with_above_ms
 
 
-def test_of_steps_that_are_not_understood_facts_are_told_and_no_savings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("workflow_src.diagnosis.replay.REPLAYED_WITHIN", -1.0)
-    diagnosis = diagnosed(training_loop(tmp_path, forward=after(400, fetches(4))))
-    (item,) = [each for each in diagnosis.findings if each.key == "item"]
-    assert (item.calls, item.saves_ms) == (1, pytest.approx(float("nan"), nan_ok=True))
-    assert headline(item, diagnosis.step_ms).endswith("ms for it.")
-
-
 def test_each_mechanism_has_a_headline() -> None:
     for key in MECHANISMS:
         filled = headline(Finding(key, "step/a", 1, 1, 1, (), saves_ms=1), 3, True)
         assert len(filled.split()) <= 45, filled
-
-
-@pytest.mark.parametrize(
-    ("calls", "pattern", "plain", "said"),
-    [
-        (1858, (5, 5), False, "1858 times a step in `step` and waits 9.0 ms for it; without it a"),
-        (1, (5, 5), True, " once a step in `step` and waits 9.0 ms for it (as recorded); without"),
-        (2, (2, 5), False, " 2 times a step in `step` and waits 9.0 ms for it, in 2 of 5 steps; "),
-        (2, (1, 5, True), False, "for it, in the first of 5 steps; without it a step"),
-    ],
-)
-def test_a_headline_says_in_which_steps_and_how_often_and_which_times_are_recorded(
-    calls: float, pattern: tuple[int, ...], plain: bool, said: str
-) -> None:
-    steps = dict(zip(("in_steps", "of_steps", "first_only"), pattern, strict=False))
-    item = Finding("item", "step", calls, 9, 0, (), saves_ms=1, **steps)  # type: ignore[arg-type]
-    assert said in headline(item, 6, plain)
 
 
 def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothing(
@@ -481,31 +448,6 @@ def test_a_copy_in_one_step_has_its_bytes_and_one_in_the_first_alone_costs_nothi
     assert tables["smaller"]["saves_ms"][0] == 0
 
 
-def test_the_tables_of_a_diagnosis_say_the_same_of_each_process_and_part(tmp_path: Path) -> None:
-    # Each of 27 launches takes the host 60 us, and the device 35; the loader's sleep comes before
-    # forward's first.
-    tables = diagnosis_tables(training_loop(tmp_path, data=sleeps(4000)).attributed())
-    assert tuple(tables) == tuple(COLUMNS)
-    for name, table in tables.items():
-        assert list(table.columns) == ["process", *COLUMNS[name]]
-    overview, first = tables["diagnoses"].iloc[0], tables["findings"].iloc[0]
-    assert (first["mechanism"], first["path"], first["process"]) == ("slow_loader", "step/data", 1)
-    assert first["headline"].startswith("The host needs ")
-    # The step takes 27 * 60 + 4,000 us.
-    assert overview["step_ms"] == pytest.approx(5.62, rel=0.01)
-    assert tables["gaps"]["gap_ms"].iloc[0] == pytest.approx(4.055 * 4 / 5, rel=0.01)
-    work, calls = (
-        tables[name].set_index(["path", column])
-        for name, column in (("step_work", "family"), ("step_calls", "what"))
-    )
-    assert work.loc[("step/backward", "elementwise"), "calls"] == 8
-    assert work.loc[("step/backward", "elementwise"), "device_ms"] == pytest.approx(8 * 0.035)
-    assert work["share"].sum() == pytest.approx(1) and work["calls"].sum() == 27
-    assert calls["host_ms"].sum() == pytest.approx(4 + 27 * 0.06)
-    assert calls.index[0] == ("step/forward", "embedding")
-    assert calls["share"].sum() == pytest.approx(1)
-
-
 def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_path: Path) -> None:
     # Of five steps the first has no loader, and the mean is of the four after it.
     program = training_loop(tmp_path, data=sleeps(4000, 1, 2, 3, 4))
@@ -521,26 +463,6 @@ def test_a_finding_takes_what_it_takes_in_the_steps_that_its_saving_is_of(tmp_pa
     assert parts == pytest.approx([4, 27 * 0.036, 27 * 0.024, 0], abs=0.06)
     assert sum(parts) == pytest.approx(step["step_ms"]) and step["pace"] == "the host"
     assert step["launches"] == 27
-
-
-@pytest.mark.parametrize(
-    ("faults", "said"),
-    [
-        (
-            {"data": sleeps(4000)},
-            "between multi_tensor_apply in step/optimizer and indexSelect in step/forward",
-        ),
-        ({"end": sleeps(4000, 1), "clip": sleeps(4000, 3)}, "2 places"),
-        ({"forward": after(400, fetches(4))}, "ms of the device"),
-    ],
-)
-def test_between_which_launches_a_gap_lies_is_told_or_at_how_many_places(
-    tmp_path: Path, faults: dict[str, Place], said: str
-) -> None:
-    capture = as_capture(diagnosis_tables(training_loop(tmp_path, **faults).attributed()))
-    rows = ranked(capture).set_index("mechanism")
-    seen = "".join(map(str, rows.loc[capture["findings"]["mechanism"].iloc[0], "seen"]))
-    assert seen.endswith(said)
 
 
 def test_nothing_is_found_in_steps_of_a_capture_without_device_work(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.captures.building import Export
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.event_ties import event_ties
@@ -51,7 +50,6 @@ class Program(Export):
 
 
 def saved_us(recording: Recording, change: Any) -> float:
-    """What each step saves by a change."""
     return (replay(recording).step_ns - replay(recording, [change]).step_ns) / US
 
 
@@ -256,12 +254,3 @@ def test_steps_without_api_calls_are_named(tmp_path: Path) -> None:
     program.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
     with pytest.raises(TraceError, match="the steps of process 1 hold no API call"):
         recorded(attributed(program.read(), None, step="step"), 1)
-
-
-@pytest.mark.parametrize(
-    "name", ["ddp.sqlite.gz", "graph.sqlite.gz", "graph.json.gz", "sleepy.sqlite.gz"]
-)
-def test_recorded_steps_are_replayed(name: str) -> None:
-    found = attributed(read(DATA / name), None, step="step")
-    for process in found.capture.processes:
-        assert check(recorded(found, process)).understood

@@ -7,13 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.plain_point import NO_PRODUCTS
-from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
-from workflow_src.diagnosis.remedies.host import time_ns
 from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval
 from workflow_src.diagnosis.remedies.rates import About, Rates, Span
 from workflow_src.diagnosis.remedies.run import Run, predictions
@@ -172,26 +168,6 @@ def test_a_product_of_the_run_that_is_faster_than_the_ceiling_is_the_fastest() -
 )
 def test_sizes_of_products_are_read_from_shapes(shapes: str, sizes: tuple[int, ...]) -> None:
     assert product_sizes(shapes) == sizes
-
-
-PATHS = st.sampled_from(("forward/norm", "forward/head", "backward", "optimizer"))
-OPERATOR = st.tuples(
-    PATHS, *map(st.just, ("elementwise", "aten::mul", "", "8 x 8")),
-    st.integers(1, 40), st.floats(0.01, 20.0),
-)  # fmt: skip
-
-
-@costly
-@given(st.lists(OPERATOR, min_size=1, max_size=6), st.floats(0.1, 100.0), st.floats(1.0, 1.1))
-def test_what_only_takes_work_away_never_lengthens_and_nothing_changes_nothing(
-    rows: list[Operator], host_us: float, unexplained: float
-) -> None:
-    step = plain("train_step", rows, 1.0, host_us, parameters=0.0)
-    hosts = {name: span.usual for name, span in step.hosts.items()}
-    plain_ms = unexplained * time_ns(step.about.step, hosts) / 1e6
-    step = replace(step, plain_ms=plain_ms)
-    assert step.predicted([]).time_ms.usual == pytest.approx(plain_ms, rel=1e-3)
-    assert step.predicted(["graph"]).time_ms.usual <= plain_ms * (1 + 1e-3)
 
 
 def test_each_remedy_comes_alone_and_with_a_graph_and_in_the_growing_stack() -> None:

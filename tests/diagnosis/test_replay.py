@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
-from tests.examples import costly
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.edit import Change, Edit, ScaleHost, graphed, merged
 from workflow_src.diagnosis.plain import Share, plain
@@ -174,39 +173,6 @@ def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
     # Nor does a device without time do what was launched before the first step.
     lagging = Model([[Call(10, 5, [(0, 50)])]] * 2, backlog=[(0, 40)])
     assert bounds(lagging.recording()).host_ns == 15
-
-
-CALL = st.builds(
-    Call,
-    gap=st.integers(0, 50),
-    cost=st.integers(1, 20),
-    work=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 60)), max_size=2),
-)
-
-
-@costly
-@given(st.lists(CALL, min_size=2, max_size=12), st.integers(1, 4), st.data())
-def test_nothing_that_is_taken_away_makes_a_step_longer(
-    calls: list[Call], queue: int, data: st.DataObject
-) -> None:
-    launched = [row for call in calls for row in call.work]
-    if launched:
-        calls = [*calls, Call(5, 5, waits=[data.draw(st.integers(0, len(launched) - 1))])]
-    model = Model([calls], latency=2, between=1, queue=queue)
-    which = rows(data.draw(st.integers(0, len(calls) - 1)))
-    some = rows(*data.draw(st.sets(st.integers(0, max(len(launched) - 1, 0)), max_size=3)))
-    some = some if launched else rows()
-    changes: list[Change] = [
-        Edit(which, gap=0), Edit(which, cost=0), Edit(which, cost=0, drops=True),
-        Edit(work=some, factor=0.5), Edit(work=some, factor=0),
-        *graphed(model.recording().calls, rows(*range(len(calls)))), ScaleHost(0.5, 10),
-    ]  # fmt: skip
-    so_far: list[Change] = []
-    takes = times(model)[0]
-    for change in changes:
-        so_far.append(change)
-        assert times(model, *so_far)[0] <= takes
-        takes = times(model, *so_far)[0]
 
 
 TIMES = st.integers(0, 60)

@@ -41,11 +41,9 @@ def facts(study: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> Facts
 
 
 def chapter(study: str, run: Run, picture: Path | None = None) -> Written:
-    """A study's chapter as its stage writes it, of a run."""
     make = partial(facts_of, study, run)
     return write(study, make, TEMPLATES, templates_of(study), picture)
 
 
 def texts(cells: pd.Series) -> list[str]:
-    """A column as it is printed."""
     return [DASH if cell is None or cell != cell else str(cell) for cell in cells]

@@ -22,7 +22,6 @@ def table(*rows: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def joined(folder: Path, study: str, rows: Rows, gpu: str = "NVIDIA H200") -> pd.DataFrame:
-    """The table of one point's raw rows."""
     result = {"point": {"point": "p"}, "rows": rows, "environment": {"gpu": gpu}}
     (folder / "p.json").write_text(json.dumps(result))
     join(study, [folder / "p.json"], load_rules()).to_csv(folder / "t.csv", index=False)

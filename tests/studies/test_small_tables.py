@@ -21,7 +21,6 @@ CASES = [
 
 
 def printed(value: Any) -> Any:
-    """A cell, a column or a list as it is printed."""
     if isinstance(value, pd.Series):
         return [printed(each) for each in value]
     if isinstance(value, list):

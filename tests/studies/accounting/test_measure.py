@@ -13,28 +13,11 @@ from workflow_src.common.table_schema import columns
 from workflow_src.measure import phases
 from workflow_src.measure.workload import Workload
 from workflow_src.placing.families import load_rules
-from workflow_src.plan.config import load
 from workflow_src.studies.accounting import analyze as accounting
 from workflow_src.studies.accounting import measure
 from workflow_src.studies.accounting.measure import tasks
 from workflow_src.studies.join_points import table_rows
-from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
-
-
-def test_points_take_the_sizes_from_the_configuration() -> None:
-    config = load(ROOT / "config.yaml")
-    (small,) = points("accounting", "cpu", "small", config)
-    full = points("accounting", "cuda", "full", config)
-    assert small["sizes"] == config["sizes"] and small["measured"] == ["tiny"]
-    assert [point["precision"] for point in full] == ["fp32", "bf16"]
-    assert all(point["context"] == 512 for point in full)
-    assert full[0]["measured"] == ["small", "medium", "large", "xl", "2.7B"]
-    others = config | {"sizes": {"large": config["sizes"]["large"]}, "vocabulary": 7}
-    (other, _) = points("accounting", "cuda", "full", others)
-    assert list(other["sizes"]) == ["large"]
-    assert other["vocabulary"] == 7
-
 
 DERIVED = {
     "median_ms", "flops", "bytes", "peak_mib", "predicted_peak_mib", "busy_ms",

@@ -18,7 +18,6 @@ OWN = "examples/own_attention/tiles.py:TiledAttention"
 
 
 def small(name: str, **changes: object) -> Row:
-    """A point made small."""
     found = points("attention", "cpu", "small", {"attention_codes": {OWN: "0" * 12}})
     (point,) = (each for each in found if each["point"] == name)
     return point | {"device": "cpu"} | changes

@@ -16,7 +16,6 @@ FEW |= {"device": "cpu", "ceilings": False}
 
 
 def measured(**other: Any) -> list[dict[str, Any]]:
-    """The rows of a small point of softmax."""
     _, softmax = points("fusion", "cpu", "small", {})
     return engine.rows(fusion_measure.tasks, softmax | FEW | {"columns": [64]} | other)
 
@@ -43,24 +42,6 @@ def test_a_quick_measurement_on_the_cpu(tmp_path: Path) -> None:
     for found in rest[:2]:
         assert found["relative_error"] < 1e-6 and found["kernels_launched"] is None
     assert (rest[2]["status"], rest[2]["reason"]) == ("skipped", "Triton compiles only for GPUs")
-
-
-def test_what_launches_alike_is_profiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a CUDA device, of which only the profiler and the two clocks are asked here."""
-    real = torch.randn
-    monkeypatch.setattr(torch, "Generator", lambda device: torch.default_generator)
-    monkeypatch.setattr(torch, "randn", lambda *shape, device, **other: real(*shape, **other))
-    monkeypatch.setattr(fusion_measure, "wake", lambda call, device, seconds: None)
-    monkeypatch.setattr(fusion_measure, "l2_bytes", lambda device: 0)
-    for module in (fusion_measure, engine):
-        monkeypatch.setattr(module, "free", lambda device: None)
-    monkeypatch.setattr(engine, "time_call", lambda *arguments: [1])
-    launched = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
-    launched |= {"name": "k", "calls": 1}
-    monkeypatch.setattr(engine, "activities_of", lambda call, device: [launched])
-    more = {"totals": [256, 128], "columns": [64, 32], "dtypes": ["float32"]}
-    rows = measured(device="cuda", implementations=["torch"], **more)
-    assert ["activities" in row for row in rows] == [True, False, True, False]
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,6 @@ def point(name: str, **other: Any) -> dict[str, Any]:
 
 @cache
 def measured(name: str) -> str:
-    """A point's result as the stage writes it."""
     made = point(name)
     return json.dumps({"point": made, "rows": rows(tasks, made), "environment": ENVIRONMENT})
 

@@ -17,7 +17,6 @@ def tried(variant: str, ms: float | None, **other: Any) -> dict[str, Any]:
 
 
 def ends(fastest: float, slowest: float) -> dict[str, float]:
-    """The medians of the fastest and the slowest process."""
     return {"fastest_process_ms": fastest, "slowest_process_ms": slowest}
 
 

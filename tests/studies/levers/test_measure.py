@@ -10,7 +10,6 @@ import torch
 
 from tests.studies.levers.points import point, result
 from workflow_src.common.case import PHASES
-from workflow_src.measure import processes
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import case_at, tasks
@@ -92,20 +91,6 @@ def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
     monkeypatch.setattr(measure_stage, "reset_peak", reset)
     rows(tasks, point("sdpa"))
     assert left == [False] * 3
-
-
-def test_rows_of_several_processes_are_one_measurement() -> None:
-    def process(ns: int, *others: dict[str, Any]) -> dict[str, Any]:
-        timed = {"measurement": "phase", "phase": "forward", "status": "ok", "samples_ns": [ns]}
-        around = dict.fromkeys(processes.AROUND, ns)
-        around["locks_are_shared"] = True
-        return {"rows": [timed | {"peak_memory_mib": ns}, *others]} | around
-
-    only = {"measurement": "error", "status": "ok", "logits_error": 0.5}
-    found = processes.merged([process(1, only), process(3)], ("measurement", "phase"))
-    assert found["rows"][0]["samples_ns"] == [1, 3] and found["rows"][0]["process"] == [0, 1]
-    assert found["rows"][0]["peak_memory_mib"] == 3
-    assert found["rows"][1] == only
 
 
 def test_a_relative_error_is_of_the_largest_value() -> None:

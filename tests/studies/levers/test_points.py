@@ -37,14 +37,6 @@ def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
     assert {row["context"] for row in points("levers", "cuda", "full", chosen)} == {512}
 
 
-def test_the_plain_variant_runs_in_more_processes_which_every_saving_rests_on() -> None:
-    sizes = {"medium": SIZES["tiny"]}
-    settings = SETTINGS | {"sizes": sizes, "levers_cases": ["medium-ctx256-bf16"]}
-    plain, *others = points("levers", "cuda", "full", settings)
-    assert plain["processes"] == 6
-    assert {row["processes"] for row in others} == {3}
-
-
 @pytest.mark.parametrize(
     ("cases", "said"),
     [

@@ -17,7 +17,6 @@ SETTINGS = load(ROOT / "config.yaml")
 
 
 def measured(**other: object) -> list[dict[str, Any]]:
-    """The rows of a small point of a model."""
     point = points("precision", "cpu", "small", SETTINGS)[1]
     few = {"device": "cpu", "context": 16, "steps": dict.fromkeys(measure.MEASUREMENTS, 2)}
     return rows(measure.tasks, point | few | other)

@@ -13,7 +13,6 @@ from workflow_src.studies.tasks import rows
 
 @pytest.fixture(scope="module")
 def found() -> list[dict[str, object]]:
-    """The rows of the point of rounding."""
     point = points("precision", "cpu", "small", {"sizes": {}, "vocabulary": 9})[0]
     point |= {"device": "cpu"}
     rules = load_rules()

@@ -17,7 +17,6 @@ SETTINGS = load(ROOT / "config.yaml") | {"profiler": "torch"}
 
 
 def point(**others: object) -> Point:
-    """The small scale's point."""
     (found,) = points("profiler", "cpu", "small", SETTINGS)
     return found | {"device": "cpu"} | others
 
@@ -52,5 +51,4 @@ def test_a_pair_of_real_processes(tmp_path: Path) -> None:
 
 
 def arguments(given: Point, output: Path) -> list[str]:
-    """The arguments of the stage."""
     return ["--point", json.dumps(given), "--output", str(output)]

@@ -3,8 +3,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.workflow import ROOT
 from workflow_src.measure import processes
 from workflow_src.plan.config import load
@@ -61,17 +59,3 @@ def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
     assert found["build_ns"] > 0
     counts = {phase: len(ns) for phase, ns in found["steps_ns"].items()}
     assert counts == dict.fromkeys(cause.PHASES, 2)
-
-
-@pytest.mark.parametrize(("device", "tried"), [("cuda", 2), ("cpu", 0)])
-def test_causes_are_tried_on_a_gpu(device, tried):
-    """For the smallest and the largest size; each run is of one size."""
-    found = points("warmup", device, "full", load(ROOT / "config.yaml"))
-    runs = [point for point in found if "repeats" not in point]
-    assert len(found) - len(runs) == tried and all(len(point["sizes"]) == 1 for point in found)
-    (sizes,) = {(point["context"], point["steps"]) for point in runs}
-    assert sizes == (256, 10)
-    for point in runs:
-        (size,) = point["sizes"]
-        assert point["point"] == f"{size}-ctx256-warmup{point['warmup_steps']}"
-    assert len({point["point"] for point in runs}) == 20

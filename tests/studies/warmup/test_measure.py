@@ -32,16 +32,6 @@ def test_a_point_is_measured_in_both_phases(tmp_path):
         assert (row["d_model"], row["d_ff"], row["layers"], row["heads"]) == (128, 512, 2, 4)
 
 
-def test_after_one_phase_ran_out_of_memory_the_next_is_skipped(monkeypatch):
-    def full(self):
-        raise torch.OutOfMemoryError("CUDA out of memory. x")
-
-    monkeypatch.setattr(phases.Workload, "forward", full)
-    found = rows(tasks, points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
-    assert [row["status"] for row in found] == ["oom", "skipped"]
-    assert "forward, which ran out" in found[1]["reason"]
-
-
 def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
     def full(case):
         raise torch.OutOfMemoryError("CUDA out of memory. x")
