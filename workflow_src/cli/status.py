@@ -22,7 +22,7 @@ from workflow_src.common.arguments import Parser
 from workflow_src.common.case import TABLES
 from workflow_src.common.device_locks import holders
 from workflow_src.common.errors import one_sentence, remake
-from workflow_src.dag.dag import Dag, dag_of
+from workflow_src.dag.start import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
