@@ -20,9 +20,6 @@ from workflow_src.studies.study import FORMER, STUDIES
 
 RULES = ("hooks", "plan", "measure", "tables", "timeline", "answers", "studies", "compare")
 
-LIMITS = {"unpacked-gib": "capture_unpacked_gib", "memory-gib": "capture_memory_gib"}
-"""The settings that limit what reading a capture of others takes, by argument."""
-
 
 @dataclass(frozen=True)
 class Dag:
@@ -99,14 +96,7 @@ def dag_of(plan: Plan) -> Dag:
     """The DAG of a plan: each part with those that it builds on."""
     settings, studies = plan.settings, Studies(plan)
     measured = Measured(plan, studies)
-    captures = captures_of(
-        settings["captures"],
-        settings["capture_fold"],
-        settings["capture_domains"],
-        settings["capture_step"],
-        {name: settings[setting] for name, setting in LIMITS.items()},
-        settings["capture_step_ms"],
-    )
+    captures = captures_of(settings["captures"], settings)
     return Dag(plan, studies, measured, Report(plan, studies, measured), captures)
 
 
