@@ -8,11 +8,7 @@ rule answer:
     input:
         unpack(dag.report.answer_inputs),
     output:
-        markdown="results/{tag}/answers/{question}.md",
-        page="results/{tag}/answers/{question}.html",
-        appendix="results/{tag}/answers/{question}.appendix.md",
-        appendix_page="results/{tag}/answers/{question}.appendix.html",
-        json="results/{tag}/answers/{question}.json",
+        multiext("results/{tag}/answers/{question}", *CHAPTER),
         figure="results/{tag}/figures/answer_{question}.svg",
     log:
         "results/{tag}/logs/answers/{question}.log",

@@ -9,11 +9,7 @@ rule opening:
     input:
         **dag.report.opening_inputs(),
     output:
-        markdown="results/{tag}/answers/opening.md",
-        page="results/{tag}/answers/opening.html",
-        appendix="results/{tag}/answers/opening.appendix.md",
-        appendix_page="results/{tag}/answers/opening.appendix.html",
-        json="results/{tag}/answers/opening.json",
+        multiext("results/{tag}/answers/opening", *CHAPTER),
         figure="results/{tag}/figures/opening.svg",
     log:
         "results/{tag}/logs/answers/opening.log",
@@ -35,11 +31,7 @@ rule front:
     input:
         unpack(dag.report.front_inputs),
     output:
-        markdown="results/{tag}/answers/{front}.md",
-        page="results/{tag}/answers/{front}.html",
-        appendix="results/{tag}/answers/{front}.appendix.md",
-        appendix_page="results/{tag}/answers/{front}.appendix.html",
-        json="results/{tag}/answers/{front}.json",
+        multiext("results/{tag}/answers/{front}", *CHAPTER),
     log:
         "results/{tag}/logs/answers/{front}.log",
     params:

@@ -53,11 +53,7 @@ rule study_section:
         beside=dag.studies.section_beside,
         templates=dag.studies.section_templates,
     output:
-        markdown="results/{tag}/sections/{study}.md",
-        page="results/{tag}/sections/{study}.html",
-        appendix="results/{tag}/sections/{study}.appendix.md",
-        appendix_page="results/{tag}/sections/{study}.appendix.html",
-        json="results/{tag}/sections/{study}.json",
+        multiext("results/{tag}/sections/{study}", *CHAPTER),
         figure="results/{tag}/figures/study_{study}.svg",
     log:
         "results/{tag}/logs/sections/{study}.log",

@@ -257,7 +257,7 @@ def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: P
     assert len(said) == 3
     said = run_stage("profiled_run", case, tmp_path / "c.kineto.json.gz")
     assert said[-2:] == ["t: capturing 1 steps of forward", "t: captured"]
-    assert "forward_backward, warm-up (1 step): oom (CPU out of memory)" in said
+    assert "t forward_backward: oom (CPU out of memory)" in said
     export(tmp_path / "c.kineto.json.gz", tmp_path / "export", os_tracing=False)
     timed = case_tables(tmp_path / "export", output)["timings"]
     assert timed["reason"].tolist()[1] == "CPU out of memory"

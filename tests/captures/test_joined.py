@@ -86,7 +86,7 @@ def test_files_of_one_job_are_one_capture_and_others_stay_apart(tmp_path: Path) 
     rank_file(tmp_path, 1, 4, name="c1-again.json")
     for name, text in (("d", "{}"), ("e", '{"distributedInfo": {"rank": 2'), ("f", "\x1f\x8bno")):
         (tmp_path / f"{name}.json").write_text(text, encoding="latin-1")
-    found = captures_of([f"{tmp_path}/*.json"], "").files
+    found = captures_of([f"{tmp_path}/*.json"], {}).files
     names = {name: [Path(file).stem for file in files] for name, files in found.items()}
     alone = ("b3", "c0", "c1-again", "c1", "d", "e", "f")
     assert names == {"a0-and-1-more": ["a0", "a1"], **{name: [name] for name in alone}}
@@ -119,7 +119,7 @@ def test_ranks_are_of_one_job_by_evidence_alone(
     monkeypatch.setattr("workflow_src.captures.files.BLOCK", block)
     for number, (rank, clock_us, pace) in enumerate(files):
         rank_file(tmp_path, rank, clock_us=clock_us, name=f"{number}.json", pace=pace)
-    found = captures_of([f"{tmp_path}/*.json"], "")
+    found = captures_of([f"{tmp_path}/*.json"], {})
     stems = [[int(Path(file).stem) for file in each] for each in found.files.values()]
     assert sorted(stems) == jobs
     assert found.apart == {name for name, each in found.files.items() if len(each) == 1}

@@ -86,7 +86,7 @@ def test_the_limits_are_those_that_the_settings_describe() -> None:
     settings = Config.model_fields
     assert limits(Path()).unpacked_gib == settings["capture_unpacked_gib"].default == 16
     assert settings["capture_memory_gib"].default is None and SHARE == 0.5
-    given = captures_of([], None, limits={"unpacked-gib": 2.5, "memory-gib": None})
+    given = captures_of([], {"capture_unpacked_gib": 2.5, "capture_memory_gib": None})
     assert given.options == "--fold= --step= --unpacked-gib=2.5"
 
 
@@ -101,10 +101,10 @@ def test_what_is_not_there_is_told_beside_others_and_refused_alone(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("good.json").touch()
-    assert list(captures_of(["gone.json", "good.json"], None).files) == ["gone", "good"]
+    assert list(captures_of(["gone.json", "good.json"], {}).files) == ["gone", "good"]
     for patterns in (["gone.json"], ["good.json", "*.sqlite"]):
         with pytest.raises(ConfigError, match="isn't a file, nor a folder that nsys exported"):
-            captures_of(patterns, None)
+            captures_of(patterns, {})
 
 
 NOT_ALMIGHTY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
@@ -128,7 +128,7 @@ def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(tmp_path: 
         "from types import SimpleNamespace as Wildcards\n"
         "from workflow_src.dag.captures import captures_of\n"
         "from workflow_src.cli import read_capture\n"
-        f"captures = captures_of(['{tmp_path}/theirs.json'], None)\n"
+        f"captures = captures_of(['{tmp_path}/theirs.json'], {{}})\n"
         "assert captures.inputs(Wildcards(capture='theirs')) == []\n"
         f"read_capture.main(['--capture', '{tmp_path}/theirs.json', '--output', 'out'])"
     )

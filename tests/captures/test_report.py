@@ -386,12 +386,12 @@ def test_files_have_names_and_bad_ones_a_sentence(
     for name in ("theirs_pqtdir/A.parquet", "theirs_pqtdir/B.parquet", "other/notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    folders = captures_of(["theirs_pqtdir/", "*"], "")
+    folders = captures_of(["theirs_pqtdir/", "*"], {})
     assert folders.files["theirs"] == ("theirs_pqtdir",) and "other" not in folders.files
-    assert name_of("x/c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
-    files = captures_of([f"{tmp_path}/[bc]*"], "").files
+    assert name_of("c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
+    files = captures_of([f"{tmp_path}/[bc]*"], {}).files
     assert list(files) == ["b", "c-d"]
-    options = captures_of([], None, ["a b", "c"]).options
+    options = captures_of([], {"capture_domains": ["a b", "c"]}).options
     assert options == "--fold= --step= '--domains=a b,c'"
     for name in ("odd\udcff.json", "o{d}.json"):
         (tmp_path / name).touch()
@@ -404,7 +404,7 @@ def test_files_have_names_and_bad_ones_a_sentence(
         (["x/" * 3000], "a longer name than files have"),
     ):
         with pytest.raises(ConfigError, match=sentence):
-            captures_of(patterns, None)
+            captures_of(patterns, {})
 
 
 def test_no_command_takes_a_name_for_an_option(
@@ -413,7 +413,7 @@ def test_no_command_takes_a_name_for_an_option(
     monkeypatch.chdir(tmp_path)
     for name in ("-o.json", "--p.nsys-rep"):
         (tmp_path / name).touch()
-    captures = captures_of(["*"], None)
+    captures = captures_of(["*"], {})
     trace, report = SimpleNamespace(capture="o"), SimpleNamespace(capture="p")
     assert captures.arguments(trace) == ["./-o.json"] and captures.inputs(trace) == ["-o.json"]
     assert captures.arguments(report) == ["./--p.nsys-rep"]
@@ -425,7 +425,7 @@ def test_no_command_takes_a_name_for_an_option(
         (("graph.json.gz", "graph.sqlite.gz", "b.json"), ("graph.json", "graph.sqlite", "b")),
         (("r1/trace.sqlite.gz", "r2/trace.sqlite.gz"), ("r1-trace", "r2-trace")),
         (("r1/x/t.json", "r2/x/t.json", "t.json"), ("r1-x-t", "r2-x-t", "t")),
-        (("r/a.json", "r/a.sqlite", "s/a.json"), ("r-a.json", "r-a.sqlite", "s-a.json")),
+        (("r/a.json", "r/a.sqlite", "s/a.json"), ("r-a.json", "r-a.sqlite", "s-a")),
         (("a.json", "a.json.gz"), ("a.json", "a.json.gz")),
     ],
 )

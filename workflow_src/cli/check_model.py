@@ -5,7 +5,6 @@ It takes no lock and keeps nothing; what a run would refuse, it refuses with the
 
 import shlex
 import sys
-from collections.abc import Sequence
 
 from workflow_src.cli.settings import configured, setting
 from workflow_src.common.arguments import Parser
@@ -17,18 +16,10 @@ from workflow_src.measure.machine import use_threads
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
-from workflow_src.plan.suites import Plan, make_plan
-
-ONE_STEP = 1
+from workflow_src.plan.suites import make_plan
 
 NOWHERE = {"tag": "check-model"}
 """A tag of which there are no results, so that those of other models don't matter."""
-
-
-def _step(workload: Workload, phase: str) -> Row:
-    """One step after one to warm up, with ranges of modules around both, as a capture has them."""
-    with workload.observed():
-        return measure_phase(workload, phase, warmup_steps=ONE_STEP, steps=ONE_STEP)
 
 
 def check(case: AnyCase) -> dict[str, Row]:
@@ -36,23 +27,19 @@ def check(case: AnyCase) -> dict[str, Row]:
 
     Raises StageError for what the function makes wrong, and for a loss that isn't finite.
     """
-    rows = dict(run_phases(case, _step))
+
+    def step(workload: Workload, phase: str) -> Row:
+        # With ranges of modules around both steps, as a capture has them.
+        with workload.observed():
+            return measure_phase(workload, phase, warmup_steps=1, steps=1)
+
+    rows = dict(run_phases(case, step))
     told = next((row for row in reversed([*rows.values()]) if "parameters" in row), {})
     if told.get("finite") is False:
         raise StageError(f"{case.brought_code}: the loss of {case.case} isn't finite")
-    sizes = (
-        f"{told[name]:,} {name}" for name in ("parameters", "tokens", "samples") if name in told
-    )
+    sizes = [f"{told[n]:,} {n}" for n in ("parameters", "tokens", "samples") if n in told]
     print(f"{case.case}: {', '.join(sizes)}", flush=True)
     return rows
-
-
-def summary(plan: Plan, found: Sequence[dict[str, Row]], command: str) -> str:
-    """Whether all phases of all cases ran, and how to measure them."""
-    rows = [row for each in found for row in each.values()]
-    ran = sum(row["status"] == "ok" for row in rows)
-    cases = f"{len(found)} case{'s' * (len(found) != 1)}"
-    return f"{ran} of {len(rows)} phases of {cases} ran on {plan.device}. To measure: {command}"
 
 
 @one_sentence()
@@ -68,10 +55,12 @@ def main() -> None:
         parser.error("argument --config: names no workload, as in workload=my_model.py:make")
     use_threads(plan.benchmark_row(plan.case_ids[0]))
     with ended_without_threads("check-model"):
-        found = [check(case) for case in plan.cases]
-        command = ["snakemake", "--cores", "1", "report.md", "--config", *given]
-        print(summary(plan, found, shlex.join(command)))
-        if any(row["status"] == "oom" for rows in found for row in rows.values()):
+        rows = [row for case in plan.cases for row in check(case).values()]
+        ran = sum(row["status"] == "ok" for row in rows)
+        cases = f"{len(plan.cases)} case{'s' * (len(plan.cases) != 1)}"
+        command = shlex.join(["snakemake", "--cores", "1", "report.md", "--config", *given])
+        print(f"{ran} of {len(rows)} phases of {cases} ran on {plan.device}. To measure: {command}")
+        if any(row["status"] == "oom" for row in rows):
             sys.exit(1)
 
 

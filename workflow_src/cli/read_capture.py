@@ -41,39 +41,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
 
 
-def read(
-    given: argparse.Namespace, apart: bool = False
-) -> tuple[dict[str, pd.DataFrame], Timeline]:
-    """The tables of a capture by name, and a step of it. Raises TraceError if it can't be read.
+def write_capture(
+    given: argparse.Namespace, folder: Path, apart: bool = False, note_problem: bool = False
+) -> dict[str, pd.DataFrame]:
+    """Write the tables of a capture into a folder, and a step of it; gives the tables.
 
     given: `capture`, its files, and add_options'. apart: whether traces of other ranks were given,
-    of which nothing shows that they are its job's.
+    of which nothing shows that they are its job's. Raises TraceError if it can't be read, or with
+    note_problem writes tables that say why.
     """
-    with within_limits(given):
-        capture = read_all(given.capture)
-        found = attributed(capture, given.domains, fold=given.fold, step=given.step)
-        found = replace(found, notes=found.notes + counted({"apart": int(apart)}))
-        tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)
-        return tables, timeline(found)
-
-
-def write_capture(
-    given: argparse.Namespace, folder: Path, apart: bool = False
-) -> dict[str, pd.DataFrame]:
-    """Write what `read` finds into a folder; gives its tables. Raises TraceError as that does."""
-    files = exported(given.capture, folder)
-    return _write(*read(argparse.Namespace(**vars(given) | {"capture": files}), apart), folder)
-
-
-def write_problem(why: str, folder: Path) -> dict[str, pd.DataFrame]:
-    """Write the tables of a capture that can't be read, which say why; gives them."""
-    nothing = attributed(Capture.of({}, (Note(UNREADABLE, 1, why),)), None)
-    return _write(tables_of(nothing), Timeline.empty(), folder)
-
-
-def _write(
-    tables: dict[str, pd.DataFrame], step: Timeline, folder: Path
-) -> dict[str, pd.DataFrame]:
+    try:
+        files = exported(given.capture, folder)
+        with within_limits(argparse.Namespace(**vars(given) | {"capture": files})):
+            found = attributed(read_all(files), given.domains, fold=given.fold, step=given.step)
+            found = replace(found, notes=found.notes + counted({"apart": int(apart)}))
+            tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)
+            step = timeline(found)
+    except TraceError as error:
+        if not note_problem:
+            raise
+        nothing = Capture.of({}, (Note(UNREADABLE, 1, str(error)),))
+        tables = tables_of(attributed(nothing, None))
+        step = Timeline.empty()
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     write_text(folder / "step.svg", draw(step))
@@ -94,12 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=new_folder, required=True, help="the folder")
     given = parser.parse_args(arguments)
     with one_sentence():
-        try:
-            tables = write_capture(given, given.output, given.apart)
-        except TraceError as error:
-            if not given.note_problem:
-                raise
-            tables = write_problem(str(error), given.output)
+        tables = write_capture(given, given.output, given.apart, given.note_problem)
         print(*sentences(tables), sep="\n")
 
 

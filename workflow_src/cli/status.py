@@ -22,7 +22,7 @@ from workflow_src.common.arguments import Parser
 from workflow_src.common.case import TABLES
 from workflow_src.common.device_locks import holders
 from workflow_src.common.errors import one_sentence, remake
-from workflow_src.dag.dag import Dag, dag_of
+from workflow_src.dag.start import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
@@ -60,9 +60,16 @@ def lines(given: Sequence[str]) -> Iterator[str]:
     states = list(states_of(dag, jobs, failed, bool(running)))
     counts, drift = Counter(job.rule for job in jobs), dag.measured.drift()
     yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
-    yield _table([each for each in states if each.stage in STAGES])
-    yield ""
-    for stage, words in _words_of([each for each in states if each.stage not in STAGES]).items():
+    rows = defaultdict[str, list[str]](list)
+    others = defaultdict[str, Counter[str]](Counter)
+    for each in states:
+        if each.stage in STAGES:
+            rows[each.name].append(each.word)
+        else:
+            others[each.stage][each.word] += 1
+    cells = [[name, *words] for name, words in rows.items()]
+    yield tabulate(cells, ["case", *STAGES], tablefmt="plain", disable_numparse=True) + "\n"
+    for stage, words in others.items():
         counted = (f"{count} {word}" for word, count in words.most_common())
         yield f"{stage}: " + (", ".join(counted) if words.total() > 1 else next(iter(words)))
     ready = len(QUESTIONS) - counts["answer"]
@@ -82,7 +89,6 @@ def lines(given: Sequence[str]) -> Iterator[str]:
         yield f"device: {device} is held by {holder}"
     yield f"environment: {_environment(dag, drift)}"
     yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
-    yield _disk(Path(dag.results))
     stale = [Path(each.path) for each in states if each.word == "stale"]
     if not jobs:
         yield "next: nothing to do"
@@ -172,21 +178,6 @@ def snakemakes() -> list[int]:
     return sorted(found)
 
 
-def _table(cases: Sequence[State]) -> str:
-    rows = defaultdict[str, list[str]](list)
-    for each in cases:
-        rows[each.name].append(each.word)
-    cells = [[name, *words] for name, words in rows.items()]
-    return tabulate(cells, ["case", *STAGES], tablefmt="plain", disable_numparse=True)
-
-
-def _words_of(states: Sequence[State]) -> dict[str, Counter[str]]:
-    found = defaultdict[str, Counter[str]](Counter)
-    for each in states:
-        found[each.stage][each.word] += 1
-    return found
-
-
 def _not_done(states: Sequence[State]) -> Iterator[str]:
     """Why outputs aren't done; those of one stage with the same reason on one line."""
     groups = defaultdict[tuple[str, str, str], list[str]](list)
@@ -205,18 +196,6 @@ def _environment(dag: Dag, drift: str) -> str:
     if not any(path.is_file() for path in dag.measured.files()):
         return "nothing is measured yet"
     return drift or "as it was when the results were measured"
-
-
-def _disk(results: Path) -> str:
-    """The disk space of a run's results, by the folders that take most of it."""
-    sizes = Counter[str]()
-    for path in results.rglob("*"):
-        if path.is_file():
-            sizes[path.relative_to(results).parts[0]] += path.stat().st_size
-    parts = ", ".join(
-        f"{part} {size / 1e6:.1f}" for part, size in sizes.most_common(4) if size > 5e4
-    )
-    return f"disk: {sizes.total() / 1e6:.1f} MB" + (f" ({parts})" if parts else "")
 
 
 def to_run(jobs: Sequence[dry_run.Job]) -> str:

@@ -1,5 +1,6 @@
 """The names of captures: their files', as short as tells them apart."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,34 +19,26 @@ ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 def names_of(paths: Sequence[str]) -> dict[str, str]:
     """The name of each capture's file; those that would have one name get longer ones together.
 
-    Raises ConfigError if even their whole paths give one name.
+    First with the folders in which they differ, then with suffixes. Raises ConfigError if even
+    those give one name.
     """
-    length = {name_of(path): 0 for path in paths}
-    longest = len(ENDS) * max((len(Path(path).parts) for path in paths), default=0) - 1
-    while True:
-        names = {path: name_of(path, length[name_of(path)]) for path in paths}
+    names = {path: name_of(Path(path).name) for path in paths}
+    folders = [Path(path).absolute().parent for path in paths]
+    for ends in ENDS:
         times = Counter(names.values())
-        alike = [path for path, name in names.items() if times[name] > 1]
-        if not alike:
-            return names
-        for name in {name_of(path) for path in alike}:
-            length[name] += 1
-        if max(length.values()) > longest:
-            first, second, *_ = (path for path in alike if names[path] == names[alike[0]])
+        for path in (path for path, name in names.items() if times[name] > 1):
+            names[path] = name_of(os.path.relpath(path, os.path.commonpath(folders)), ends)
+    first = {name: path for path, name in reversed(names.items())}
+    for second, name in names.items():
+        if first[name] != second:
             raise ConfigError(
-                f"captures: {first} and {second} have one name, {names[first]}, and their tables "
+                f"captures: {first[name]} and {second} have one name, {name}, and their tables "
                 "would lie in one folder: rename one"
             )
+    return names
 
 
-def name_of(path: str, length: int = 0) -> str:
-    """A capture's name: its file's, without suffixes and with letters that a path may have.
-
-    A longer one keeps suffixes, or has the last folders before it, by turns.
-    """
-    folders, kept = divmod(length, len(ENDS))
-    *above, file = Path(path).parts
-    stem = ENDS[kept].sub("", file) or "capture"
-    name = "-".join([*above[max(0, len(above) - folders) :], stem])
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "capture"
+def name_of(path: str, ends: re.Pattern[str] = SUFFIXES) -> str:
+    """A capture's name: its path without `ends`, of letters that the name of a folder may have."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", ends.sub("", path)).lstrip(".-") or "capture"
     return f"{name}-capture" if PERIODIC.search(name) else name

@@ -7,9 +7,10 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.common.errors import ConfigError
@@ -37,33 +38,34 @@ UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
 
+LIMITS = {"unpacked-gib": "capture_unpacked_gib", "memory-gib": "capture_memory_gib"}
+"""The settings that limit what reading one takes, by argument."""
+
+
 @dataclass(frozen=True)
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
 
     files: those of each, or a folder; several are traces of ranks of one job. apart: captures that
-    may be of another one's job, without evidence. step_ms: the time of a step without a profiler,
-    of all captures or by name.
+    may be of another one's job, without evidence. settings: see plan/settings.py.
     """
 
-    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    apart: frozenset[str] = frozenset()
-    fold: str = ""
-    domains: tuple[str, ...] = ()
-    step: str = ""
-    step_ms: float | Mapping[str, float] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()
+    files: Mapping[str, tuple[str, ...]]
+    apart: frozenset[str]
+    settings: Mapping[str, Any]
 
     @property
     def options(self) -> str:
         """The arguments that say how captures are read, also the empty ones, quoted."""
-        given = [f"--fold={self.fold}", f"--step={self.step}", *self.limits]
-        given += [f"--domains={','.join(self.domains)}"] if self.domains else []
-        return shlex.join(given)
+        told = self.settings.get
+        given = [f"--{name}={told(f'capture_{name}') or ''}" for name in ("fold", "step")]
+        given += [f"--{name}={told(key):g}" for name, key in LIMITS.items() if told(key)]
+        domains = told("capture_domains")
+        return shlex.join(given + ([f"--domains={','.join(domains)}"] if domains else []))
 
     def own_options(self, wildcards: Wildcards) -> str:
         """The arguments of a capture's own: the time of its step without a profiler, and apart."""
-        known_ms = self.step_ms
+        known_ms = self.settings["capture_step_ms"]
         ms = known_ms.get(wildcards.capture) if isinstance(known_ms, Mapping) else known_ms
         given = [f"--step-ms={ms:g}"] if ms else []
         return " ".join(given + ["--apart"] * (wildcards.capture in self.apart))
@@ -74,7 +76,8 @@ class Captures:
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
         """Its files as a command takes them."""
-        return list(map(_no_option, self._files(wildcards)))
+        # None that it takes for an option.
+        return [f"./{path}" if path.startswith("-") else path for path in self._files(wildcards)]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
@@ -103,7 +106,7 @@ class Captures:
     @property
     def asked(self) -> str:
         """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.fold, self.domains, self.step, self.step_ms])
+        about = json.dumps([dict(self.files), self.options, self.settings["capture_step_ms"]])
         return hashlib.sha256(about.encode()).hexdigest()[:12]
 
     def made_for_another(self, ancient: Callable[[str], str]) -> str:
@@ -121,20 +124,13 @@ def _problem(name: str) -> str:
         return next((row["about"] for row in rows if row["note"] == UNREADABLE), "")
 
 
-def captures_of(
-    patterns: Sequence[str],
-    fold: str | None,
-    domains: Iterable[str] = (),
-    step: str | None = None,
-    limits: Mapping[str, float | None] | None = None,
-    step_ms: float | Mapping[str, float] | None = None,
-) -> Captures:
+def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
     A file that isn't there or can't be read is one whose reader will say so, beside others that are
-    there. `limits`: those of reading one (GiB), by argument. Raises ConfigError if there are no
-    files, for a pattern without a file, or one too long to be a file's name, two files whose whole
-    paths give one name, or a name in step_ms that no capture has.
+    there. Raises ConfigError if there are no files, for a pattern without a file, or one too long
+    to be a file's name, two files whose whole paths give one name, or a name in capture_step_ms
+    that no capture has.
     """
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
@@ -151,18 +147,13 @@ def captures_of(
     if odd := next((file for file in files if ODD.search(file)), ""):
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
         raise ConfigError(f"captures: {printable(odd)}: {why}")
-    given = tuple(f"--{name}={value:g}" for name, value in (limits or {}).items() if value)
     jobs = named_jobs(list(files))
     named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
-    apart = frozenset(name for name, job in jobs.items() if job.apart)
+    step_ms = settings.get("capture_step_ms")
     for name in step_ms if isinstance(step_ms, Mapping) else ():
         known("capture_step_ms", name, named)
-    return Captures(named, apart, fold or "", tuple(domains), step or "", step_ms or {}, given)
-
-
-def _no_option(path: str) -> str:
-    """A path that no command takes for an option."""
-    return f"./{path}" if path.startswith("-") else path
+    apart = frozenset(name for name, job in jobs.items() if job.apart)
+    return Captures(named, apart, settings)
 
 
 def _fitting(pattern: str) -> list[str]:

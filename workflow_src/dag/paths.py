@@ -20,6 +20,9 @@ ROOT_FILES = ("report.md", "report.html")
 PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
 
+CHAPTER = (".md", ".html", ".appendix.md", ".appendix.html", ".json")
+"""The ends of a chapter's files: of an answer, the cards, a study's section."""
+
 NEWER = Path(".snakemake", "made_for_another_run")
 
 READ = ("tables/*.csv", "*.csv", "benchmark/*.json")

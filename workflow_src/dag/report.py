@@ -9,8 +9,9 @@ from pathlib import Path
 
 from workflow_src.answers import questions
 from workflow_src.answers.questions import CARDS, FRONT, OPENING, QUESTIONS, Question
-from workflow_src.dag.measured import Measured
+from workflow_src.dag.measured import Measured, Studies
 from workflow_src.dag.paths import (
+    CHAPTER,
     PAGE,
     ROOT_FILES,
     TEMPLATES,
@@ -22,12 +23,8 @@ from workflow_src.dag.paths import (
     results_of,
     tables_of,
 )
-from workflow_src.dag.studies import Studies
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.study import STUDIES
-
-FORMS = ("html", "appendix.md", "appendix.html", "json")
-"""The files of a chapter beside its Markdown: of an answer, the cards, a study's section."""
 
 BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
 """The templates that set chapters one after another; the page's own stand around the second."""
@@ -106,7 +103,7 @@ class Report:
     def appendix_inputs(self) -> dict[str, list[str]]:
         """The inputs of the appendix, which are some of the report's."""
         chapters = self.chapters()
-        forms = [path.removesuffix("md") + form for path in chapters for form in FORMS]
+        forms = [path.removesuffix(".md") + end for path in chapters for end in CHAPTER[1:]]
         return {"chapters": chapters, "forms": forms, "templates": [f"{TEMPLATES}/appendix.md.j2"]}
 
     def inputs(self) -> dict[str, list[str]]:

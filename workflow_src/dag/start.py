@@ -1,17 +1,103 @@
-"""What the Snakefile does first: checks that end with one sentence, and then the DAG."""
+"""What all rules ask of a run, after the checks with which the Snakefile begins."""
 
+import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workflow_src.common.errors import ConfigError
-from workflow_src.dag.dag import Dag, dag_of
-from workflow_src.dag.paths import known
+from workflow_src.dag.captures import Captures, captures_of
+from workflow_src.dag.measured import Measured, Studies
+from workflow_src.dag.paths import ROOT_FILES, Wildcards, known, results_of
+from workflow_src.dag.report import Report
+from workflow_src.plan.code import stage
 from workflow_src.plan.strict_yaml import read_config
-from workflow_src.plan.suites import make_plan
+from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import FORMER, STUDIES
+
+RULES = ("hooks", "plan", "measure", "tables", "timeline", "answers", "studies", "compare")
+
+
+@dataclass(frozen=True)
+class Dag:
+    """The plan as the rules see it."""
+
+    plan: Plan
+    studies: Studies
+    measured: Measured
+    report: Report
+    captures: Captures
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The files of rules: root files are of captures, if there are any, and else of a suite."""
+        return (*RULES, "captures" if self.captures.files else "report")
+
+    def everything(self) -> list[str]:
+        """The default targets."""
+        return list(ROOT_FILES) if self.captures.files else self.report.everything()
+
+    @property
+    def results(self) -> str:
+        """The folder of this run's results."""
+        return results_of(self.plan)
+
+    @property
+    def settings(self) -> str:
+        """The resolved settings as JSON, from which plan.csv is made."""
+        return json.dumps(dict(self.plan.settings))
+
+    @property
+    def ceilings_point(self) -> str:
+        """What to measure of the ceilings of this run's machine, as JSON."""
+        return json.dumps(self.plan.ceilings_point())
+
+    @property
+    def measuring_threads(self) -> int:
+        """Cores that a measurement takes: all of them if the CPU itself is measured."""
+        return self.plan.threads.get("cpu_threads", 1)
+
+    def flag(self, setting: str) -> str:
+        """The command-line flag of a setting that is on, or an empty string."""
+        return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
+
+    def code(self, module: str | Callable[[Wildcards], str]) -> Callable[[Wildcards], str]:
+        """A param function: the hash of a stage's `module`.
+
+        That is its name below workflow_src, which may contain wildcards, or another param
+        function. It raises ConfigError for a target of another run, which would be made with this
+        run's settings. Every rule has this param, so the check is here.
+        """
+
+        def of(wildcards: Wildcards) -> str:
+            if isinstance(module, str):
+                named = "workflow_src." + module.format(wildcards=wildcards)
+            else:
+                named = module(wildcards)
+            self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
+            return stage(named)
+
+        return of
+
+    def _refuse_other_runs(self, tag: str) -> None:
+        if tag == self.plan.tag:
+            return
+        settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
+        raise ConfigError(
+            f"tag: results/{tag}/ does not belong to this run, whose results are in "
+            f"{self.results}/; to make it, add --config {settings}"
+        )
+
+
+def dag_of(plan: Plan) -> Dag:
+    """The DAG of a plan: each part with those that it builds on."""
+    settings, studies = plan.settings, Studies(plan)
+    measured = Measured(plan, studies)
+    captures = captures_of(settings["captures"], settings)
+    return Dag(plan, studies, measured, Report(plan, studies, measured), captures)
 
 
 def require_place(workflow: Any) -> None:

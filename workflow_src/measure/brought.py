@@ -61,7 +61,7 @@ def blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
         place = place_of(where, error) if where else ""
         if out_of_memory(error) or not (place or is_all_theirs):
             raise
-        raise wrong(where, f"{what} raised {in_words(error)}{place}") from error
+        raise StageError(f"{where}: {what} raised {in_words(error)}{place}") from error
     finally:
         # Code that changes the folder, as hydra does, would move the result elsewhere.
         os.chdir(folder)
@@ -72,11 +72,6 @@ def in_words(error: BaseException) -> str:
     said = " ".join(str(error).split())[:MOST_SAID]
     said += NO_GPU_FOR_TRITON if TRITON_LACKS_DRIVER in said else ""
     return type(error).__name__ + (f": {said}" if said else "")
-
-
-def wrong(where: str, why: str) -> StageError:
-    """The error that names the file and the function, and says what is wrong."""
-    return StageError(f"{where}: {why}")
 
 
 def place_of(where: str, error: BaseException) -> str:
@@ -107,7 +102,7 @@ def function_of(where: str) -> Callable[..., Any]:
         spec.loader.exec_module(module)
     found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
-        raise wrong(where, f"the file has no function {name!r}")
+        raise StageError(f"{where}: the file has no function {name!r}")
     return found
 
 
@@ -136,7 +131,7 @@ def made(case: Brought) -> tuple[Workload, set[str]]:
     with blamed(case.workload, "the function"):
         found = function(torch.device(case.device), **given)
     if why := _problem(found, case.device):
-        raise wrong(case.workload, why)
+        raise StageError(f"{case.workload}: {why}")
     model, given_loss = found.model, found.loss
     trained = [each for each in model.parameters() if each.requires_grad]
     optimizer = getattr(found, "optimizer", None) or (AdamW(trained) if trained else None)
@@ -203,4 +198,4 @@ def _checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
         )
     else:
         why = "has no gradient: no parameter of the model led to it"
-    raise wrong(case.workload, f"the loss {why}")
+    raise StageError(f"{case.workload}: the loss {why}")

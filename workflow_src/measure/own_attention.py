@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from workflow_src.common.case import Case
 from workflow_src.common.errors import StageError
-from workflow_src.measure.brought import function_of, in_words, parameters_of, place_of, wrong
+from workflow_src.measure.brought import function_of, in_words, parameters_of, place_of
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.model.ranges import range_
@@ -56,13 +56,14 @@ def loaded(where: str) -> Core:
         flag = next((name for name in CAUSAL if name in parameters_of(found)), None)
         return partial(found, **{flag: True}) if flag else found
     if not issubclass(found, torch.autograd.Function):
-        raise wrong(where, "a class must be a torch.autograd.Function; of a module, name an object")
+        said = "a class must be a torch.autograd.Function; of a module, name an object"
+        raise StageError(f"{where}: {said}")
     # `apply` takes no arguments by name.
     has_context = found.setup_context is torch.autograd.Function.setup_context
     names = parameters_of(found.forward)[has_context:]
     flag = next((name for name in names if name in CAUSAL), None)
     if flag and names.index(flag) != 3:
-        raise wrong(where, f"{flag!r} must be the fourth parameter, after q, k and v")
+        raise StageError(f"{where}: {flag!r} must be the fourth parameter, after q, k and v")
     call: Core = found.apply
     return (lambda q, k, v: call(q, k, v, True)) if flag else call  # type: ignore[call-arg]
 
@@ -164,7 +165,8 @@ def checked(
         if not why:
             return arranged(core), errors
         tried.setdefault(why, []).append(layout)
-    raise wrong(where, "; ".join(f"on {' or '.join(on)} {why}" for why, on in tried.items()))
+    said = "; ".join(f"on {' or '.join(on)} {why}" for why, on in tried.items())
+    raise StageError(f"{where}: {said}")
 
 
 def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
@@ -214,5 +216,5 @@ def own_core(case: Case) -> OwnAttention | None:
     dtype = AUTOCAST.get(case.precision, torch.float32)
     core, errors = checked(where, case.context, case.d_head, case.device, dtype)
     if "dq" not in errors:
-        raise wrong(where, "it has no backward pass, without which no model can be trained")
+        raise StageError(f"{where}: it has no backward pass, without which no model is trained")
     return OwnAttention(core)

@@ -8,21 +8,21 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from workflow_src.common.arguments import Parser, new_file
-from workflow_src.common.case import END_OF_CAPTURE, AnyCase, Brought, case_of
+from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.alone import ended_without_threads
-from workflow_src.measure.brought import blamed
 from workflow_src.measure.compiling import refused
 from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.phases import build
-from workflow_src.measure.rows import Row, in_turn, said, say
+from workflow_src.measure.phases import build, run_phases
+from workflow_src.measure.rows import Row, say
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import range_
@@ -30,32 +30,29 @@ from workflow_src.model.ranges import range_
 MIN_MARK_S = 1e-5
 
 
-def warm_up(workload: Workload, steps: int) -> list[str]:
+def warm_up(workload: Workload, steps: int) -> Sequence[str]:
     """Warm up; returns the phases that fit in memory, also one after another.
 
     A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
     more step of each phase finds out, and brings the allocator to a steady state for the window.
     """
-    return _fitting(workload, _fitting(workload, workload.phases, max(steps, 1)), 1)
+    phases: Sequence[str] = workload.phases
+    for count in (max(steps, 1), 1):
+        run = partial(_warmed, count)
+        rows = run_phases(workload.case, run, phases, (workload, {}))
+        phases = [name for name, row in rows if row["status"] == "ok"]
+    return phases
 
 
-def _fitting(workload: Workload, phases: Sequence[str], steps: int) -> list[str]:
-    """Run `steps` steps of each of `phases`; returns those that fit in memory, a line for each."""
+def _warmed(steps: int, workload: Workload, phase: str) -> Row:
+    def several() -> None:
+        for _ in range(steps):
+            run_step(workload, phase)
 
-    def run(phase: str) -> Row:
-        def several() -> None:
-            for _ in range(steps):
-                run_step(workload, phase)
-
-        with blamed(workload.case.brought_code, "a step", isinstance(workload.case, Brought)):
-            if workload.compiles:
-                return refused(several, workload.case.device)
-            several()
-        return {}
-
-    about = f"warm-up ({steps} step{'' if steps == 1 else 's'})"
-    rows = in_turn(phases, run, workload.release)
-    return [name for name, row in rows if said(f"{name}, {about}", row)["status"] == "ok"]
+    if workload.compiles:
+        return refused(several, workload.case.device)
+    several()
+    return {}
 
 
 def run_step(workload: Workload | None, phase: str) -> None:
