@@ -15,6 +15,7 @@ import pandas as pd
 from workflow_src.captures.recording import Recording
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
+from workflow_src.common.thresholds import LOST_AT_MOST
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -125,6 +126,13 @@ class Capture:
     def total_ns(self) -> int:
         """The time of all work."""
         return int(self.work["duration_ns"].sum())
+
+    @property
+    def kernels_lost(self) -> bool:
+        """Whether calls launched kernels and there are none, so that device time is unknown."""
+        made = self.recording
+        lost = made.unanswered > LOST_AT_MOST * made.launches
+        return lost and not self.work["kind"].isin((KERNEL, GRAPH)).any()
 
     @property
     def processes(self) -> list[int]:

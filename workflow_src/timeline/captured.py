@@ -21,8 +21,7 @@ def timeline(source: Attributed) -> Timeline:
     if steps.empty:
         return Timeline.empty()
     typical = _typical(steps)
-    found = of_thread(source, typical)
-    idle = idle_pieces(typical, found.device, found.has_calls)
+    idle = idle_pieces(typical, *of_thread(source, typical))
     step = typical.iloc[0]
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
