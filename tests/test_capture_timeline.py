@@ -12,7 +12,7 @@ from tests.captures.building import Export
 from tests.captures.test_joined import rank_file
 from workflow_src.cli.read_capture import main
 from workflow_src.paper.svg import COLORS
-from workflow_src.timeline.formats import DEVICE, HOST, IDLE
+from workflow_src.timeline.make import DEVICE, HOST, IDLE
 from workflow_src.timeline.picture import CAUSE_COLORS, OTHERS
 
 DATA = Path(__file__).parent / "data" / "captures"

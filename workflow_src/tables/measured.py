@@ -1,0 +1,167 @@
+"""The tables of a benchmark's result: unprofiled times, and what it recorded of its machine."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.case import Case, case_of
+from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP, gpu_id
+from workflow_src.common.read_table import described
+from workflow_src.common.summary import by_process, summarize
+from workflow_src.common.thresholds import HOST_CHANGED
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.model.flops import parameter_count
+
+Row = dict[str, Any]
+
+AROUND = (*HOST_SPEEDS, "load_average", "other_processes")
+"""What is told of the state before and after measuring."""
+
+SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
+"""The columns of what is known of a model and its batch; of a brought one by its benchmark."""
+
+
+def timings(result: Row) -> pd.DataFrame:
+    """A row per phase of a benchmark: status, summary of its samples (ms), peak memory, replay.
+
+    The parameters of this project's own model and the tokens of a step are by formula.
+    """
+    case, own = case_of(result["case"]) if "case" in result else None, {}
+    if isinstance(case, Case):
+        own = {"parameters": parameter_count(case), "tokens": case.batch * case.context}
+    rows = [_row(phase, own | found) for phase, found in result["phases"].items()]
+    return described(pd.DataFrame(rows), "timings")
+
+
+def _row(phase: str, found: Row) -> Row:
+    row = {"phase": phase, "status": found["status"], "reason": found["reason"]}
+    if found["status"] == "ok":
+        samples = found["samples_ns"]
+        row |= summarize(samples) | by_process(samples, found.get("process", [0] * len(samples)))
+        row["peak_memory_mib"] = found["peak_memory_mib"]
+        row |= {column: found[name] for name, column in SIZES.items() if name in found}
+        if flops := found.get("counted", {}).get("flops"):
+            row["counted_flops_per_step"] = sum(flops.values())
+        row |= _compiled(found)
+    return row | _readings(found.get("readings", [])) | _replayed(found.get("replay"))
+
+
+def _compiled(found: Row) -> Row:
+    """Cells of a phase that runs under torch.compile: what its first call made.
+
+    compile_ms: what the first call took beyond a steady step, by the host's clock, if it compiled;
+    graph_breaks: one less than graphs, as torch._dynamo.explain counts them.
+    """
+    if "first_call_ns" not in found:
+        return {}
+    first, steady = np.median(found["first_call_ns"]), np.median(found["samples_ns"])
+    return {
+        "compile_ms": float(first - steady) / NS_PER_MS if found["graphs"] else None,
+        "graphs": found["graphs"],
+        "graph_breaks": max(found["graphs"] - 1, 0),
+        "graph_break_reasons": "; ".join(found["break_reasons"]),
+    }
+
+
+def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
+    """Cells of the clock and the power while the steps ran; empty without readings.
+
+    power_capped_share: of the readings in which the driver lowered the clock for power.
+    """
+    clocks = [clock for clock, _, _ in readings if clock is not None]
+    powers = [power for _, power, _ in readings if power is not None]
+    if not clocks:
+        return {}
+    found = {"sm_clock_mhz": float(np.median(clocks))}
+    found |= {"sm_clock_least_mhz": min(clocks), "sm_clock_most_mhz": max(clocks)}
+    found |= {"power_capped_share": sum(POWER_CAP in why for *_, why in readings) / len(readings)}
+    return found | ({"power_w": float(np.median(powers))} if powers else {})
+
+
+def _replayed(found: Row | None) -> Row:
+    """A replay's cells: replay_status, replay_reason and, if it ran, a summary of its samples."""
+    if found is None:
+        return {}
+    row = {"replay_status": found["status"], "replay_reason": found["reason"]}
+    if found["status"] == "ok":
+        summary = summarize(found["samples_ns"])
+        row |= {f"replayed_{name}": summary[name] for name in ("median_ms", "p20_ms", "p80_ms")}
+    return row
+
+
+def doubts(result: Row) -> Row:
+    """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
+
+    throttled: the driver's reasons but for the limit of power where readings during steps tell of
+    that by phase (see timings.csv); other_processes_most: on the device
+    at one time; host_change_most: how many times as long as before something took on the host after
+    a process measured, or the other way around; host_changed_processes: in how many of them by more
+    than HOST_CHANGED.
+    """
+    around = result.get("processes", [result])
+    states = [
+        part[when] for part in around for when in ("before", "during", "after") if when in part
+    ]
+    changes = host_changes(around)
+    phases = result.get("phases", {}).values()
+    readings = [why for row in phases for *_, why in row.get("readings", ())]
+    reasons = {why for state in states for why in state.get("throttle", [])}
+    reasons |= {reason for why in readings for reason in why}
+    return {
+        "throttled": "; ".join(sorted(reasons - ({POWER_CAP} if readings else set()))),
+        "other_processes_most": max(state.get("other_processes", 0) for state in states),
+        "host_change_most": max(changes, default=None),
+        "host_changed_processes": sum(change > HOST_CHANGED for change in changes),
+        "locks_are_shared": result.get("locks_are_shared", True),
+    }
+
+
+def host_changes(around: list[Row]) -> list[float]:
+    """By how many times the host's speed changed at most, of each process that measured it."""
+    pairs = (
+        [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
+        for part in around
+    )
+    changes = ([max(pair) / min(pair) for pair in each if all(pair)] for each in pairs)
+    return [max(each) for each in changes if each]
+
+
+def _states(result: Row, when: str) -> Row:
+    """The state before or after measuring: of several processes, before the first, after the last.
+
+    The host's speed, which differs most from process to process, is the median of all; the load,
+    for which a result is doubted, the highest.
+    """
+    around = [part[when] for part in result.get("processes", [result])]
+    found = dict(result[when])
+    for name in (*HOST_SPEEDS, "load_average"):
+        if known := [part[name] for part in around if name in part]:
+            found[name] = median(known) if name in HOST_SPEEDS else max(known)
+    return {f"{name}_{when}": found[name] for name in AROUND if name in found}
+
+
+def environment(result: Row, profiler_version: str) -> pd.DataFrame:
+    """One row: hardware, versions, clocks and temperature before and after, and doubts.
+
+    Of a brought model, the phases whose loss was no finite number, and whether it compiles, too.
+    """
+    measured, phases = result["environment"], result["phases"]
+    row = measured | {
+        "profiler_version": profiler_version,
+        "gpu_id": gpu_id(measured.get("device_name", "")),
+        **_states(result, "before"),
+        **_states(result, "after"),
+        **{key: result[key] for key in ("started_at", "ended_at")},
+        "processes_at": "; ".join(
+            f"{part['started_at']} {part['ended_at']}" for part in result.get("processes", ())
+        ),
+        **doubts(result),
+    }
+    if finite := {phase: each["finite"] for phase, each in phases.items() if "finite" in each}:
+        row["loss_not_finite"] = "; ".join(phase for phase, held in finite.items() if not held)
+    if compiled := [each["compiled"] for each in phases.values() if "compiled" in each]:
+        row["compiled"] = any(compiled)
+    return pd.DataFrame([row])
