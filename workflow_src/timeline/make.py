@@ -6,6 +6,7 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 import gzip
 import json
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from workflow_src.common.arguments import Parser, existing_file, existing_folder
 from workflow_src.common.atomic_write import write_text, write_whole
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.units import NS_PER_US
-from workflow_src.paper.markdown import records
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import RULES, load_rules
 from workflow_src.timeline.picture import draw
@@ -39,27 +39,27 @@ def chrome_trace(found: Timeline, case: str) -> dict[str, Any]:
     Activities that overlap get lanes of their own, because events of one thread must nest.
     """
     ranges, work, launches, idle = found.ranges, found.activities, found.launches, found.idle
-    zero = int(min([*ranges["start_ns"], *work["start_ns"]], default=0))
+    zero = min([*ranges["start_ns"].tolist(), *work["start_ns"].tolist()], default=0)
     events: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": name}}
         for process, name in PROCESSES.items()
     ]
-    named = [f"launch {name}" for name in launches["short_name"]]
     for process, rows, names, kinds, threads, about in (
-        (HOST, ranges, ranges["name"], ["range"] * len(ranges), ranges["thread"], OF_RANGES),
-        (HOST, launches, named, ["launch"] * len(launches), launches["thread"], ()),
+        (HOST, ranges, ranges["name"], "range", ranges["thread"], OF_RANGES),
+        (HOST, launches, "launch " + launches["short_name"], "launch", launches["thread"], ()),
         (DEVICE, work, work["short_name"], work["family"], _lanes(work), OF_ACTIVITIES),
-        (IDLE, idle, idle["cause"], ["idle"] * len(idle), [0] * len(idle), ("phase", "step")),
+        (IDLE, idle, idle["cause"], "idle", 0, ("phase", "step")),
     ):
-        times = zip(rows["start_ns"], rows["end_ns"], strict=True)
-        told = records(rows[list(about)]) if about else [{}] * len(rows)
+        begin, length = rows["start_ns"] - zero, rows["end_ns"] - rows["start_ns"]
+        times = {"ts": begin / NS_PER_US, "dur": length / NS_PER_US}
+        table = pd.DataFrame({"name": names, "cat": kinds, "tid": threads, **times})
+        columns = [table[name].tolist() for name in table]
+        # Lists of columns take a third of the time of a dictionary of each row.
+        told = zip(*(rows[name].tolist() for name in about), strict=True) if about else repeat(())
         events += [
-            {"name": name, "cat": kind, "ph": "X"}
-            | {"ts": int(start - zero) / NS_PER_US, "dur": int(end - start) / NS_PER_US}
-            | {"pid": process, "tid": int(thread), "args": args}
-            for name, kind, (start, end), thread, args in zip(
-                names, kinds, times, threads, told, strict=True
-            )
+            {"name": name, "cat": kind, "ph": "X", "ts": start, "dur": duration, "pid": process}
+            | {"tid": thread, "args": dict(zip(about, values, strict=True))}
+            for name, kind, thread, start, duration, values in zip(*columns, told, strict=False)
         ]
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"case": case}}
 
