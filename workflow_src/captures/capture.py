@@ -52,8 +52,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 OBJECTS = frozenset(("name", "domain"))
 CATEGORIES = frozenset(("kind", "missing", "direction", "source", "target"))
-"""Columns of text: of many different ones, and of few, which are compared again and again. Calls,
-of which there are more than of anything else, have few names, too."""
+"""Columns of text: of many different ones, and of few, which are compared again and again. Calls
+and work, of which there are more than of anything else, have few names, too."""
 
 SMALL = frozenset(("process", "thread", "device", "stream", "correlation"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
@@ -160,7 +160,7 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         if name == "bytes":
             sizes = pd.Series(values, dtype="float64")
             return sizes.mask(sizes == UNKNOWN)
-        if name in CATEGORIES or (name, table) == ("name", "calls"):
+        if name in CATEGORIES or (name == "name" and table in ("calls", "work")):
             is_one = isinstance(values, pd.Categorical)
             return pd.Series(values, dtype=None if is_one else object).astype("category")
         return pd.Series(values, dtype=object if name in OBJECTS else "int64", copy=False)

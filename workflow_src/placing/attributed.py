@@ -135,7 +135,7 @@ def work_names(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices,
     Families are those of `rules`, and GRAPH and CAST.
     """
     groups = work.groupby(["kind", "name"], sort=False)
-    names = groups.size().index.to_frame(index=False)
+    names = groups.size().index.to_frame(index=False).astype({"name": object})
     kind, name = names["kind"], names["name"].astype(str)
     family = families(name, rules).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)

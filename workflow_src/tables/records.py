@@ -43,7 +43,8 @@ def of_ranges(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """Attributed activities with `phase`, `step` and `path` of their numbered range, or ""."""
     at = activities["range"].to_numpy()
     named = {n: np.append(ranges[n].to_numpy(dtype=object), "") for n in ("phase", "step", "path")}
-    return activities.assign(**{name: values[at] for name, values in named.items()})
+    texts = {"name": activities["name"].astype(object)}
+    return activities.assign(**{name: values[at] for name, values in named.items()}, **texts)
 
 
 def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
