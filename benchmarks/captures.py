@@ -28,20 +28,6 @@ from workflow_src.common.summary import summarize
 
 PERIOD_NS, PERIOD_US, STEPS = 15_000, 15, 30
 Rows = list[tuple[int | str | None, ...]]
-MAIN = 0x0001_0000_0042_0042
-"""The global id of the main thread: process 0x42, thread 0x42."""
-KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
-SCHEMA = f"""
-CREATE TABLE META_DATA_EXPORT (name, value);
-INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2025.3');
-CREATE TABLE StringIds (id INTEGER, value TEXT);
-CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT,
-    globalTid INTEGER, textId INTEGER, domainId INTEGER);
-CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,
-    correlationId INTEGER, nameId INTEGER);
-CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, correlationId INTEGER, globalPid INTEGER,
-    demangledName INTEGER);
-"""
 NAMES = ("cudaLaunchKernel_v7000", "cuKernelGetName", "void kernel<float>(int)")
 PASSES = 3
 """Steps of captures of many paths."""

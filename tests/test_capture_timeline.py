@@ -10,7 +10,7 @@ import pytest
 
 from tests.captures.building import Export
 from workflow_src.cli.read_capture import main
-from workflow_src.timeline.formats import DEVICE, HOST, IDLE
+from workflow_src.timeline.make import DEVICE, HOST, IDLE
 
 DATA = Path(__file__).parent / "data" / "captures"
 LANES = ("host ranges", "launches", "device", "idle")

@@ -12,8 +12,7 @@ import pytest
 
 from workflow_src.common.environment import POWER_CAP
 from workflow_src.measure import gpu_state
-from workflow_src.tables.machine import doubts
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import doubts, timings
 
 FAST, SLOW = [1980, 400.0, []], [1500, 700.0, [POWER_CAP]]
 

@@ -15,7 +15,7 @@ from workflow_src.measure.phases import build
 from workflow_src.measure.profiled_run import warm_up
 from workflow_src.model import ranges
 from workflow_src.model.ranges import range_
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import timings
 
 CASE = Case("c", "c", 8, 8, 1, 2, 10, 1, 4, "fp32", "naive", "adamw", "cpu", execution="compiled")
 

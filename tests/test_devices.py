@@ -20,7 +20,7 @@ from workflow_src.common import device_locks, devices
 from workflow_src.common.device_locks import DeviceError, one_locked
 from workflow_src.common.devices import hold, hold_several
 from workflow_src.measure.alone import measured_alone
-from workflow_src.tables.machine import doubts
+from workflow_src.tables.measured import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")
 

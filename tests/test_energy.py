@@ -19,7 +19,7 @@ from workflow_src.measure import energy as measured
 from workflow_src.paper.run import Run
 from workflow_src.plan.config import check
 from workflow_src.plan.suites import make_plan
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import timings
 
 CASE = Sample().case
 CARD = ["energy of a step, J", "energy of a token, mJ", "energy by"]

@@ -16,7 +16,7 @@ from workflow_src.common import environment as columns
 from workflow_src.measure import machine
 from workflow_src.measure.alone import measured_alone
 from workflow_src.plan import drift
-from workflow_src.tables import machine as machine_tables
+from workflow_src.tables import measured as machine_tables
 from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one
 
 H200 = {"gpu": "H200", "torch": "2.13"}

@@ -11,7 +11,7 @@ from workflow_src.measure.benchmark import measure_all
 from workflow_src.measure.energy import counter_mj, repeat
 from workflow_src.measure.gpu_state import Reading, add_readings, watched
 from workflow_src.measure.rows import Row
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import timings
 
 pytestmark = [
     pytest.mark.gpu,

@@ -23,7 +23,7 @@ from workflow_src.measure.benchmark import benchmark
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
-from workflow_src.tables.laws import LAWS, READ, Rows, check, read_tables
+from workflow_src.tables.laws import LAWS, READ, check, derived, read_tables
 from workflow_src.tables.records import in_steps
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +69,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 def obeyed(tables: dict[str, pd.DataFrame]) -> list[set[str]]:
     """The cases that each law compares; fails for a law that is violated, or compares nothing."""
-    rows = Rows(tables)
+    rows = derived(tables)
     compared = {law: law.compared(rows) for law in LAWS}
     assert [law.name for law, rows in compared.items() if rows.empty] == []
     assert [law.name for law, rows in compared.items() if len(law.broken(rows))] == []

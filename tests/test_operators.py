@@ -23,11 +23,11 @@ from workflow_src.measure import activities, benchmark, operators, processes, pr
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
-from workflow_src.placing.alignment import REACH, align, normal_names
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 from workflow_src.tables.operators import REST, operator_tables
 from workflow_src.tables.products import expected_flops
+from workflow_src.tables.records import REACH, align, normal_names
 from workflow_src.tables.traffic import moved_bytes
 
 # As many tokens as d_model: sizes alone don't tell a weight's gradient from an input's.

@@ -14,8 +14,7 @@ from workflow_src.measure import benchmark
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
-from workflow_src.tables.machine import doubts, environment
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import doubts, environment, timings
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 ROW = CASE.as_dict() | {"warmup_steps": 1, "steps": 2, "cpu_threads": 1}

@@ -18,8 +18,7 @@ from workflow_src.measure.cuda_graph import NotCapturableError, first_error, sum
 from workflow_src.measure.processes import merged, merged_phase
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
-from workflow_src.tables.machine import environment
-from workflow_src.tables.timings import timings
+from workflow_src.tables.measured import environment, timings
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 MS = 10**6

@@ -19,7 +19,7 @@ from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.tables.case_tables import capture_table, kernels_table
 from workflow_src.tables.join import join_all
-from workflow_src.tables.machine import doubts
+from workflow_src.tables.measured import doubts
 
 
 def case(name: str) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from workflow_src.captures.capture import frame
 from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
-from workflow_src.timeline.formats import DEVICE, HOST, IDLE
-from workflow_src.timeline.make import main
+from workflow_src.timeline.make import DEVICE, HOST, IDLE, main
 from workflow_src.timeline.picture import UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
 

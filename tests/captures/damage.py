@@ -21,7 +21,7 @@ from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.captured import timeline
-from workflow_src.timeline.formats import chrome_trace
+from workflow_src.timeline.make import chrome_trace
 from workflow_src.timeline.picture import draw
 
 ROOT = Path(__file__).parents[2]

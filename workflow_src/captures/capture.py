@@ -15,6 +15,7 @@ import pandas as pd
 from workflow_src.captures.recording import Recording
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
+from workflow_src.common.thresholds import LOST_AT_MOST
 
 LATEST_NS = 2**62
 """Upper limit of times: 146 years, and half the range of a 64-bit integer."""
@@ -52,8 +53,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 OBJECTS = frozenset(("name", "domain"))
 CATEGORIES = frozenset(("kind", "missing", "direction", "source", "target"))
-"""Columns of text: of many different ones, and of few, which are compared again and again. Calls,
-of which there are more than of anything else, have few names, too."""
+"""Columns of text: of many different ones, and of few, which are compared again and again. Calls
+and work, of which there are more than of anything else, have few names, too."""
 
 SMALL = frozenset(("process", "thread", "device", "stream", "correlation"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
@@ -130,6 +131,13 @@ class Capture:
         return int(self.work["duration_ns"].sum())
 
     @property
+    def kernels_lost(self) -> bool:
+        """Whether calls launched kernels and there are none, so that device time is unknown."""
+        made = self.recording
+        lost = made.unanswered > LOST_AT_MOST * made.launches
+        return lost and not self.work["kind"].isin((KERNEL, GRAPH)).any()
+
+    @property
     def processes(self) -> list[int]:
         """Every process with a range or an activity, in order."""
         found = pd.concat([self.ranges["process"], self.work["process"]]).unique()
@@ -155,7 +163,7 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         if name == "bytes":
             sizes = pd.Series(values, dtype="float64")
             return sizes.mask(sizes == UNKNOWN)
-        if name in CATEGORIES or (name, table) == ("name", "calls"):
+        if name in CATEGORIES or (name == "name" and table in ("calls", "work")):
             is_one = isinstance(values, pd.Categorical)
             return pd.Series(values, dtype=None if is_one else object).astype("category")
         return pd.Series(values, dtype=object if name in OBJECTS else "int64", copy=False)

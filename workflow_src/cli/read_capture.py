@@ -23,7 +23,7 @@ from workflow_src.placing.attributed import attributed
 from workflow_src.placing.joined import read_all
 from workflow_src.tables.capture_tables import TABLES, sentences, tables_of
 from workflow_src.timeline.captured import timeline
-from workflow_src.timeline.formats import write_trace
+from workflow_src.timeline.make import write_trace
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import Timeline
 

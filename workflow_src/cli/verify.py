@@ -9,24 +9,18 @@ import pandas as pd
 
 from workflow_src.common.arguments import existing_folder, stage_arguments
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.tables.laws import LAWS, Law, Rows, read_tables
+from workflow_src.tables.laws import LAWS, Law, Tables, derived, read_tables
 
 SHOWN = 3
 """So many violations of a law are printed, the largest first."""
 
 
-def verdict(law: Law, rows: Rows) -> tuple[bool, list[str]]:
+def verdict(law: Law, rows: Tables) -> tuple[bool, list[str]]:
     """Whether a law holds, and what to print: a line, and one for each of its worst violations.
 
-    Raises StageError if the tables lack a column of it.
+    Raises KeyError if the tables lack a column of it.
     """
-    try:
-        compared = law.compared(rows)
-    except KeyError as error:
-        raise StageError(
-            f"{law.name}: a column is missing ({error.args[0]}); make the tables again with this "
-            "version"
-        ) from error
+    compared = law.compared(rows)
     broken = law.broken(compared)
     cases = compared["case"].nunique()
     line = f"{law.name}: {cases} cases, {len(compared)} sums, {len(broken)} violations"
@@ -43,12 +37,18 @@ def _said(law: Law, row: pd.Series) -> str:
 @one_sentence()
 def main() -> None:
     """Print a line per law; exit with status 1 if one is violated."""
-    rows = Rows(read_tables(stage_arguments(__doc__, tables=existing_folder).tables))
-    held = []
-    for law in LAWS:
-        holds, lines = verdict(law, rows)
-        print(*lines, sep="\n")
-        held.append(holds)
+    folder, held = stage_arguments(__doc__, tables=existing_folder).tables, []
+    try:
+        rows = derived(read_tables(folder))
+        for law in LAWS:
+            holds, lines = verdict(law, rows)
+            print(*lines, sep="\n")
+            held.append(holds)
+    except KeyError as error:
+        raise StageError(
+            f"{folder}: a column is missing ({error.args[0]}); make the tables again with this "
+            "version"
+        ) from error
     print(f"{sum(held)} of {len(held)} laws hold")
     sys.exit(0 if all(held) else 1)
 

@@ -31,7 +31,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
     no steps of the process, or no API calls in them, or lost its kernels.
     """
-    if attributed.kernels_lost:
+    if attributed.capture.kernels_lost:
         raise TraceError("its kernels were lost")
     loop = loop_of(attributed, process)
     since_ns, loop = _last_steps(loop, attributed.capture.calls)

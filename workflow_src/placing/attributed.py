@@ -1,6 +1,6 @@
 """A capture whose device work is placed in its ranges, with what each activity is."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -58,13 +58,6 @@ class Attributed:
     names: pd.DataFrame
     notes: tuple[Note, ...]
 
-    @property
-    def kernels_lost(self) -> bool:
-        """Whether calls launched kernels and there are none, so that device time is unknown."""
-        made, kinds = self.capture.recording, self.capture.work["kind"]
-        lost = made.unanswered > LOST_AT_MOST * made.launches
-        return lost and not kinds.isin((KERNEL, GRAPH)).any()
-
     @cached_property
     def held(self) -> pd.DataFrame:
         """The calls that make the host wait for the device, and the profiler's overheads."""
@@ -112,12 +105,11 @@ def attributed(
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = pd.Categorical(of_names["family"])[named]
     work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
-    waiting = waits(work)
-    work["wait_ns"] = as_small(waiting.ns)
+    wait_ns, waits_known, unmatched = waits(work)
+    work["wait_ns"] = as_small(wait_ns)
     work["made_in"] = as_small(forward_paths(capture.operators, placed, paths))
-    found = Attributed(capture, placed, steps, waiting.known, paths, work, of_names, capture.notes)
-    counts = counted({"early": early(capture.work), "unmatched": waiting.unmatched})
-    notes = capture.notes + counts + _lost(found) + notes + paths.notes
+    counts = counted({"early": early(capture.work), "unmatched": unmatched})
+    notes = capture.notes + counts + _lost(capture) + notes + paths.notes
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
     if not len(work) and not {note.code for note in notes} & known:
         notes += (Note("no work", 1),)
@@ -125,18 +117,18 @@ def attributed(
         notes += (Note("many paths", len(paths.text)),)
     if step and steps.rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
-    return replace(found, notes=notes)
+    return Attributed(capture, placed, steps, waits_known, paths, work, of_names, notes)
 
 
-def _lost(found: Attributed) -> tuple[Note, ...]:
+def _lost(capture: Capture) -> tuple[Note, ...]:
     """The note of launches without kernels, if more are than those whose kernels were left out."""
     left_out = {("bad work", ""), ("bad events", ""), (codes.IMPOSSIBLE, "device activities")}
-    told = sum(note.count for note in found.notes if (note.code, note.about) in left_out)
-    made = found.capture.recording
+    told = sum(note.count for note in capture.notes if (note.code, note.about) in left_out)
+    made = capture.recording
     lost = made.unanswered - told
     if lost <= LOST_AT_MOST * made.launches:
         return ()
-    code = codes.NO_KERNELS if found.kernels_lost else codes.LOST_KERNELS
+    code = codes.NO_KERNELS if capture.kernels_lost else codes.LOST_KERNELS
     return (Note(code, lost, f"{lost} of {made.launches} launches"),)
 
 
@@ -146,7 +138,7 @@ def work_names(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices,
     Families are those of `rules`, and GRAPH and CAST.
     """
     groups = work.groupby(["kind", "name"], sort=False)
-    names = groups.size().index.to_frame(index=False)
+    names = groups.size().index.to_frame(index=False).astype({"name": object})
     kind, name = names["kind"], names["name"].astype(str)
     family = families(name, rules).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)

@@ -9,7 +9,6 @@ single ranks begin and end at their own moments.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,24 +25,14 @@ POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
 
 
-@dataclass(frozen=True)
-class Waits:
-    """The time (ns) that each activity waited; `known`: whether that could be told of collectives.
-
-    unmatched: how many collectives' kernels could not be matched.
+def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
+    """How long each activity (with `family`) waited for other processes (ns), all in one capture;
+    whether that could be told of collectives; and how many of their kernels could not be matched.
     """
-
-    ns: Indices
-    known: bool
-    unmatched: int
-
-
-def waits(work: pd.DataFrame) -> Waits:
-    """How long each activity (with `family`) waited for other processes, all in one capture."""
     waited = np.zeros(len(work), dtype=np.int64)
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
-        return Waits(waited, False, 0)
+        return waited, False, 0
     # Windows that open between steps hold the launches of the same ones, whatever still ran then.
     launched_inside = found[found["missing"] == ""]
     for kernels in (found, launched_inside, _in_all_windows(found)):
@@ -53,8 +42,8 @@ def waits(work: pd.DataFrame) -> Waits:
                 lengths = _of_each("duration_ns", group)
                 for stream, length in zip(group, lengths, strict=True):
                     waited[stream.index] = length - lengths.min(axis=0)
-            return Waits(waited, True, len(found) - len(kernels))
-    return Waits(waited, False, len(found))
+            return waited, True, len(found) - len(kernels)
+    return waited, False, len(found)
 
 
 def _in_all_windows(found: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ Whatever finds them, steps last, and on their thread they come one after another
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -95,32 +95,28 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     placed: with busy_ns of ranges; numbered: whether what differs by numbers alone may be a step.
     ANY in a name that no range has stands for a number.
     """
-    ranges = placed.ranges
+    ranges, names = placed.ranges, placed.ranges["name"]
     main = ranges[ranges["process"].map(placed.main_threads) == ranges["thread"]]
     outermost = main[main["parent"] == NOWHERE]
-    # Those between updates are made only where no other rule finds any.
-    rules: list[tuple[Rule, bool, Callable[[int], pd.DataFrame]]] = [
-        (Rule.UPDATES, False, lambda _: ranges[ranges["name"] == BETWEEN_UPDATES]),
-        (Rule.REPEATED, False, lambda least: _repeated(outermost, least)),
-        (Rule.PROFILERS, True, lambda _: ranges[is_profilers(ranges["name"])]),
-    ]
-    if named:
-        rules = [
-            (Rule.NAMED, False, lambda _: ranges[ranges["name"] == named]),
-            (Rule.NAMED, True, lambda _: ranges[shapes(ranges["name"]) == named]),
-        ]
-    elif numbered:
-        rules += [
-            (Rule.NUMBERED, True, lambda least: _repeated(_by_shape(outermost), least)),
-            (Rule.CALLED, True, lambda least: _called(_by_shape(main), least)),
-        ]
+
+    def found_by(least: int) -> Iterator[tuple[Rule, bool, pd.DataFrame]]:
+        if named:
+            yield Rule.NAMED, False, ranges[names == named]
+            yield Rule.NAMED, True, ranges[shapes(names) == named]
+            return
+        # Those between updates are made only where no other rule finds any.
+        yield Rule.UPDATES, False, ranges[names == BETWEEN_UPDATES]
+        yield Rule.REPEATED, False, _repeated(outermost, least)
+        yield Rule.PROFILERS, True, ranges[is_profilers(names)]
+        if numbered:
+            yield Rule.NUMBERED, True, _repeated(_by_shape(outermost), least)
+            yield Rule.CALLED, True, _called(_by_shape(main), least)
+
     for least in (SURE, REPEATED):
-        for rule, alike, find in rules:
-            found = find(least)
+        for rule, alike, found in found_by(least):
             found = found[one_after_another(found)]
             if len(found):
-                is_step = ranges.index.isin(found.index)
-                return StepRanges(rule, is_step, alike, sure=least == SURE)
+                return StepRanges(rule, ranges.index.isin(found.index), alike, least == SURE)
     return StepRanges(Rule.NONE, np.zeros(len(ranges), dtype=bool), alike=False)
 
 
@@ -160,12 +156,12 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
     total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
     enough = alike.transform("size") >= least - _named_so(outermost["name"], CALLED)
     found = outermost[enough & (total > 0) & (total >= NEARLY_ALL * every)]
-    return found.groupby("process").filter(_hardly_overlap)
 
+    def hardly_overlap(ranges: pd.DataFrame) -> bool:
+        start, end = (ranges[name].to_numpy() for name in ("start_ns", "end_ns"))
+        return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
 
-def _hardly_overlap(ranges: pd.DataFrame) -> bool:
-    start, end = (ranges[name].to_numpy() for name in ("start_ns", "end_ns"))
-    return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
+    return found.groupby("process").filter(hardly_overlap)
 
 
 def _called(main: pd.DataFrame, least: int) -> pd.DataFrame:

@@ -1,13 +1,14 @@
-"""The steps of a capture: the ledger of each, and where in the tree of paths devices are idle.
+"""The steps of a capture: the ledger of each, and what belongs to them, for values per step.
 
-An idle gap belongs to the path that launched the work that ends it. It is the step's own if that
-work was launched after the step, or in no range of it.
+Such a value is the sum over all steps by their number. Work belongs to a step of its process that
+was open at its launch or, where its launch isn't known, at its start; a range to one that was open
+when it began.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
@@ -20,35 +21,26 @@ from workflow_src.placing.ledger import Device, step_ledger
 OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
 STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
+PER_STEP = "_per_step"
+"""The end of the name of a column of such values."""
 
-@dataclass(frozen=True)
-class ThreadSteps:
-    """The steps of one thread, and what the devices and the host of its process did.
+DECIMALS = 9
+"""Of values per step, so that a third of 0.3 is 0.1."""
 
-    has_calls: whether the capture holds calls that launched some of the process's work.
-    """
-
-    steps: pd.DataFrame
-    device: Device
-    has_calls: bool
+Flags = npt.NDArray[np.bool_]
 
 
-def thread_steps(found: Attributed) -> list[ThreadSteps]:
-    """The steps of each thread that has any."""
-    return [of_thread(found, rows) for _, rows in step_ranges(found).groupby(["process", "thread"])]
-
-
-def steps(threads: Sequence[ThreadSteps]) -> pd.DataFrame:
+def steps(found: Attributed) -> pd.DataFrame:
     """A row per step, with STEP_COLUMNS: whole nanoseconds, wall = device_active + idle.
 
     A device is active while any activity of the process runs, whenever it was launched. Causes are
-    missing where the capture holds no call that launched something.
+    missing where the capture holds no call that launched something; steps, where kernels were lost.
     """
     parts = [pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64")]
-    for each in threads:
-        found = step_ledger(each.steps, each.device, each.has_calls)
-        found = found.rename(columns={"phase": "path"})
-        parts.append(found.assign(process=each.steps["process"].iloc[0])[list(STEP_COLUMNS)])
+    ranges = step_ranges(found)[: 0 if found.capture.kernels_lost else None]
+    for (process, _), chosen in ranges.groupby(["process", "thread"]):
+        table = step_ledger(chosen, *of_thread(found, chosen)).rename(columns={"phase": "path"})
+        parts.append(table.assign(process=process)[list(STEP_COLUMNS)])
     return pd.concat(parts).sort_values(["process", "path", "step"], ignore_index=True)
 
 
@@ -65,9 +57,12 @@ def step_ranges(found: Attributed) -> pd.DataFrame:
     return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
 
 
-def of_thread(found: Attributed, chosen: pd.DataFrame) -> ThreadSteps:
-    """Steps of one thread, and what held it up: its own calls, and those of threads that launch
-    what lies in its tree."""
+def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
+    """What the devices and the host of the process of a thread's steps did, and whether the capture
+    holds calls that launched some of its work.
+
+    Held up it was by its own calls, and by those of threads that launch what lies in its tree.
+    """
     process, thread = (int(chosen[name].iloc[0]) for name in ("process", "thread"))
     work, mine = found.work, (found.work["process"] == process).to_numpy()
     known = mine & (work["launch_ns"] != UNKNOWN) & (work["kind"] != OPERATOR)
@@ -83,4 +78,34 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> ThreadSteps:
     empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
     elsewhere = Union.of(start[empty], end[empty])
     device = Device.of(rows_where(work[list(OF_WORK)], mine), held[waits | overheads], elsewhere)
-    return ThreadSteps(chosen, device, bool(known.any()))
+    return device, bool(known.any())
+
+
+@dataclass(frozen=True)
+class InSteps:
+    """Which work and which ranges belong to steps; steps: how many each process has, if any."""
+
+    work: Flags
+    ranges: Flags
+    steps: "pd.Series[int]"
+
+    @classmethod
+    def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Flags) -> "InSteps":
+        """The same from the ranges that are steps."""
+        begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
+        moments = (work["process"], begun), (ranges["process"], ranges["start_ns"])
+        inside = [np.zeros(len(process), dtype=bool) for process, _ in moments]
+        for number, steps in ranges[is_step].groupby("process"):
+            union = Union.of(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
+            for found, (process, at) in zip(inside, moments, strict=True):
+                found |= (process == number).to_numpy() & union.holds(at.to_numpy())
+        return cls(inside[0], inside[1], ranges.loc[is_step, "process"].value_counts())
+
+    def added(self, table: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
+        """A table of processes with `steps` and, per step, the sums over all steps of each row.
+
+        Of a process without steps, they are missing.
+        """
+        steps = table["process"].map(self.steps).fillna(0).astype("int64")
+        per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix(PER_STEP)
+        return pd.concat([table.assign(steps=steps), per_step], axis=1)

@@ -55,10 +55,7 @@ Spans = tuple[Indices, Indices]
 def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
     """The row numbers of each combination of values."""
     groups = numbers.reset_index(drop=True).groupby(numbers.columns.tolist()).indices
-    return {
-        tuple(np.asarray(key).tolist()): np.asarray(rows, dtype=np.int64)
-        for key, rows in groups.items()
-    }
+    return {tuple(map(int, key)): np.asarray(rows, np.int64) for key, rows in groups.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +78,7 @@ class Thread:
     @cached_property
     def times(self) -> Spans:
         """When its ranges begin and end, in the order of their rows."""
-        start, end = (self.ranges[name].to_numpy()[self.pushed] for name in ("start_ns", "end_ns"))
-        return start, end
+        return _times(self.ranges, self.pushed)
 
     @cached_property
     def whole(self) -> Union:
@@ -95,7 +91,7 @@ class Thread:
         calls = self.capture.calls
         own = (calls["thread"] == self.number) & (calls["process"] == self.process)
         own &= calls["kind"] != OVERHEAD
-        start, end = (calls[name].to_numpy()[own.to_numpy()] for name in ("start_ns", "end_ns"))
+        start, end = _times(calls, own.to_numpy())
         order = np.argsort(start, kind="stable")
         return start[order], end[order]
 
@@ -105,14 +101,9 @@ class Thread:
         work = self.capture.work[["kind", "duration_ns"]].iloc[self.launched]
         return int(work.loc[~work["kind"].isin((COPY, SET)), "duration_ns"].sum())
 
-    @cached_property
-    def _over(self) -> Spans:
-        """When its calls end, and when its ranges begin or end, each in order."""
-        return np.sort(self.calls[1]), np.sort(np.append(*self.times))
-
     def waits(self, during: Spans) -> Mask:
         """Whether it waits throughout: with a range open, none that begins or ends, and no call."""
-        (start, end), (ends, bounds) = during, self._over
+        (start, end), ends, bounds = during, np.sort(self.calls[1]), np.sort(np.append(*self.times))
         calls = np.searchsorted(self.calls[0], end) - np.searchsorted(ends, start, "right")
         changes = np.searchsorted(bounds, end) - np.searchsorted(bounds, start, "right")
         return np.asarray((calls <= 0) & (changes <= 0) & self.whole.holds(start))
@@ -125,6 +116,11 @@ class Thread:
             np.logical_or.reduce([other.waits(spans) for other in others]).mean() >= THROUGHOUT
             for spans in work
         )
+
+
+def _times(rows: pd.DataFrame, some: Indices | Mask) -> Spans:
+    start, end = (rows[name].to_numpy()[some] for name in ("start_ns", "end_ns"))
+    return start, end
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.table_schema import tables_in
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import Attributed
-from workflow_src.placing.paths import OF_WORK, added_up, path_totals
-from workflow_src.placing.per_step import InSteps
+from workflow_src.placing.paths import OF_WORK, path_totals
 from workflow_src.placing.placing import WHOLE
-from workflow_src.placing.steps import steps, thread_steps
+from workflow_src.placing.steps import InSteps, steps
 from workflow_src.tables.certificate import certificate
 from workflow_src.tables.diagnosis_tables import diagnosis_tables
 
@@ -26,7 +25,7 @@ BUSY = ["activities", "busy_ns"]
 IN_STEPS = ["activities_in_steps", "busy_ns_in_steps"]
 """What work comes to, and as far as it belongs to steps."""
 
-KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY, *IN_STEPS]
+KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
 """What a row of kernels tells; of work without a path, `path` is the reason in brackets."""
 
 
@@ -45,14 +44,13 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     """
     in_steps = InSteps.of(found.work, found.placed.ranges, found.steps.is_step)
     sums = _sums(found, in_steps)
-    launched = sums[sums["path"] != NOWHERE].reset_index(drop=True)
     totals = path_totals(found.placed.ranges, found.work, found.paths)
     _account(found.capture.total_ns, sums, totals)
-    threads = [] if found.kernels_lost else thread_steps(found)
-    ledgers = steps(threads)
+    ledgers = steps(found)
+    launched = sums[sums["path"] != NOWHERE].reset_index(drop=True)
     return {
         "paths": _paths_table(found, totals, in_steps),
-        "kernels": _per_step(_kernels(sums), in_steps),
+        "kernels": _kernels(sums, in_steps),
         "steps": ledgers,
         "summary": summary(found, in_steps.steps),
         "notes": pd.DataFrame(
@@ -74,11 +72,6 @@ def _account(total_ns: int, sums: pd.DataFrame, totals: pd.DataFrame) -> None:
         )
 
 
-def _per_step(table: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
-    """A table of BUSY with the same per step, from IN_STEPS."""
-    return in_steps.added(table.drop(columns=IN_STEPS), table[IN_STEPS].set_axis(BUSY, axis=1))
-
-
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
     """A row per path, and what is in steps of it per step."""
     inside = totals
@@ -92,52 +85,43 @@ def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> 
 
 
 def _in_ms(totals: pd.DataFrame, found: Attributed) -> pd.DataFrame:
-    names = ["host_ns", "busy_ns", "own_ns", "wait_ns", "span_ns", "backward_ns"]
-    times = (totals[names] / NS_PER_MS).set_axis([f"{name[:-3]}_ms" for name in names], axis=1)
-    unknown = [*times][1:] if found.kernels_lost else [] if found.waits_known else ["wait_ms"]
-    times[unknown] = np.nan
+    times = ("host", "busy", "own", "wait", "span", "backward")
+    table = totals[["instances"]].assign(
+        **{f"{n}_ms": totals[f"{n}_ns"] / NS_PER_MS for n in times}
+    )
+    if found.capture.kernels_lost:
+        table[[*table][2:]] = np.nan
     if not (found.work["made_in"] >= 0).any():
-        times["backward_ms"] = np.nan
-    return totals[["instances"]].join(times)
+        table["backward_ms"] = np.nan
+    return table if found.waits_known else table.assign(wait_ms=np.nan)
 
 
 def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
     """A row per kind and name of what was launched in an innermost path, or is in none.
 
-    path: its number, or NOWHERE; place: the same, or beyond all paths the number of `process` and
-    `reason` why it has none.
+    path: its number, or NOWHERE; text: the path itself, or in brackets the reason why it has none.
     """
-    work, paths, kinds = found.work, len(found.paths.text), max(1, len(found.names))
-    place = work["path"].to_numpy(dtype=np.int64, copy=True)
-    nowhere = place == NOWHERE
-    without = work.loc[nowhere, ["process", "reason"]].groupby(["process", "reason"], observed=True)
-    place[nowhere] = paths + without.ngroup().to_numpy()
-    place *= kinds
-    place += work["named"].to_numpy()
-    code, keys = pd.factorize(place, sort=True)
-    lengths, count, mine = work["duration_ns"].to_numpy(), len(keys), in_steps.work
-    place, named = np.divmod(keys, kinds)
-    texts = [f"({reason})" for _, reason in without.size().index]
-    processes = without.size().index.get_level_values(0).to_numpy(dtype=np.int64)
-    sums = pd.DataFrame({
-        "process": np.append(found.paths.process, processes)[place],
-        "text": np.append(found.paths.text, np.array(texts, dtype=object))[place],
-        "path": np.where(place < paths, place, NOWHERE),
-        "named": named,
-        "activities": np.bincount(code, minlength=count),
-        "busy_ns": added_up(code, lengths, count),
-        "activities_in_steps": np.bincount(code if mine.all() else code[mine], minlength=count),
-        "busy_ns_in_steps": added_up(code, np.where(mine, lengths, 0), count),
-    })  # fmt: skip
-    return sums.join(found.names, on="named")
+    keys, mine = ["process", "path", "reason", "named"], in_steps.work
+    rows = found.work[[*keys, "duration_ns"]].assign(mine=mine)
+    rows["mine_ns"] = rows["duration_ns"] if mine.all() else rows["duration_ns"].where(mine, 0)
+    sums = rows.groupby(keys).agg(
+        activities=("mine", "size"),
+        busy_ns=("duration_ns", "sum"),
+        activities_in_steps=("mine", "sum"),
+        busy_ns_in_steps=("mine_ns", "sum"),
+    )
+    sums = sums.reset_index().join(found.names, on="named")
+    text = np.append(found.paths.text, "")[sums["path"].to_numpy()]
+    return sums.assign(text=np.where(sums["path"] == NOWHERE, "(" + sums["reason"] + ")", text))
 
 
-def _kernels(sums: pd.DataFrame) -> pd.DataFrame:
-    """The same with the texts of paths, and what has none below what has one, with KERNELS."""
-    placed, rows = sums["path"] != NOWHERE, sums.assign(path=sums["text"])[KERNELS]
+def _kernels(sums: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
+    """The same as a table, what has no path below what has one."""
     order = ["process", "path", "busy_ns", "kind", "family", "name"]
+    placed, rows = sums["path"] != NOWHERE, sums.assign(path=sums["text"])
     first = rows[placed].sort_values(order, ascending=[name != "busy_ns" for name in order])
-    return pd.concat([first, rows[~placed]], ignore_index=True)
+    rows = pd.concat([first, rows[~placed]], ignore_index=True)
+    return in_steps.added(rows[KERNELS], rows[IN_STEPS].set_axis(BUSY, axis=1))
 
 
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:

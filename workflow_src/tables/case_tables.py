@@ -18,10 +18,9 @@ from workflow_src.placing.case_capture import CaseCapture, read_case, require_co
 from workflow_src.placing.families import RULES, coverage, load_rules, naming
 from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
-from workflow_src.tables.machine import environment
+from workflow_src.tables.measured import environment, timings
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.records import of_ranges
-from workflow_src.tables.timings import timings
 
 
 def stats_total_ns(report: Path) -> int | None:

@@ -17,7 +17,7 @@ from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import LOST_AT_MOST, OUTSIDE_LIMIT
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.families import UNKNOWN as UNKNOWN_FAMILY
-from workflow_src.placing.per_step import InSteps
+from workflow_src.placing.steps import InSteps
 
 KNOWN_AT_LEAST = 0.85
 """Below this share of known kind, shares by kind may miss what a step mostly does."""
@@ -117,7 +117,7 @@ def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> dict[str, Line]:
     """How much of the file, of its ranges, steps and processes has device work."""
-    work, total = found.work, 0 if found.kernels_lost else found.capture.total_ns
+    work, total = found.work, 0 if found.capture.kernels_lost else found.capture.total_ns
     length = work["duration_ns"].to_numpy()
     placed, known, inside = (
         int(length[which].sum())
@@ -127,7 +127,7 @@ def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> dict[
     tables = (work, found.capture.ranges, found.capture.calls)
     ends = [(int(t["start_ns"].min()), int(t["end_ns"].max())) for t in tables if len(t)]
     first, last = np.array(ends or [(0, 0)]).T
-    spanned = None if found.kernels_lost or not len(work) else int(last[0] - first[0])
+    spanned = None if found.capture.kernels_lost or not len(work) else int(last[0] - first[0])
     return {
         "span": _share(spanned, int(last.max() - first.min()), most=np.inf),
         "ranges": _share(placed, total, least=1 - OUTSIDE_LIMIT, most=np.inf),

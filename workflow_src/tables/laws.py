@@ -5,14 +5,13 @@ operators, and that of products is that of the kernels that multiply. FLOPs are 
 and bytes those of the shapes. Parts are at most their whole.
 
 laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION", or
-"max" or "nunique EXPRESSION of ...": the rows are those of a table, with what `Rows` adds to it, or
-of `Rows` alone; expression and condition as for pandas' `eval` and `query`.
+"max" or "nunique EXPRESSION of ...": the rows are those that `derived` gives; expression and
+condition as for pandas' `eval` and `query`.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,119 +53,102 @@ FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
 
 
+Tables = Mapping[str, pd.DataFrame]
+
+
 def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
     """Whether `others` have a row with the keys of each row."""
     known = pd.MultiIndex.from_frame(others[keys])
     return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
 
 
-class Rows:
-    """The joined tables that laws are about, as of `read_tables`, and what is derived of them.
+def derived(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The rows of laws.csv by name: joined tables, as of `read_tables`, and what is made of them.
 
-    Each is made when a law first asks for it, and once.
+    Raises KeyError if a table or a column is missing.
     """
+    phases = _phases(tables)
+    flags = {str(name): False for name in phases if name != "told_share"}
+    kernels, operators, products = (
+        tables[name].join(phases, on=PHASE).fillna(flags).astype(dict.fromkeys(flags, bool))
+        for name in ("kernels", "operators", "products")
+    )
+    ranges, ledger = tables["ranges"], tables["ledger"]
+    ns = (ranges[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
+    ranges = ranges.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
+    inner = ranges.query("path != phase")
+    causes = ledger[[f"idle_{cause}_ns" for cause in CAUSES]]
+    counted = tables["captures"].dropna(subset="stats_total_ns")
+    return {
+        **tables,
+        "phases": phases,
+        "kernels": kernels.assign(
+            captured_path=kernels["path"], counted=_among(kernels, counted, ["case"])
+        ),
+        "kernels_with_outer_paths": _with_outer_paths(tables["kernels"]),
+        "ranges": ranges,
+        "inner_ranges": inner.assign(path=inner["path"].str.rpartition("/")[0]),
+        "ledger": ledger.assign(causes_ns=causes.sum(axis=1, skipna=False)),
+        "operators": _operators(operators, ranges),
+        "products": _products(products),
+    }
 
-    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
-        self.tables = tables
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        """The rows that laws.csv calls so. Raises KeyError if a table or a column is missing."""
-        rows: pd.DataFrame = getattr(self, name) if hasattr(Rows, name) else self.tables[name]
-        return rows
+def _phases(tables: Tables) -> pd.DataFrame:
+    """What is known of each phase.
 
-    @cached_property
-    def phases(self) -> pd.DataFrame:
-        """What is known of each phase.
+    recorded: what launched its work; captured: it was, with kernels that multiply; whole: each
+    of its products has a shape; told_share: the share of their time that has one; multiplies,
+    adds: whether an operator of it does, or adds something to a product.
+    """
+    known, kernels, operators = (tables[name] for name in ("alignment", "kernels", "operators"))
+    recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
+    multiply = operators[operators["family"] == "gemm"]
+    kernels = kernels[(kernels["family"] == "gemm") & (kernels["kind"] == "kernel")]
+    found = known[PHASE].assign(
+        recorded=recorded,
+        captured=recorded & _among(known, kernels, PHASE),
+        whole=recorded & (share == 1),
+        multiplies=_among(known, multiply, PHASE),
+        adds=_among(known, multiply[multiply["operator"].isin(ADDING)], PHASE),
+        told_share=share.where(recorded),
+    )
+    return found.set_index(PHASE)
 
-        recorded: what launched its work; captured: it was, with kernels that multiply; whole: each
-        of its products has a shape; told_share: the share of their time that has one; multiplies,
-        adds: whether an operator of it does, or adds something to a product.
-        """
-        known, kernels, operators = (
-            self.tables[name] for name in ("alignment", "kernels", "operators")
-        )
-        recorded, share = known["status"] == "ok", known["gemm_share_with_shape"]
-        multiply = operators[operators["family"] == "gemm"]
-        kernels = kernels[(kernels["family"] == "gemm") & (kernels["kind"] == "kernel")]
-        found = known[PHASE].assign(
-            recorded=recorded,
-            captured=recorded & _among(known, kernels, PHASE),
-            whole=recorded & (share == 1),
-            multiplies=_among(known, multiply, PHASE),
-            adds=_among(known, multiply[multiply["operator"].isin(ADDING)], PHASE),
-            told_share=share.where(recorded),
-        )
-        return found.set_index(PHASE)
 
-    def _with_phases(self, name: str) -> pd.DataFrame:
-        rows = self.tables[name].join(self.phases, on=PHASE)
-        flags = [flag for flag in self.phases if flag != "told_share"]
-        return rows.assign(**{str(flag): rows[flag].eq(True) for flag in flags})
+def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
+    """Kernels in steps, a row for each range that they were launched in, outer ones too."""
+    sums = kernels.query("phase != ''").groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
+    parts = sums["path"].str.split("/")
+    outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
+    return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
 
-    @cached_property
-    def kernels(self) -> pd.DataFrame:
-        """With whether nsys counted those of the case, and captured_path as operators have it."""
-        counted = self.tables["captures"].dropna(subset="stats_total_ns")
-        rows = self._with_phases("kernels")
-        return rows.assign(captured_path=rows["path"], counted=_among(rows, counted, ["case"]))
 
-    @cached_property
-    def kernels_with_outer_paths(self) -> pd.DataFrame:
-        """Kernels in steps, a row for each range that they were launched in, outer ones too."""
-        found = self.tables["kernels"].query("phase != ''")
-        sums = found.groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
-        parts = sums["path"].str.split("/")
-        outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
-        return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
+def _operators(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
+    """With what must not be.
 
-    @cached_property
-    def ranges(self) -> pd.DataFrame:
-        """With host_ns and busy_ns, which their milliseconds give exactly."""
-        rows = self.tables["ranges"]
-        ns = (rows[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
-        return rows.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
+    lost: no range of the capture has a row's path; clears: it sets memory for an operator of
+    another family; without: the first row of a product's call, of which no row has bytes.
+    """
+    fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
+    products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
+    moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
+    without = (moved == 0) & ~products.duplicated(CALL)
+    return rows.assign(
+        lost=~_among(rows, ranges, [*PHASE, "path"]),
+        clears=fills & (families(rows["operator"]) != "fill"),
+        without=without.reindex(rows.index, fill_value=False),
+    )
 
-    @cached_property
-    def inner_ranges(self) -> pd.DataFrame:
-        """Those in others, with the path of the one around each."""
-        inner = self.ranges.query("path != phase")
-        return inner.assign(path=inner["path"].str.rpartition("/")[0])
 
-    @cached_property
-    def ledger(self) -> pd.DataFrame:
-        """With causes_ns, the idle time that has a cause, missing if that isn't split."""
-        rows = self.tables["ledger"]
-        causes = rows[[f"idle_{cause}_ns" for cause in CAUSES]]
-        return rows.assign(causes_ns=causes.sum(axis=1, skipna=False))
-
-    @cached_property
-    def operators(self) -> pd.DataFrame:
-        """With what must not be.
-
-        lost: no range of the capture has a row's path; clears: it sets memory for an operator of
-        another family; without: the first row of a product's call, of which no row has bytes.
-        """
-        rows = self._with_phases("operators")
-        fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
-        products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
-        moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
-        without = (moved == 0) & ~products.duplicated(CALL)
-        return rows.assign(
-            lost=~_among(rows, self.tables["ranges"], [*PHASE, "path"]),
-            clears=fills & (families(rows["operator"]) != "fill"),
-            without=without.reindex(rows.index, fill_value=False),
-        )
-
-    @cached_property
-    def products(self) -> pd.DataFrame:
-        """With the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
-        rows = self._with_phases("products")
-        names = ("m", "n", "k", "calls_per_step", "matrices")
-        m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
-        sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
-        calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
-        bytes_ = (m * k + k * n + m * n) * calls * size
-        return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
+def _products(rows: pd.DataFrame) -> pd.DataFrame:
+    """With the bytes and FLOPs that m, n, k, matrices, dtype and calls make."""
+    names = ("m", "n", "k", "calls_per_step", "matrices")
+    m, n, k, each, matrices = (rows[name].astype("float64") for name in names)
+    sizes = {short: SIZES[dtype] for dtype, short in SHORT_DTYPES.items()}
+    calls, size = each * matrices, rows["dtype"].map(sizes).astype("float64")
+    bytes_ = (m * k + k * n + m * n) * calls * size
+    return rows.assign(made_flops=2 * m * n * k * calls, made_bytes=bytes_)
 
 
 @dataclass(frozen=True)
@@ -193,7 +175,7 @@ class Law:
         """Whether the left side may be less."""
         return self.relation == "<="
 
-    def compared(self, rows: Rows) -> pd.DataFrame:
+    def compared(self, rows: Tables) -> pd.DataFrame:
         """A row per key with its parts, left, right, difference (left - right, all in `unit`) and
         what is allowed of it. Raises KeyError if the tables lack one, or a column, of the law."""
         try:
@@ -204,7 +186,7 @@ class Law:
         found = pd.DataFrame({"left": left, "right": right, "difference": left - right})
         return found.assign(allowed=self._allowed(rows, right)).reset_index()
 
-    def _summed(self, rows: Rows, side: str) -> "pd.Series[float]":
+    def _summed(self, rows: Tables, side: str) -> "pd.Series[float]":
         parts = SIDE.fullmatch(side)
         assert parts, side
         mine = rows[parts["rows"]]
@@ -215,7 +197,7 @@ class Law:
         )
         return sums
 
-    def _allowed(self, rows: Rows, right: "pd.Series[float]") -> "pd.Series[float] | float":
+    def _allowed(self, rows: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
         """For each key, or for all of them."""
         if self.allowed == "rounding":
             return right.abs() * ROUNDING
@@ -250,7 +232,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
 
 
-def check(tables: Mapping[str, pd.DataFrame], laws: Sequence[Law] = LAWS) -> pd.DataFrame:
+def check(tables: Tables, laws: Sequence[Law] = LAWS) -> pd.DataFrame:
     """A row with COLUMNS per violation of laws. Raises KeyError: see `Law.compared`."""
-    rows = Rows(tables)
+    rows = derived(tables)
     return pd.concat([law.broken(law.compared(rows)) for law in laws], ignore_index=True)

@@ -13,7 +13,6 @@ from workflow_src.common.components import told_apart
 from workflow_src.common.operators import CALLING, MULTIPLYING, SEARCHED
 from workflow_src.common.table_schema import key, own_columns
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.products import (
@@ -24,7 +23,14 @@ from workflow_src.tables.products import (
     named,
     products_of,
 )
-from workflow_src.tables.records import Launched, families_of, in_steps, short_dtype, with_records
+from workflow_src.tables.records import (
+    NOT_ALIGNED,
+    Launched,
+    families_of,
+    in_steps,
+    short_dtype,
+    with_records,
+)
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
 REST = "the rest"

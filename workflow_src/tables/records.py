@@ -4,7 +4,7 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -12,14 +12,23 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import AnyCase
-from workflow_src.placing.alignment import NOT_ALIGNED, align, normal_names
+from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
+from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables.products import call_names
 
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 
 TIE = ["range_path", "of_operator", "product"]
 """What the record of a gradient and that of its forward operator have in common."""
+
+NOT_ALIGNED = -1
+RUN = 8
+"""So many activities in a row must agree before two recordings count as together again."""
+REACH = 64
+"""At most so many activities are skipped, in both recordings together, to get there."""
+
+_MEMORY = {r"^\[CUDA memcpy|^Memcpy ": "copy", r"^\[CUDA memset|^Memset ": "set"}
 
 Launched = Mapping[str, Any]
 """What launched the work of a phase, as measure/operators.py records it."""
@@ -34,7 +43,8 @@ def of_ranges(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """Attributed activities with `phase`, `step` and `path` of their numbered range, or ""."""
     at = activities["range"].to_numpy()
     named = {n: np.append(ranges[n].to_numpy(dtype=object), "") for n in ("phase", "step", "path")}
-    return activities.assign(**{name: values[at] for name, values in named.items()})
+    texts = {"name": activities["name"].astype(object)}
+    return activities.assign(**{name: values[at] for name, values in named.items()}, **texts)
 
 
 def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
@@ -161,3 +171,49 @@ def captured_place(recorded: str, captured: Collection[str]) -> str:
         return innermost(around)
     outer = ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
     return next((path for path in outer if path in captured), parts[0])
+
+
+def normal_names(names: pd.Series) -> pd.Series:
+    """Names by which activities of nsys and of torch.profiler compare; same index.
+
+    The two demangle differently, and name copies and sets differently.
+    """
+    normal = short_names(names)
+    for pattern, kind in _MEMORY.items():
+        normal[names.str.contains(pattern, regex=True)] = kind
+    return normal
+
+
+def align(names: Sequence[object], others: Sequence[object]) -> Indices:
+    """For each of `names`, the place in `others` of the same activity, or NOT_ALIGNED.
+
+    Places increase. Where the two part, both are searched for the nearest place from which they
+    agree again; if none is within reach, only their ends are still compared.
+    """
+    found = np.full(len(names), NOT_ALIGNED)
+    here = there = 0
+    while here < len(names) and there < len(others):
+        if names[here] == others[there]:
+            found[here] = there
+            here, there = here + 1, there + 1
+        elif skips := _skips(names[here : here + REACH + RUN], others[there : there + REACH + RUN]):
+            here, there = here + skips[0], there + skips[1]
+        else:
+            last, other = len(names) - 1, len(others) - 1
+            while last >= here and other >= there and names[last] == others[other]:
+                found[last] = other
+                last, other = last - 1, other - 1
+            break
+    return found
+
+
+def _skips(names: Sequence[object], others: Sequence[object]) -> tuple[int, int] | None:
+    """How many of each to skip, as few as possible, so that the rest begins alike."""
+    for total in range(1, REACH + 1):
+        for skipped in range(total + 1):
+            mine = names[skipped : skipped + RUN]
+            theirs = others[total - skipped : total - skipped + RUN]
+            common = min(len(mine), len(theirs))
+            if common and mine[:common] == theirs[:common]:
+                return skipped, total - skipped
+    return None

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.operators import PRODUCTS
-from workflow_src.placing.alignment import NOT_ALIGNED
 from workflow_src.placing.families import family_of
+from workflow_src.tables.records import NOT_ALIGNED
 
 SIZES = {
     **{"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2},

@@ -9,7 +9,6 @@ import pandas as pd
 
 from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.placing.attributed import Attributed
-from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
 from workflow_src.timeline.steps import Timeline, idle_pieces
@@ -21,8 +20,7 @@ def timeline(source: Attributed) -> Timeline:
     if steps.empty:
         return Timeline.empty()
     typical = _typical(steps)
-    found = of_thread(source, typical)
-    idle = idle_pieces(typical, found.device, found.has_calls)
+    idle = idle_pieces(typical, *of_thread(source, typical))
     step = typical.iloc[0]
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
@@ -74,7 +72,7 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     shown: pd.DataFrame = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
-        short_name=distinct_names(source.work["name"])[mine.index],
+        short_name=source.names["short_name"].to_numpy()[mine["named"]],
         thread=_own(mine["thread"]),
         phase=step["phase"],
         step=step["step"],
