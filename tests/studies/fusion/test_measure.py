@@ -12,7 +12,7 @@ from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.points import points
 
 FEW: dict[str, Any] = {"totals": [256], "wake_s": 0, "warmup_steps": 0, "steps": 2}
-FEW |= {"device": "cpu", "ceilings": False}
+FEW |= {"device": "cpu"}
 
 
 def measured(**other: Any) -> list[dict[str, Any]]:
@@ -52,8 +52,7 @@ def test_what_launches_alike_is_profiled_once(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch, "randn", lambda *shape, device, **other: real(*shape, **other))
     monkeypatch.setattr(fusion_measure, "wake", lambda call, device, seconds: None)
     monkeypatch.setattr(fusion_measure, "l2_bytes", lambda device: 0)
-    for module in (fusion_measure, engine):
-        monkeypatch.setattr(module, "free", lambda device: None)
+    monkeypatch.setattr(engine, "free", lambda device: None)
     monkeypatch.setattr(engine, "time_call", lambda *arguments: [1])
     launched = {"range": "", "kind": "kernel", "operator": "aten::add", "busy_ns": 500}
     launched |= {"name": "k", "calls": 1}

@@ -8,10 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from workflow_src.common.ceilings import SIZES
-from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.rows import free
 from workflow_src.measure.timing import Call, wake
 from workflow_src.studies.fusion.implementations import EXACT, Operation, build, copy
 from workflow_src.studies.study import Point, Row
@@ -24,17 +21,13 @@ ERROR_LIMITS = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 3e-2}
 """The largest acceptable relative error; that of rounding each operation is smaller."""
 
 
-def tasks(point: Point) -> Iterator[Task | Row]:
+def tasks(point: Point) -> Iterator[Task]:
     """A task per dtype, shape and implementation; the copy of a shape comes first.
 
-    Before all of them, the rows of measure.ceilings for bandwidth, if the point asks for them.
     Kernels are counted once for all shapes that launch alike: their number can depend on the length
     of softmax's rows, not on how many these are, and for GeLU on neither.
     """
     device = point["device"]
-    if point["ceilings"]:
-        yield from bandwidths(device, SIZES[device])
-    free(device)
     wake(partial(torch.rand, CHUNK, device=device), device, point["wake_s"])
     counted = set()
     for dtype, (rows, columns) in product(point["dtypes"], shapes(point)):
