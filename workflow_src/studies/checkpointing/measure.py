@@ -11,7 +11,6 @@ from torch import nn
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.measure.allocations import available_mib, step_peak
-from workflow_src.measure.ceilings import products
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import free
@@ -24,16 +23,13 @@ from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
 
-def tasks(point: Point) -> Iterator[Task | Row]:
-    """Rows of three kinds (`measurement`): ceiling, flat (over sublayers), nesting (by depth).
+def tasks(point: Point) -> Iterator[Task]:
+    """Rows of two kinds (`measurement`): flat (over sublayers) and nesting (by depth).
 
     Of each depth without checkpoints, with each block checkpointed, and with nesting.
     """
-    device, precision = point["device"], point["precision"]
-    room: Row = {"available_mib": available_mib(device)}
-    for row in products(device, precision, point["ceilings"]):
-        yield {"measurement": "ceiling"} | row
-    case = case_of(point, point["size"], precision)
+    room: Row = {"available_mib": available_mib(point["device"])}
+    case = case_of(point, point["size"], point["precision"])
     flat = [(number, False) for number in point["sublayers"]]
     yield from arrangements(case, room | {"measurement": "flat"}, flat, point)
     for depth in point["depths"]:
