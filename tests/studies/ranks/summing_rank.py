@@ -1,6 +1,7 @@
 """A rank whose way `summed` adds gradients up instead of averaging them."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch.distributed as dist
 
@@ -18,7 +19,7 @@ def summed(model: TransformerLM) -> ways.Trained:
     return replace(ways.alone(model), average=average)
 
 
-ways.BUILD["summed"] = summed
-
-if __name__ == "__main__":
-    rank.main()
+def run(number: int, *given: Any) -> None:
+    """As ranks.rank.run."""
+    ways.BUILD["summed"] = summed
+    rank.run(number, *given)

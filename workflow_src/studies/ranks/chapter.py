@@ -142,7 +142,7 @@ def unhidden_ms(ways: pd.DataFrame, reduced: pd.DataFrame) -> Numbers:
     weights = ways["layers"] * block + 2 * (ways["vocabulary"] * width) + width
     gradients = each((4 * weights).astype(object), lambda number: replace(number, unit="bytes"))
     largest = first(reduced.sort_values("bytes", key=floats)[::-1])
-    found = gradients / largest["bytes"] * largest["median_ms"]
+    found: Numbers = gradients / largest["bytes"] * largest["median_ms"]
     return found.where(ways["way"].isin(ALL_GRADIENTS))
 
 

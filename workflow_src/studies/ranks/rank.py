@@ -3,7 +3,7 @@
 Ranks find each other by a file, and speak over the loopback interface or the GPUs' links.
 """
 
-import json
+import signal
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -12,16 +12,14 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from workflow_src.common.arguments import Parser, existing_file
 from workflow_src.common.atomic_write import write_json
+from workflow_src.common.subprocesses import end_with_parent
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import time_call
 from workflow_src.studies.models import case_of
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
-
-BACKENDS = {"cuda": "nccl", "cpu": "gloo"}
 
 TOGETHER_BYTES, MOST = 2 * 10**8, 20
 """So many bytes in one sample, in at most this many calls: the same number in all ranks."""
@@ -59,33 +57,26 @@ def _timed(point: Point, size: int) -> Row:
     return {"samples_ns": [round(ns / calls) for ns in samples], "calls_per_sample": calls}
 
 
-def main() -> None:
-    """Measure as one rank of the job in a file, and write to its folder."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--job", type=existing_file, required=True, help="the point as JSON")
-    parser.add_argument("--rank", type=int, required=True)
-    given = parser.parse_args()
-    point, folder = json.loads(given.job.read_text(encoding="utf-8")), given.job.parent
+def run(rank: int, point: Point, folder: Path, parent: int) -> None:
+    """Measure as one rank of a point, and write its rows to a folder after each."""
+    end_with_parent(parent, signal.SIGKILL)
     # Threads that wait spin: as many as there are cores, in each rank, make a step take seconds.
     torch.set_num_threads(max(1, point.get("cpu_threads", 1) // point["ranks"]))
-    if point["device"] == "cuda":
-        torch.cuda.set_device(given.rank)
+    on_gpu = point["device"] == "cuda"
+    if on_gpu:
+        torch.cuda.set_device(rank)
     dist.init_process_group(
-        BACKENDS[point["device"]],
+        "nccl" if on_gpu else "gloo",
         init_method=f"file://{folder / 'store'}",
-        rank=given.rank,
+        rank=rank,
         world_size=point["ranks"],
         timeout=timedelta(seconds=point["limit_s"]),
-        device_id=torch.device("cuda", given.rank) if point["device"] == "cuda" else None,
+        device_id=torch.device("cuda", rank) if on_gpu else None,
     )
     rows = []
     with limited_memory(point["device"], point.get("memory_limit_gib")):
-        for row in rows_of(point, given.rank, folder):
+        for row in rows_of(point, rank, folder):
             name = row.get("way") or f"all-reduce of {row['bytes']:,} bytes"
-            rows.append(said(name, row) if given.rank == 0 else row)
-            write_json(folder / f"rows{given.rank}.json", rows)
+            rows.append(said(name, row) if rank == 0 else row)
+            write_json(folder / f"rows{rank}.json", rows)
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main()
