@@ -7,7 +7,6 @@ import torch
 
 from tests.studies.tables import filled, joined
 from workflow_src.studies import tasks as engine
-from workflow_src.studies.fusion import implementations
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.points import points
 
@@ -66,7 +65,7 @@ def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (0.0, math.nan):
         changed = {"torch": lambda x, wrong=wrong: x * wrong}
         monkeypatch.setitem(
-            implementations.PLAIN, "softmax", implementations.PLAIN["softmax"] | changed
+            fusion_measure.PLAIN, "softmax", fusion_measure.PLAIN["softmax"] | changed
         )
         with pytest.raises(RuntimeError, match="torch softmax float32: error"):
             measured()

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def run(rank: int, point: dict[str, Any], folder: Path, parent: int) -> None:
-    """As ranks.rank.run."""
+    """As ranks.measure.run."""
     (folder / f"pid{rank}").write_text(str(os.getpid()))
     if rank == 1 and point["fault"] == "dies":
         sys.exit(7)

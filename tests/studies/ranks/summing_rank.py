@@ -6,7 +6,7 @@ from typing import Any
 import torch.distributed as dist
 
 from workflow_src.model.transformer import TransformerLM
-from workflow_src.studies.ranks import rank, ways
+from workflow_src.studies.ranks import measure, ways
 
 
 def summed(model: TransformerLM) -> ways.Trained:
@@ -20,6 +20,6 @@ def summed(model: TransformerLM) -> ways.Trained:
 
 
 def run(number: int, *given: Any) -> None:
-    """As ranks.rank.run."""
+    """As ranks.measure.run."""
     ways.BUILD["summed"] = summed
-    rank.run(number, *given)
+    measure.run(number, *given)
