@@ -33,7 +33,7 @@ from workflow_src.model.step_memory import (
     step_peak_bytes,
     sublayers,
 )
-from workflow_src.studies.checkpointing.checkpointed import arranged
+from workflow_src.studies.checkpointing.measure import arranged
 
 WIDE = Case("wide", "wide", 32, 128, 4, 2, 16, 32, 32, "fp32", "naive", "adamw", "cpu")
 LONG = replace(WIDE, heads=4, context=64, batch=8)

@@ -50,7 +50,6 @@ _INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
 """A kernel that torch.compile generated, named after the operations that it fuses."""
 
 
-_TILE = re.compile(r"(?<![A-Za-z0-9])(?:tilesize)?(\d{1,3}x\d{1,3})(?=[x_]|$)")
 _BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
 _GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
 
@@ -77,12 +76,6 @@ def what(name: str, short_name: str, family: str) -> str:
 def changes_type(name: str) -> bool:
     """Whether a kernel casts; of a CPU's operators, whether it copies: its name tells no more."""
     return name == "aten::copy_" or any(pattern.search(name) for pattern, _ in _COPIES)
-
-
-def tile(name: str) -> str:
-    """The tile of the result that a matrix product's name tells, as "128x256"; or ""."""
-    found = _TILE.search(name)
-    return found[1] if found else ""
 
 
 def built_for(name: str) -> int | None:

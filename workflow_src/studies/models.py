@@ -1,16 +1,7 @@
-"""The Transformer models that studies measure; sizes come from the validated configuration."""
-
-from collections.abc import Iterable
+"""The Transformer models that studies measure."""
 
 from workflow_src.common.case import Case
-from workflow_src.studies.study import Point, Row, Settings
-
-
-def models(settings: Settings, names: Iterable[str]) -> Row:
-    """`sizes` (those of `names` that are configured) and `vocabulary`, to put into a point."""
-    sizes = {name: dict(settings["sizes"][name]) for name in names if name in settings["sizes"]}
-    return {"sizes": sizes, "vocabulary": settings["vocabulary"]}
-
+from workflow_src.studies.study import Point, Row
 
 DIMENSIONS = ("d_model", "d_ff", "layers", "heads", "vocabulary")
 """The columns of a study's table that say how large a model is."""

@@ -9,7 +9,6 @@ import yaml
 from workflow_src.common.case import short_name
 from workflow_src.common.errors import StageError
 from workflow_src.studies.levers.variants import PLAIN, variants
-from workflow_src.studies.models import models
 from workflow_src.studies.study import Row, Settings
 
 CHOICES = ({"cpu", "cuda"}, {"small", "full"}, {"nsys", "torch"})
@@ -78,7 +77,9 @@ def _tried(point: Row, settings: Settings, device: str) -> list[Row]:
 
 
 def _sized(point: Row, settings: Settings) -> Row:
-    names = point.get("sizes")
-    if names == "all":
-        names = list(settings["sizes"])
-    return point | (models(settings, names) if isinstance(names, list) else {})
+    names, known = point.get("sizes"), settings.get("sizes", {})
+    names = list(known) if names == "all" else names
+    if not isinstance(names, list):
+        return point
+    sizes = {name: dict(known[name]) for name in names if name in known}
+    return point | {"sizes": sizes, "vocabulary": settings["vocabulary"]}

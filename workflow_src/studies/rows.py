@@ -20,13 +20,6 @@ def without_bytes(row: Row) -> Row:
     return {key: cell for key, cell in row.items() if not key.endswith("_bytes")}
 
 
-def fits(predicted_mib: float, available_mib: float | None) -> Row:
-    """fits_predicted: "yes" or "no" by the prediction, where room is known."""
-    if not available_mib:
-        return {}
-    return {"fits_predicted": "yes" if predicted_mib <= available_mib else "no"}
-
-
 def busy_ns(activities: Iterable[Row]) -> int:
     """Total device time of the activities, in ns."""
     return sum(row["busy_ns"] for row in activities)

@@ -7,12 +7,11 @@ import torch
 
 from tests.studies.tables import filled, joined
 from workflow_src.studies import tasks as engine
-from workflow_src.studies.fusion import implementations
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.points import points
 
 FEW: dict[str, Any] = {"totals": [256], "wake_s": 0, "warmup_steps": 0, "steps": 2}
-FEW |= {"device": "cpu", "ceilings": False}
+FEW |= {"device": "cpu"}
 
 
 def measured(**other: Any) -> list[dict[str, Any]]:
@@ -48,7 +47,7 @@ def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (0.0, math.nan):
         changed = {"torch": lambda x, wrong=wrong: x * wrong}
         monkeypatch.setitem(
-            implementations.PLAIN, "softmax", implementations.PLAIN["softmax"] | changed
+            fusion_measure.PLAIN, "softmax", fusion_measure.PLAIN["softmax"] | changed
         )
         with pytest.raises(RuntimeError, match="torch softmax float32: error"):
             measured()

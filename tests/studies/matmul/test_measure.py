@@ -1,17 +1,13 @@
 """What the study matmul measures."""
 
 import pytest
-import torch
 
 from tests.studies.tables import filled, joined
 from workflow_src.measure import timing
 from workflow_src.measure.timing import plan_repeats, time_within
-from workflow_src.studies.matmul.measure import tasks
-from workflow_src.studies.matmul.tiles import divisibility_sizes
+from workflow_src.studies.matmul.measure import divisibility_sizes, tasks
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows as measured
-
-SWEEPS = ("edge", "past_edge", "divisibility")
 
 
 @pytest.mark.parametrize(
@@ -42,19 +38,11 @@ def test_measuring_on_a_cpu(tmp_path):
     ]  # fmt: skip
     assert rows[1]["tflops"] == pytest.approx(2 * 256**3 / rows[1]["median_ms"] / 1e9)
     assert rows[1]["kernel"] == "aten::mm"
-    edge, *divisors = filled(joined(tmp_path, "matmul", measured(tasks, fine | {"near": 128})))
-    assert (edge["sweep"], edge["status"]) == ("edge", "skipped")
+    divisors = filled(joined(tmp_path, "matmul", measured(tasks, fine | {"top": 128})))
     assert {r["divisor"] for r in divisors} == {1, 2, 8, 16, 32}
 
 
-def test_the_fine_sweeps_of_a_gpu_are_around_its_edge(monkeypatch):
-    """As on a GPU of 132 multiprocessors, of which only the number is asked here."""
-    gpu = type("Properties", (), {"multi_processor_count": 132})
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
+def test_sizes_near_one_another_are_in_no_order():
     point = points("matmul", "cuda", "full", {})[1] | {"device": "cuda"}
-    rows = [task.about for task in tasks(point)]
-    sizes = {sweep: [row["n"] for row in rows if row["sweep"] == sweep] for sweep in SWEEPS}
-    assert sorted(sizes["edge"]) == list(range(1792, 2305, 32)) != sizes["edge"]
-    assert sorted(sizes["past_edge"]) == [2048, 2049, 2056]
-    assert sorted(sizes["divisibility"]) == divisibility_sizes(2048)
-    assert (rows[0]["multiprocessors"], rows[0]["edge"]) == (132, 2048)
+    sizes = [task.about["n"] for task in tasks(point)]
+    assert sizes != sorted(sizes) == divisibility_sizes(2048)

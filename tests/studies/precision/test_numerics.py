@@ -7,7 +7,7 @@ from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.points import points
 from workflow_src.studies.precision import analyze
-from workflow_src.studies.precision.numerics import added_up, rounding
+from workflow_src.studies.precision.measure import added_up, rounding
 from workflow_src.studies.tasks import rows
 
 

@@ -1,16 +1,19 @@
-"""A rank that dies, or hangs, as its job's `fault` says; the others wait."""
+"""A rank that dies, or hangs, as its point's `fault` says; the others wait."""
 
-import json
 import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-job, number = Path(sys.argv[2]), int(sys.argv[4])
-(job.parent / f"pid{number}").write_text(str(os.getpid()))
-fault = json.loads(job.read_text())["fault"]
-if number == 1 and fault == "dies":
-    sys.exit(7)
-if number == 1 and fault == "is killed":
-    os.kill(os.getpid(), 9)
-time.sleep(600)
+
+def run(rank: int, point: dict[str, Any], folder: Path, parent: int) -> None:
+    """As ranks.measure.run."""
+    (folder / f"pid{rank}").write_text(str(os.getpid()))
+    if rank == 1 and point["fault"] == "dies":
+        sys.exit(7)
+    if rank == 1 and point["fault"] == "raises":
+        raise KeyError("why")
+    if rank == 1 and point["fault"] == "is killed":
+        os.kill(os.getpid(), 9)
+    time.sleep(600)

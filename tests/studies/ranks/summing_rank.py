@@ -1,11 +1,12 @@
 """A rank whose way `summed` adds gradients up instead of averaging them."""
 
 from dataclasses import replace
+from typing import Any
 
 import torch.distributed as dist
 
 from workflow_src.model.transformer import TransformerLM
-from workflow_src.studies.ranks import rank, ways
+from workflow_src.studies.ranks import measure, ways
 
 
 def summed(model: TransformerLM) -> ways.Trained:
@@ -18,7 +19,7 @@ def summed(model: TransformerLM) -> ways.Trained:
     return replace(ways.alone(model), average=average)
 
 
-ways.BUILD["summed"] = summed
-
-if __name__ == "__main__":
-    rank.main()
+def run(number: int, *given: Any) -> None:
+    """As ranks.measure.run."""
+    ways.BUILD["summed"] = summed
+    measure.run(number, *given)

@@ -1,6 +1,5 @@
 """What a point measures: all ways by two processes, or why nothing."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import torch
 from tests.studies.ranks import summing_rank
 from workflow_src.studies.points import points
 from workflow_src.studies.ranks.chapter import GRADIENTS_EQUAL, PARAMETERS_EQUAL
-from workflow_src.studies.ranks.launch import run_ranks
-from workflow_src.studies.ranks.measure import of_all, tasks
+from workflow_src.studies.ranks.measure import of_all, of_ranks, run_ranks, tasks
 from workflow_src.studies.ranks.ways import balanced
 
 TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
@@ -26,15 +24,13 @@ def test_points_ask_for_as_many_devices_as_ranks() -> None:
     assert {point["gpus"] for point in full} == {2} and {point["gpus"] for point in small} == {1}
 
 
-@pytest.mark.usefixtures("served_python")
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""
     _, point = points("ranks", "cpu", "small", SETTINGS)
     ways = [*point["ways"], "summed"]
     point |= {"device": "cpu", "context": 8, "steps": 1, "ways": ways}
-    run_ranks(summing_rank.__name__, point, tmp_path)
-    rows = [json.loads((tmp_path / f"rows{rank}.json").read_text()) for rank in (0, 1)]
-    found = {row["way"]: row for row in map(of_all, zip(*rows, strict=True))}
+    run_ranks(summing_rank.run, point, tmp_path)
+    found = {row["way"]: row for row in of_ranks(point, tmp_path)}
     assert list(found) == ways and {row["status"] for row in found.values()} == {"ok"}
     assert all(len(row["samples_ns"]) == 1 for row in found.values())
     summed = found.pop("summed")

@@ -2,14 +2,6 @@
 
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB, NS_PER_MS
-from workflow_src.studies.attention.work import (
-    Shape,
-    exponentials,
-    flops,
-    kept_bytes,
-    matrix_bytes,
-    peak_bytes,
-)
 from workflow_src.studies.rows import busy_ns, calls
 from workflow_src.studies.study import Point, Row
 
@@ -26,19 +18,30 @@ Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 
 NO_WORK = "bookkeeping"
 """The family of a CPU's views and allocations, which neither compute nor move data."""
 
+FLOPS = {"forward": 4.0, "backward": 10.0, "forward_backward": 14.0}
+"""FLOPs per score and head dimension: two products forward; backward five, as it computes the
+scores again (Dao 2023, arXiv:2307.08691, section 4.1)."""
+
+EXPONENTIALS = {"forward": 1, "backward": 1, "forward_backward": 2}
+"""Exponentials per score, where backward computes the weights again."""
+
+MATRIX_MOVES = 14
+"""How often the written-out forward pass reads or writes a T x T matrix: it writes the product,
+reads and writes for scaling and for the mask, makes 8 passes for softmax (common/traffic.py), and
+reads the weights."""
+
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with `products_in`, the precision that a check's error tells, and predictions.
 
-    Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, and the memory that
-    formulas predict (work.py), whether it was measured or not; a profiled one how many kernels ran,
-    and for how long.
+    Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, whether it was
+    measured or not; a profiled one how many kernels ran, and for how long.
     """
     errors = {_series(row): row.get("error_out") for row in rows if row["sweep"] == CHECK}
     made = []
     for row in rows:
         told = {"products_in": products(row["precision"], errors.get(_series(row)))}
-        first = {name: row.get(name) for name in (*IDENTITY, "phase", "memory_mib")}
+        first = {name: row.get(name) for name in (*IDENTITY, "phase")}
         made.append(first | row | told | ({} if row["sweep"] == CHECK else by_formula(row)))
         made[-1] |= worked(row)
     return made
@@ -60,22 +63,31 @@ def products(precision: str, error: float | None) -> str:
 
 
 def by_formula(row: Row) -> Row:
-    """Work and memory of a row of sweep "time"; None where no formula is known.
-
-    The peak of a backward pass is that of both.
-    """
-    names = ("batch", "heads", "context", "head_size")
-    shape = Shape(**{name: row[name] for name in names}, size=ELEMENT_BYTES[row["precision"]])
-    name, phase = row["implementation"], row["phase"]
-    kept = kept_bytes(name, shape) if phase == "forward" else None
-    peak = peak_bytes(name, "forward" if phase == "forward" else "forward_backward", shape)
-    return {
-        "flops": flops(shape, phase),
-        "exponentials": exponentials(shape, phase),
-        "matrix_bytes": matrix_bytes(name, phase, shape),
-        "predicted_kept_mib": None if kept is None else kept / MIB,
-        "predicted_peak_mib": None if peak is None else peak / MIB,
+    """FLOPs and exponentials that are needed, of half of the scores: the mask spares the rest."""
+    scores, phase = row["batch"] * row["heads"] * row["context"] ** 2, row["phase"]
+    needed = {
+        "flops": FLOPS[phase] * row["head_size"] * scores / 2,
+        "exponentials": EXPONENTIALS[phase] * scores / 2,
     }
+    return needed | (written_out(row) if row["implementation"] == "naive" else {})
+
+
+def written_out(row: Row) -> Row:
+    """The bytes of scores that a written-out forward pass moves, and the peak of a phase (MiB).
+
+    Forward: what autograd keeps (q, k, v; the masked scores, exponentials and weights; maximum and
+    sum of each row; the mask, a byte per element), the output, and the gradient that backward will
+    take. Both passes: q, k, v, output, its gradient and that of v; the mask; and 7 matrices where
+    the division of softmax is gone back through: scores, exponentials, the weights' gradient, and
+    the four that -g (e / s) / s makes. The peak of a backward pass is that of both.
+    """
+    element, context = ELEMENT_BYTES[row["precision"]], row["context"]
+    rows, mask = row["batch"] * row["heads"] * context * element, context**2
+    tensor, matrix = rows * row["head_size"], rows * context
+    if row["phase"] == "forward":
+        peak = 5 * tensor + 3 * matrix + 2 * rows + mask
+        return {"matrix_bytes": MATRIX_MOVES * matrix + mask, "predicted_peak_mib": peak / MIB}
+    return {"predicted_peak_mib": (6 * tensor + 7 * matrix + 2 * rows + mask) / MIB}
 
 
 def worked(row: Row) -> Row:

@@ -53,7 +53,6 @@ def facts(run: Run) -> Facts:
         "in_turn": every[every["before"].notna() | (every["point"] == "loops")],
         "checks": errors(checks),
         "ceilings": longest(every),
-        "memory": memory(passes, shown),
         "missing": unmeasured(lost, "name", "precision", "phase"),
         "figure": figure(shown),
     }
@@ -211,19 +210,15 @@ def by_context(shown: pd.DataFrame) -> pd.DataFrame:
     return found.reindex(index=contexts, columns=names).rename_axis(columns=None).reset_index()
 
 
-def keyed(rows: pd.DataFrame) -> pd.DataFrame:
-    """With a key of attention and precision."""
-    return rows.assign(key=rows["name"] + " " + rows["precision"])
-
-
 def errors(checks: pd.DataFrame) -> pd.DataFrame:
     """A row per attention and precision: its largest errors over head sizes."""
-    checks = keyed(checks)
-    rows = checks.drop_duplicates("key").set_index("key")
+    key = ["name", "precision"]
+    rows = checks.drop_duplicates(key).set_index(key)
     names = ("error_out", "error_dq", "error_dk", "error_dv")
-    found = {name: over(checks, "key", name, "max").reindex(rows.index) for name in names}
+    found = {name: over(checks, key, name, "max").reindex(rows.index) for name in names}
     told = rows["error_allowed"].where(rows["ok"], float("nan"))
-    return rows.assign(**found, allowed=told, said=rows["state"].where(~rows["ok"], ""))
+    said = rows["state"].where(~rows["ok"], "")
+    return rows.assign(**found, allowed=told, said=said).reset_index()
 
 
 def longest(every: pd.DataFrame) -> pd.DataFrame:
@@ -232,34 +227,6 @@ def longest(every: pd.DataFrame) -> pd.DataFrame:
     return rated.drop_duplicates(SERIES, keep="last").sort_values(
         ["precision", "batch", "head_size"], key=lambda c: c.map(str), kind="stable"
     )
-
-
-def memory(passes: pd.DataFrame, shown: pd.DataFrame) -> pd.DataFrame:
-    """A row per attention and precision that formulas know: memory measured over predicted.
-
-    Of all contexts and head sizes; and which contexts of the shown batch and head size fit.
-    """
-    passes = keyed(passes)
-    rows = passes.drop_duplicates("key").set_index("key")[["name", "precision"]]
-    ok, forward = passes["ok"], passes["phase"] == "forward"
-    for name, column, mask in (
-        ("kept", "kept_mib", forward),
-        ("peak_forward", "peak_mib", forward),
-        ("peak_both", "peak_mib", ~forward),
-    ):
-        ratio = (passes[column] / passes[f"predicted_{column}"]).where(ok & mask).astype(object)
-        rows[name] = over(passes.assign(ratio=ratio), "key", "ratio", "spread").reindex(rows.index)
-    shape = first(shown)
-    mine = passes[(passes["batch"] == shape["batch"]) & ~forward]
-    mine = mine[mine["head_size"] == shape["head_size"]]
-    room = of(passes["memory_mib"], "max")
-    for name, mask, how in (
-        ("by_formula", mine["predicted_peak_mib"] <= room, "max"),
-        ("fits", mine["ok"], "max"),
-        ("oom", mine["status"] == "oom", "min"),
-    ):
-        rows[name] = over(mine[mask.astype(bool)], "key", "context", how).reindex(rows.index)
-    return rows[rows[["kept", "peak_forward", "peak_both"]].notna().any(axis=1)]
 
 
 def figure(shown: pd.DataFrame) -> Plot:

@@ -35,9 +35,6 @@ BACKENDS = {
     "sdpa_flash": SDPBackend.FLASH_ATTENTION,
     "sdpa_cudnn": SDPBackend.CUDNN_ATTENTION,
 }
-COMPILED = ("compiled", "flex")
-"""The written-out attention under torch.compile, and PyTorch's flex_attention."""
-
 CONTEXT = 256
 """The context at which an implementation is checked."""
 
@@ -68,11 +65,6 @@ class Series:
     def dtype(self) -> torch.dtype:
         """The type of all tensors."""
         return TYPES[self.precision]
-
-    @property
-    def eager(self) -> bool:
-        """Whether it runs without torch.compile, inside of which hooks see no tensors."""
-        return self.implementation not in COMPILED
 
     def lacks(self, phase: str) -> str:
         """Why it has no such phase; "" if it has."""
@@ -177,10 +169,3 @@ class Passes:
         if self.series.device != "cuda":
             return kept_mib(self.forward) + (out.nbytes + self.gradient.nbytes) / MIB
         return (torch.cuda.memory_allocated() - self.before_bytes) / MIB
-
-
-def memory_mib(device: str) -> float | None:
-    """The memory of a GPU in MiB; None of a CPU."""
-    if device != "cuda":
-        return None
-    return torch.cuda.get_device_properties(0).total_memory / MIB

@@ -12,10 +12,10 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.brought import in_words
-from workflow_src.measure.memory import kept_mib, peak_mib
+from workflow_src.measure.memory import peak_mib
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.measure.timing import Call, time_call, time_within
-from workflow_src.studies.attention.implementations import PHASES, Passes, Series, memory_mib
+from workflow_src.studies.attention.implementations import PHASES, Passes, Series
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
@@ -64,11 +64,11 @@ def _phase(
     limit_s = series.point.get("limit_s", inf)
     why = series.lacks(phase) or too_long(took, phase, context, limit_s)
     if why:
-        return {"status": "skipped", "reason": why, "memory_mib": memory_mib(series.device)}
+        return {"status": "skipped", "reason": why}
     row = guarded(lambda: measured(passes(), phase, is_profiled))
     if "samples_ns" in row:
         took[phase] = context, min(row["samples_ns"]) / NS_PER_MS
-    return row | {"memory_mib": memory_mib(series.device)}
+    return row
 
 
 def too_long(took: Took, phase: str, context: int, limit_s: float) -> str:
@@ -98,17 +98,15 @@ def guarded(run: Callable[[], Row]) -> Row:
 
 
 def measured(passes: Passes, phase: str, is_profiled: bool) -> Row:
-    """`samples_ns` of a phase, its peak memory on a GPU, and what autograd keeps.
+    """`samples_ns` of a phase, and its peak memory on a GPU.
 
-    The last of an eager forward pass; where many are timed in turn, also what is in use after one.
+    Where many forward passes are timed in turn, also what is in use after one.
     """
     series, call = passes.series, passes.call(phase)
     call()
     row: Row = {}
     if phase != "backward":
         row["peak_mib"] = peak_mib(call, series.device, passes.before_bytes)
-    if phase == "forward" and series.eager:
-        row["kept_mib"] = kept_mib(passes.forward)
     if phase == "forward" and "steps" in series.point:
         row["before_backward_mib"] = passes.in_use_mib()
     row |= samples(call, series.point)

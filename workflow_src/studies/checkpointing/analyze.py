@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from workflow_src.common.case import Case
-from workflow_src.common.ceilings import rate_of
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import (
@@ -13,7 +12,6 @@ from workflow_src.model.flops import (
     recomputed_flops,
 )
 from workflow_src.model.step_memory import (
-    Checkpoints,
     each,
     halves,
     no_checkpoints,
@@ -26,16 +24,14 @@ from workflow_src.studies.study import Point, Row
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """A row per arrangement, with predictions, rates, and whether it was predicted to be best."""
-    rates = [
-        rate_of(row, min(row["samples_ns"]))
-        for row in rows
-        if row["measurement"] == "ceiling" and row["status"] == "ok"
-    ]
+    """A row per arrangement, with predictions, and which was predicted to be best.
+
+    The ceilings that older points measured, too, are left out.
+    """
     best = best_sublayers(case_of(point, point["size"], point["precision"]))
     return [
         _arranged(replace(case_of(point, row["size"], row["precision"]), layers=row["layers"]), row)
-        | {"product_tflop_per_s": max(rates, default=None), "predicted_best": best}
+        | {"predicted_best": best}
         for row in rows
         if row["measurement"] != "ceiling"
     ]
@@ -54,27 +50,22 @@ def best_sublayers(case: Case) -> int:
     return max(number for number, peak in peaks.items() if peak <= least * 1.001)
 
 
-def _checkpoints(row: Row) -> Checkpoints:
-    if row["nested"]:
-        return halves(row["layers"])
-    return (
-        each(row["layers"], row["sublayers"]) if row["sublayers"] else no_checkpoints(row["layers"])
-    )
-
-
 def _arranged(case: Case, row: Row) -> Row:
     """A row with what is predicted of it and, where it ran, its peak (MiB)."""
-    predicted = step_peak_bytes(case, _checkpoints(row)) / MIB
-    again = (
-        nested_recomputed_flops(case) if row["nested"] else recomputed_flops(case, row["sublayers"])
-    )
-    passes = nested_passes(case.layers) if row["nested"] else case.layers * bool(row["sublayers"])
+    layers, sublayers = row["layers"], row["sublayers"]
+    if row["nested"]:
+        checkpoints, passes = halves(layers), nested_passes(layers)
+        again = nested_recomputed_flops(case)
+    else:
+        checkpoints = each(layers, sublayers) if sublayers else no_checkpoints(layers)
+        passes = layers * bool(sublayers)
+        again = recomputed_flops(case, sublayers)
     known = {
-        "predicted_peak_mib": predicted,
+        "predicted_peak_mib": step_peak_bytes(case, checkpoints) / MIB,
         "weights_and_state_mib": weights_and_state_bytes(case) / MIB,
         "flops": phase_flops(case, "train_step"),
         "recomputed_flops": again,
-        "predicted_passes": case.layers + passes,
+        "predicted_passes": layers + passes,
     }
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
     return without_bytes(row) | dimensions(case) | known | ran

@@ -50,19 +50,17 @@ def facts(run: Run) -> Facts:
 
 
 def told(table: pd.DataFrame) -> pd.DataFrame:
-    """Each way to checkpoint: its peak, how far off that was foretold, its time, passes and rates.
+    """Each way to checkpoint: its peak, how far off that was foretold, its time and passes.
 
-    beside: a peak without weights and optimizer state, which grow with depth in any case. rate:
-    FLOPs over time as a share of the fastest product's (Chowdhery et al. 2022, appendix B).
+    beside: a peak without weights and optimizer state, which grow with depth in any case.
     """
     sublayers = table["sublayers"].astype(float)
-    names = ["peak_mib", "median_ms", "samples", "attention_calls"]
+    names = ["peak_mib", "samples", "attention_calls"]
     ran = table[names].where(table["ok"])
     peak, foretold = ran["peak_mib"], table["predicted_peak_mib"]
     few = sublayers.fillna(0).map({0.0: "none", 1.0: "half"})
     blocks = to(table["sublayers"] / PER_BLOCK, "").where(few.isna(), few)
-    flops, again = table["flops"], table["recomputed_flops"]
-    fastest, steady = table["product_tflop_per_s"], table["weights_and_state_mib"]
+    steady = table["weights_and_state_mib"]
     ways = zip(table["nested"], sublayers.fillna(0), strict=True)
     way: list[object] = [WAYS.get(each, NAN) for each in ways]
     return table.assign(
@@ -78,9 +76,7 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
         off=to(abs(foretold / peak - 1), "share"),
         n=ran["samples"],
         passes=ran["attention_calls"],
-        again=to(again / flops, "share"),
-        rate=to(to(flops / ran["median_ms"], "TFLOP/s") / fastest, "share"),
-        whole_rate=to(to((flops + again) / ran["median_ms"], "TFLOP/s") / fastest, "share"),
+        again=to(table["recomputed_flops"] / table["flops"], "share"),
     )
 
 

@@ -6,34 +6,31 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.measure.allocations import available_mib, step_peak
-from workflow_src.measure.ceilings import products
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import free
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.attention import MultiHeadAttention
-from workflow_src.studies.checkpointing.checkpointed import arranged
+from workflow_src.model.transformer import Block, TransformerLM
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
 
-def tasks(point: Point) -> Iterator[Task | Row]:
-    """Rows of three kinds (`measurement`): ceiling, flat (over sublayers), nesting (by depth).
+def tasks(point: Point) -> Iterator[Task]:
+    """Rows of two kinds (`measurement`): flat (over sublayers) and nesting (by depth).
 
     Of each depth without checkpoints, with each block checkpointed, and with nesting.
     """
-    device, precision = point["device"], point["precision"]
-    room: Row = {"available_mib": available_mib(device)}
-    for row in products(device, precision, point["ceilings"]):
-        yield {"measurement": "ceiling"} | row
-    case = case_of(point, point["size"], precision)
+    room: Row = {"available_mib": available_mib(point["device"])}
+    case = case_of(point, point["size"], point["precision"])
     flat = [(number, False) for number in point["sublayers"]]
     yield from arrangements(case, room | {"measurement": "flat"}, flat, point)
     for depth in point["depths"]:
@@ -88,6 +85,89 @@ def _attention_calls() -> Iterator[list[nn.Module]]:
         yield calls
     finally:
         hook.remove()
+
+
+class Sublayer(nn.Module):
+    """Half a block: the residual stream plus what a layer makes of it, normalized."""
+
+    def __init__(self, norm: nn.Module, layer: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, T, d_model) -> (batch, T, d_model)."""
+        added: Tensor = x + self.layer(self.norm(x))
+        return added
+
+
+def checkpointed(run: nn.Module, x: Tensor) -> Tensor:
+    """run(x), of which x alone is kept, and all else is computed again for the backward pass.
+
+    Chen et al. 2016, "Training deep nets with sublinear memory cost". There is no dropout whose
+    random numbers would have to be kept.
+    """
+    out: Tensor = checkpoint(run, x, use_reentrant=False, preserve_rng_state=False)
+    return out
+
+
+class Checkpointed(nn.Module):
+    """Sublayers one after another, checkpointed as one."""
+
+    def __init__(self, sublayers: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.inside = nn.Sequential(*sublayers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, T, d_model) -> (batch, T, d_model)."""
+        return checkpointed(self.inside, x)
+
+
+class Halved(nn.Module):
+    """Blocks of which each half is checkpointed, and each half of that, down to a single block."""
+
+    def __init__(self, sublayers: Sequence[nn.Module]) -> None:
+        super().__init__()
+        blocks = len(sublayers) // PER_BLOCK
+        middle = blocks // 2 * PER_BLOCK
+        parts = (sublayers[:middle], sublayers[middle:])
+        self.parts = nn.ModuleList(
+            Halved(part) if len(part) > PER_BLOCK else nn.Sequential(*part)
+            for part in parts
+            if part
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, T, d_model) -> (batch, T, d_model)."""
+        for part in self.parts:
+            x = checkpointed(part, x)
+        return x
+
+
+def _halves(block: nn.Module) -> tuple[Sublayer, Sublayer]:
+    assert isinstance(block, Block)
+    attention = Sublayer(block.attention_norm, block.attention)
+    return attention, Sublayer(block.feed_forward_norm, block.feed_forward)
+
+
+@contextmanager
+def arranged(model: nn.Module, sublayers: int, nested: bool) -> Iterator[None]:
+    """While inside, every `sublayers` sublayers of the model are checkpointed as one; 0 for none.
+
+    The last may be fewer. nested: halves of halves are, instead.
+    """
+    assert isinstance(model, TransformerLM)
+    before = model.blocks
+    every = [half for block in before for half in _halves(block)]
+    if nested:
+        model.blocks = nn.ModuleList([Halved(every)])
+    elif sublayers:
+        starts = range(0, len(every), sublayers)
+        model.blocks = nn.ModuleList(Checkpointed(every[n : n + sublayers]) for n in starts)
+    try:
+        yield
+    finally:
+        model.blocks = before
 
 
 if __name__ == "__main__":

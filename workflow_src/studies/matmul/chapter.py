@@ -23,9 +23,6 @@ DROP = 0.05
 
 YLABEL, DIVIDES = "TFLOP/s (of the median time)", "by what divides n"
 
-FINE = {"edge": "across", "past_edge": "just past"}
-"""The sweeps around an edge of waves, in words."""
-
 
 def facts(run: Run) -> Facts:
     """What the study's table says."""
@@ -33,7 +30,6 @@ def facts(run: Run) -> Facts:
     sweeps = {name: mine[mine["rate"].notna()] for name, mine in every.groupby("sweep")}
     none = every[:0]
     sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
-    edge = around(pd.concat([sweeps.get(name, none) for name in FINE]))
     found, best = alignment(fine), bests(sized)
     fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))
     verdict = found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell"
@@ -45,9 +41,8 @@ def facts(run: Run) -> Facts:
         "best": best,
         "sizes": sized.assign(of_best=of_best(sized, best)),
         "divisors": by_divisor(fine),
-        "edge": edge,
         "missing": unmeasured(every, "precision", "sweep", "n"),
-        "figure": figure(sized, edge[edge["sweep"] == "edge"], fine),
+        "figure": figure(sized, fine),
     }
 
 
@@ -139,33 +134,19 @@ def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
     made = []
     for divisor, mine in ordered.groupby("divisor", sort=False):
         one = holds(mine["rate"], mine["rate"].notna(), "measured")
-        tiles = mine["tiles"] if mine["tiles"].nunique() == 1 else mine["tiles"][:0]
         rate = of(mine["rate"])
         about = {"divisor": divisor, "sizes": of(one, "sum"), "rate": rate}
         about |= {"least": of(mine["rate"], "min"), "most": of(mine["rate"], "max")}
         about |= {"after": ", ".join(f"sm{each}" for each in capabilities(mine))}
-        about |= {"tiles": of(tiles, "max"), "kernel": ", ".join(sorted({*mine["kernel"]} - {""}))}
+        about |= {"kernel": ", ".join(sorted({*mine["kernel"]} - {""}))}
         made.append(about)
     return pd.DataFrame(made)
 
 
-def around(edge: pd.DataFrame) -> pd.DataFrame:
-    """The sizes around an edge of waves, each rate against that of the size before."""
-    before = edge.groupby("sweep", sort=False)["rate"].shift()
-    change = to(edge["rate"] / before - 1, "change")
-    return edge.assign(which=edge["sweep"].map(FINE), change=change)
-
-
-def figure(sized: pd.DataFrame, edge: pd.DataFrame, fine: pd.DataFrame) -> Plot:
-    """Rates by size, across an assumed edge of waves, and by what divides n."""
-    places = {f"edge of 128x256, n = {n}": float(n) for n in edge["edge"].dropna()[:1]}
-    more = edge[edge["waves"].astype(float).diff() > 0][:1]
-    for waves, n in zip(more["waves"], more["n"], strict=True):
-        places[f"{waves} waves from n = {n}"] = float(n)
+def figure(sized: pd.DataFrame, fine: pd.DataFrame) -> Plot:
+    """Rates by size, and by what divides n."""
     divided = fine.sort_values("divisor", key=lambda c: -c.astype(float))
-    panels = [
-        Panel(sized, "n", "rate", "precision", log="xy", title="by size", ylabel=YLABEL),
-        Panel(edge, "n", "rate", "precision", title="across a tile edge", places=places),
-        Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES),
-    ]
-    return Plot([replace(panel, xlabel="n") for panel in panels], "no product was measured")
+    sizes = Panel(sized, "n", "rate", "precision", log="xy", title="by size", ylabel=YLABEL)
+    kinds = Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES)
+    panels = [replace(panel, xlabel="n") for panel in (sizes, kinds)]
+    return Plot(panels, "no product was measured")

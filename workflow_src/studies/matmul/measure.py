@@ -11,7 +11,6 @@ from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.precision import unsupported, use_precision
 from workflow_src.measure.timing import Call
-from workflow_src.studies.matmul.tiles import divisibility_sizes, edge_near, edge_sizes, sizes_past
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -20,42 +19,29 @@ TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """A task per product: of all sizes in each precision, or of the fine sweeps."""
-    if "near" in point:
-        yield from fine(point)
+    """A task per product: of all sizes in each precision, or of sizes near one another."""
+    device = point["device"]
+    if "top" in point:
+        about = {"sweep": "divisibility", "precision": point["precision"]}
+        # In a fixed order that isn't theirs, so that clock drift isn't taken for an effect of n.
+        sizes = divisibility_sizes(point["top"])
+        yield from products(random.Random(0).sample(sizes, len(sizes)), about, device)
         return
     for precision in point["precisions"]:
         about = {"sweep": "sizes", "precision": precision}
-        if why := unsupported(precision, point["device"]):
+        if why := unsupported(precision, device):
             yield Task(about, partial(unavailable, why))
         else:
-            yield from products(point["n"], about, point["device"])
+            yield from products(point["n"], about, device)
 
 
-def fine(point: Point) -> Iterator[Task]:
-    """Products across the tile edge nearest to `near`, just past it, and by what divides n.
+def divisibility_sizes(top: int) -> list[int]:
+    """Of the 128 sizes up to `top`, multiples of 8 and every third n: all kinds of divisors.
 
-    Each sweep in a shuffled, fixed order, so that clock drift isn't mistaken for an effect of n.
+    If `top` is a multiple of 256, they take equally many tiles of 128 x 256 numbers, so that tiles
+    make no difference between them.
     """
-    device, edge = point["device"], point["near"]
-    about = {"sweep": "edge", "precision": point["precision"]}
-    if device == "cuda":
-        there = torch.cuda.get_device_properties(0).multi_processor_count
-        edge = edge_near(edge, there)
-        waves = about | {"multiprocessors": there, "edge": edge}
-        across = edge_sizes(edge, point["reach"], point["step"])
-        yield from products(shuffled(across), waves, device)
-        yield from products(shuffled(sizes_past(edge)), waves | {"sweep": "past_edge"}, device)
-    else:
-        why = "a CPU has no multiprocessors that process tiles in waves"
-        yield Task(about, partial(unavailable, why))
-    divided = shuffled(divisibility_sizes(edge))
-    yield from products(divided, about | {"sweep": "divisibility"}, device)
-
-
-def shuffled(sizes: list[int]) -> list[int]:
-    """Sizes in an order that is always the same."""
-    return random.Random(0).sample(sizes, len(sizes))
+    return [n for n in range(top - 127, top + 1) if n % 8 == 0 or (top - n) % 3 == 0]
 
 
 def unavailable(why: str) -> Row:

@@ -3,8 +3,8 @@
 Formulas are evaluated here and not in measure, so that editing one makes no measurement stale.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workflow_src.common.case import Case
@@ -25,7 +25,7 @@ from workflow_src.studies.memory.timeline import (
     segments,
 )
 from workflow_src.studies.models import case_of, dimensions
-from workflow_src.studies.rows import fits, without_bytes
+from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
 
 CONTRIBUTORS = 5
@@ -34,15 +34,15 @@ CONTRIBUTORS = 5
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """Peaks and what came of the records of a model, or what a block saves."""
-    if point["measures"] == "block":
-        return _blocks(point, rows)
-    available = next((row["available_mib"] for row in rows if "available_mib" in row), None)
     made: list[Row] = []
+    available = next((row["available_mib"] for row in rows if "available_mib" in row), None)
     for row in rows:
         if row["measurement"] == "peak":
             made.append(_peak(_case(point, row), row, available))
         if row["measurement"] == "record" and row["status"] == "ok":
             made += _record(_case(point, row), row)
+        if row["measurement"] == "block_saves":
+            made += _block(replace(_case(point, row), heads=row["heads"]), row, rows)
     return made
 
 
@@ -51,10 +51,11 @@ def _case(point: Point, row: Row) -> Case:
 
 
 def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
-    """A phase's peak and its prediction (MiB); fits: "yes" or "no" by that, where room is known."""
+    """A phase's peak and its prediction (MiB); whether it fits by that, where room is known."""
     predicted = peak_bytes(case, row["phase"]) / MIB
     known = {"predicted_peak_mib": predicted, "available_mib": available_mib}
-    known |= fits(predicted, available_mib)
+    if available_mib:
+        known["fits_predicted"] = "yes" if predicted <= available_mib else "no"
     measured = {
         f"{name}_mib": row[f"{name}_bytes"] / MIB
         for name in ("peak", "requested", "reserved")
@@ -82,39 +83,22 @@ def _record(case: Case, row: Row) -> list[Row]:
     return [about | each for each in made]
 
 
-def _blocks(point: Point, rows: Sequence[Row]) -> list[Row]:
-    """A row per block with what it saves, and one for each of its largest tensors, named."""
-    made: list[Row] = []
-    for row in rows:
-        if row["measurement"] != "block_saves":
-            continue
-        case = replace(case_of(point, point["size"], row["precision"]), heads=row["heads"])
-        tensors = _tensors(case, row["compiled"])
-        mine = [each for each in rows if _same_block(each, row)]
-        made.append(without_bytes(row) | _saves(case, row, tensors))
-        ranked = _named(mine, tensors)[:CONTRIBUTORS]
-        made += [
-            {key: cell for key, cell in each.items() if key != "bytes"}
-            | {
-                "rank": rank,
-                "mib": each["bytes"] / MIB,
-                "share": each["bytes"] / row["saved_bytes"],
-            }
-            for rank, each in enumerate(ranked, start=1)
-        ]
-    return made
-
-
-def _tensors(case: Case, compiled: bool) -> list[SavedTensor]:
-    if compiled:
-        return compiled_block_tensors(case)
-    return [*attention_tensors(case), *feed_forward_tensors(case)]
-
-
-def _same_block(tensor: Row, block: Row) -> bool:
+def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
+    """A row with what a block saves, and one for each of its largest tensors, named."""
+    tensors = [*attention_tensors(case), *feed_forward_tensors(case)]
+    tensors = compiled_block_tensors(case) if row["compiled"] else tensors
     keys = ("precision", "heads", "compiled")
-    alike = all(tensor[key] == block[key] for key in keys)
-    return tensor["measurement"] == "saved_tensor" and alike
+    saved = [each for each in rows if each["measurement"] == "saved_tensor"]
+    mine = [each for each in saved if all(each[key] == row[key] for key in keys)]
+    ranked = enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1)
+    return [
+        without_bytes(row) | _saves(case, row, tensors),
+        *(
+            {key: cell for key, cell in each.items() if key != "bytes"}
+            | {"rank": n, "mib": each["bytes"] / MIB, "share": each["bytes"] / row["saved_bytes"]}
+            for n, each in ranked
+        ),
+    ]
 
 
 def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
@@ -129,29 +113,23 @@ def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
     }
     if row["status"] != "ok":
         return known
-    grown = row["allocated_bytes"]
-    output = 0 if row["output_saved"] else row["stream_bytes"]
-    allocator = (
-        {} if grown is None else {"allocated_mib": (grown + row["stream_bytes"] - output) / MIB}
-    )
-    saved = {"saved_mib": row["saved_bytes"] / MIB, "gradients_mib": row["gradient_bytes"] / MIB}
-    return known | saved | allocator
+    known |= {"saved_mib": row["saved_bytes"] / MIB, "gradients_mib": row["gradient_bytes"] / MIB}
+    if row["allocated_bytes"] is not None:
+        output = 0 if row["output_saved"] else row["stream_bytes"]
+        known["allocated_mib"] = (row["allocated_bytes"] + row["stream_bytes"] - output) / MIB
+    return known
 
 
 def _named(rows: Sequence[Row], tensors: Sequence[SavedTensor]) -> list[Row]:
-    """Saved tensors with the names of those derived, by size and in order of saving.
+    """Saved tensors, largest first, with the names of those derived, in order of saving.
 
     Without names where the derivation has another number of a size.
     """
-    derived: Mapping[int, list[SavedTensor]] = defaultdict(list)
+    names: dict[int, list[str]] = defaultdict(list)
     for tensor in tensors:
-        derived[tensor.bytes].append(tensor)
-    found: Mapping[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["bytes"]].append(row)
+        names[tensor.bytes].append(tensor.name)
+    counts = Counter(row["bytes"] for row in rows)
+    known = {size: iter(each) for size, each in names.items() if len(each) == counts[size]}
     return [
-        row | ({"name": names[place].name} if len(names) == len(alike) else {})
-        for size, alike in found.items()
-        for names in [derived[size]]
-        for place, row in enumerate(alike)
+        row | ({"name": next(known[row["bytes"]])} if row["bytes"] in known else {}) for row in rows
     ]

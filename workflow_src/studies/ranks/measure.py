@@ -1,24 +1,43 @@
 """Measures a point by several ranks, each a process, and reads what their traces tell."""
 
 import json
-from collections.abc import Sequence
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+import torch.distributed as dist
+from torch import multiprocessing
 
+from workflow_src.common.atomic_write import write_json
+from workflow_src.common.errors import StageError
+from workflow_src.common.subprocesses import RAN_OUT, end_with_parent
+from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
-from workflow_src.measure.rows import Row
-from workflow_src.studies.ranks.launch import run_ranks
+from workflow_src.measure.rows import Row, attempt, free, said
+from workflow_src.measure.timing import time_call
+from workflow_src.studies.models import case_of
+from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
 from workflow_src.studies.tasks import main
 
-RANK = "workflow_src.studies.ranks.rank"
 READER = "workflow_src.studies.ranks.read_traces"
-"""Programs of their own: the reader needs pandas, which measuring doesn't."""
+"""A program of its own: it needs pandas, which measuring doesn't."""
 
-MEMORY = ("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib")
-ERRORS = ("gradient_error", "parameter_error")
+INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
+"""Environment variables for the network that ranks find each other by; set ones are kept."""
+
+MOST = (
+    *("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib"),
+    *("gradient_error", "parameter_error"),
+)
+"""What of a way is the most of any rank."""
 
 
 def tasks(point: Point) -> list[Row]:
@@ -29,12 +48,13 @@ def tasks(point: Point) -> list[Row]:
         return [row | {"status": "skipped", "reason": reason} for row in _planned(point)]
     with TemporaryDirectory() as name:
         folder = Path(name)
-        run_ranks(RANK, point, folder)
-        found = [
-            json.loads((folder / f"rows{number}.json").read_text(encoding="utf-8"))
-            for number in range(point["ranks"])
-        ]
-        return with_traces([of_all(rows) for rows in zip(*found, strict=True)], folder)
+        run_ranks(run, point, folder)
+        rows = of_ranks(point, folder)
+        if not any(folder.glob("*.json.gz")):
+            return rows
+        given = ["--folder", str(folder)]
+        found = written_by(READER, given, folder / "traces.json", "the reader of the capture")
+        return [row | found.get(row.get("way"), {}) for row in rows]
 
 
 def _planned(point: Point) -> list[Row]:
@@ -44,30 +64,116 @@ def _planned(point: Point) -> list[Row]:
     return [{"measurement": "training", "way": way} | about for way in point["ways"]]
 
 
+def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder: Path) -> None:
+    """Run a function of rank, point, folder and this process's id in a process per rank.
+
+    Raises StageError if one fails, or not all have ended after `limit_s` seconds; the others are
+    ended then, as they would wait for it.
+    """
+    count, limit_s = point["ranks"], point["limit_s"]
+    os.environ |= dict.fromkeys(INTERFACES, "lo") | os.environ
+    deadline, given = time.monotonic() + limit_s, (dict(point), folder, os.getpid())
+    ranks = multiprocessing.start_processes(run, given, count, join=False, start_method="spawn")
+    try:
+        while not ranks.join(timeout=max(0.0, deadline - time.monotonic())):
+            if time.monotonic() >= deadline:
+                running = (str(n) for n, each in enumerate(ranks.processes) if each.is_alive())
+                raise StageError(
+                    f"of {count} ranks, {', '.join(running)} had not ended after {limit_s} s "
+                    "and were killed; one of them hangs, or the point needs a greater limit_s"
+                )
+    except (multiprocessing.ProcessExitedException, multiprocessing.ProcessRaisedException) as end:
+        print(end, file=sys.stderr, flush=True)
+        status = getattr(end, "exit_code", 1)
+        how = f"ended with status {status}; its own message stands above"
+        if getattr(end, "signal_name", None) == "SIGKILL":
+            how = f"was killed (signal 9); if nobody killed it, {RAN_OUT}"
+        said = f"rank {end.error_index} of {count} {how}; the others were ended"
+        raise StageError(said) from None
+    finally:
+        for each in ranks.processes:
+            each.kill()
+            each.join()
+
+
+def of_ranks(point: Point, folder: Path) -> list[Row]:
+    """The rows that the ranks of a point have written to a folder, each as one row of all."""
+    found = [
+        json.loads((folder / f"rows{number}.json").read_text(encoding="utf-8"))
+        for number in range(point["ranks"])
+    ]
+    return [of_all(rows) for rows in zip(*found, strict=True)]
+
+
 def of_all(rows: Sequence[Row]) -> Row:
     """One row of all ranks': the first's, with the most memory and the largest errors of any.
 
     A row of a rank that ran out of memory, if one did.
     """
     failed = next((row for row in rows if row["status"] != "ok"), None)
-    if failed:
-        return failed
-    most = {
-        name: max(row[name] for row in rows)
-        for name in (*MEMORY, *ERRORS)
-        if rows[0].get(name) is not None
-    }
-    return rows[0] | most
+    known = [name for name in MOST if rows[0].get(name) is not None]
+    return failed or rows[0] | {name: max(row[name] for row in rows) for name in known}
 
 
-def with_traces(rows: list[Row], folder: Path) -> list[Row]:
-    """The rows, with what their traces in the folder say, if there are any."""
-    if not any(folder.glob("*.json.gz")):
-        return rows
-    found = written_by(
-        READER, ["--folder", str(folder)], folder / "traces.json", "the reader of the capture"
+TOGETHER_BYTES, MOST_CALLS = 2 * 10**8, 20
+"""So many bytes in one sample, in at most this many calls: the same number in all ranks."""
+
+
+def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
+    """The rows of a point as one rank measures them; traces go to the folder."""
+    if point["measurement"] == "all_reduce":
+        for size in point["sizes_bytes"]:
+            row = attempt(partial(_timed, point, size), partial(free, point["device"]))
+            yield {"measurement": "all_reduce", "bytes": size} | row
+        return
+    case = case_of(point, point["size"], point["precision"])
+    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    for way in point["ways"]:
+        trace = folder / f"{way}.rank{rank}.json.gz"
+        release = partial(free, case.device)
+        row = attempt(partial(measure_way, case, way, point, trace), release)
+        release()
+        yield {"measurement": "training", "way": way} | about | row
+
+
+def _timed(point: Point, size: int) -> Row:
+    """Raw samples (ns) of an all-reduce of so many bytes, as each rank starts them in turn."""
+    device = point["device"]
+    tensor = torch.zeros(size // 4, device=device)
+    calls = max(1, min(MOST_CALLS, TOGETHER_BYTES // size))
+
+    def repeat() -> None:
+        for _ in range(calls):
+            dist.all_reduce(tensor)
+
+    dist.barrier()
+    samples = time_call(repeat, device, 2, point["samples"])
+    return {"samples_ns": [round(ns / calls) for ns in samples], "calls_per_sample": calls}
+
+
+def run(rank: int, point: Point, folder: Path, parent: int) -> None:
+    """Measure as one rank of a point, and write its rows to a folder after each."""
+    end_with_parent(parent, signal.SIGKILL)
+    # Threads that wait spin: as many as there are cores, in each rank, make a step take seconds.
+    torch.set_num_threads(max(1, point.get("cpu_threads", 1) // point["ranks"]))
+    on_gpu = point["device"] == "cuda"
+    if on_gpu:
+        torch.cuda.set_device(rank)
+    dist.init_process_group(
+        "nccl" if on_gpu else "gloo",
+        init_method=f"file://{folder / 'store'}",
+        rank=rank,
+        world_size=point["ranks"],
+        timeout=timedelta(seconds=point["limit_s"]),
+        device_id=torch.device("cuda", rank) if on_gpu else None,
     )
-    return [row | found.get(row.get("way"), {}) for row in rows]
+    rows = []
+    with limited_memory(point["device"], point.get("memory_limit_gib")):
+        for row in rows_of(point, rank, folder):
+            name = row.get("way") or f"all-reduce of {row['bytes']:,} bytes"
+            rows.append(said(name, row) if rank == 0 else row)
+            write_json(folder / f"rows{rank}.json", rows)
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
