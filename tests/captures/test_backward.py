@@ -180,22 +180,26 @@ def test_ranges_of_emit_nvtx_have_numbers() -> None:
     is_conserved(found)
 
 
-def test_ranges_of_gradients_are_of_forwards() -> None:
+def test_ranges_of_gradients_are_of_forwards_and_their_step_is_none() -> None:
     main, autograds = (1, 1), (1, 2)
     names = {1: "main", 2: "pt_autograd_0"}
-    ranges = [
-        Range(*each)
-        for each in (
-            ("step", 0, 100, main), ("forward", 0, 20, main), ("h.0", 5, 15, main),
+    ranges = [Range("step", at, at + 100, main) for at in (0, 100, 200)]
+    ranges += [
+        Range(name, 300 + start, 300 + end, thread)
+        for name, start, end, thread in (
+            ("step by module", 0, 100, main), ("forward", 0, 20, main), ("h.0", 5, 15, main),
             ("backward", 20, 90, main), ("gradients", 30, 80, autograds),
             ("h.0", 40, 50, autograds), ("unknown", 60, 70, autograds),
         )
     ]  # fmt: skip
-    launches = {6: main, 22: main, 35: autograds, 45: autograds, 65: autograds}
+    launches = {306: main, 322: main, 335: autograds, 345: autograds, 365: autograds}
+    launches |= dict.fromkeys((50, 150, 250), main)
     work = [Work(at, at, thread) for at, thread in launches.items()]
-    found = attributed(capture_of(ranges, work, names), None, fold="", step="step")
-    assert made_in(found).sum().to_dict() == {"step/forward": 35, "step/forward/h.0": 45}
-    assert placed_tables(found)["summary"]["backward_ns"].tolist() == [35 + 45 + 65] * 2
+    found = attributed(capture_of(ranges, work, names), None, fold="")
+    step = "step by module/forward"
+    assert made_in(found).sum().to_dict() == {step: 335, f"{step}/h.0": 345}
+    every = placed_tables(found)["summary"].iloc[-1]
+    assert every[["backward_ns", "steps"]].tolist() == [322 + 335 + 345 + 365, 3]
     is_conserved(found)
 
 
