@@ -5,6 +5,11 @@
 
 Under nsys it opens the window for -c cudaProfilerApi. With CAPTURE=FOLDER in the environment,
 torch.profiler writes a trace of each rank there. Without either it does nothing.
+
+Capture(model, gradients=True) adds a step after the others, "step by module", in which backward has
+ranges of modules, too: backward/gradients/h.0. They need torch 2.14, and take the host 13 to 18 us
+for each of autograd's nodes, so no other step has them. Under nsys alone: a trace of torch.profiler
+tells each module's backward without them.
 """
 
 import atexit
@@ -24,7 +29,7 @@ from torch.profiler import profile, record_function, schedule
 Item = TypeVar("Item")
 NSYS, FOLDER = "NSYS_PROFILING_SESSION_ID" in os.environ, os.environ.get("CAPTURE", "")
 WRAPPERS = ("module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-THREAD = threading.local()
+ON_CREATION = getattr(torch.autograd.graph, "node_creation_hook", None)
 
 
 def push(name: str) -> None:
@@ -34,8 +39,8 @@ def push(name: str) -> None:
     if NSYS:
         torch.cuda.nvtx.range_push(name)
     else:
-        THREAD.open = [*getattr(THREAD, "open", ()), record_function(name)]
-        THREAD.open[-1].__enter__()
+        HERE.open.append(record_function(name))
+        HERE.open[-1].__enter__()
 
 
 def pop() -> None:
@@ -45,7 +50,7 @@ def pop() -> None:
     if NSYS:
         torch.cuda.nvtx.range_pop()
     else:
-        THREAD.open.pop().__exit__(None, None, None)
+        HERE.open.pop().__exit__(None, None, None)
 
 
 def below(module: nn.Module, depth: int, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
@@ -60,19 +65,110 @@ def below(module: nn.Module, depth: int, prefix: str = "") -> Iterator[tuple[str
             yield from below(child, depth - 1)
 
 
-class Capture:
-    """Ranges of modules, backward and optimizer, and a window of `steps` steps after `first`."""
+class Here(threading.local):
+    """Of a thread: open ranges, the modules whose forward runs, the nodes being made in the
+    innermost one, and those whose ranges are open in which backward."""
 
-    def __init__(self, model: nn.Module, first: int = 10, steps: int = 3, depth: int = 2):
+    def __init__(self) -> None:
+        self.open: list[record_function] = []
+        self.path: tuple[str, ...] = ()
+        self.outer: list[tuple[tuple[str, ...], Nodes | None]] = []
+        self.made: Nodes | None = None
+        self.running: Nodes | None = None
+        self.backward = -1
+
+
+HERE = Here()
+
+
+class Nodes:
+    """Nodes of autograd made one after another in one module, which backward runs one after
+    another: one range for all of them. It holds none of them."""
+
+    def __init__(self, first: Any, path: tuple[str, ...]):
+        self.names = ("gradients", *path[1:])
+        self.path = path
+        first.register_hook(self.end)  # What was made first runs last.
+
+    def begin(self, _: Any) -> None:
+        """Open the ranges before a node runs."""
+        if torch.compiler.is_compiling() or HERE.running is self:
+            return
+        if HERE.backward != (number := torch._C._current_graph_task_id()):
+            torch.autograd.Variable._execution_engine.queue_callback(switch)  # When it ends.
+            HERE.backward = number
+        switch(self)
+
+    def end(self, *_: Any) -> None:
+        """Close them after the last one."""
+        if not torch.compiler.is_compiling() and HERE.running is self:
+            switch()
+
+
+def switch(nodes: Nodes | None = None) -> None:
+    """Close the ranges that are open in backward, and open those of these nodes."""
+    for _ in HERE.running.names if HERE.running else ():
+        pop()
+    for name in nodes.names if nodes else ():
+        push(name)
+    HERE.running = nodes
+
+
+def created(node: Any) -> None:
+    """Remember where a node was made; what accumulates a gradient is made once, and kept."""
+    if node.next_functions:
+        HERE.made = HERE.made or Nodes(node, HERE.path)
+        node.register_prehook(HERE.made.begin)
+
+
+def enter(name: str, *_: Any) -> None:
+    """Begin to follow the nodes of a module, also where its forward runs again in backward."""
+    if torch.compiler.is_compiling():
+        return
+    again = HERE.running if torch._C._current_graph_task_id() >= 0 else None
+    HERE.outer.append((HERE.path, again))
+    if not HERE.path:
+        ON_CREATION(created).__enter__()
+    if again:
+        switch()
+    HERE.path, HERE.made = (*(again.path if again else HERE.path), name), None
+
+
+def leave(*_: Any) -> None:
+    """End that, and go on where the module was called."""
+    if torch.compiler.is_compiling():
+        return
+    (HERE.path, again), HERE.made = HERE.outer.pop(), None
+    if not HERE.path:
+        ON_CREATION(created).__exit__()
+    switch(again)
+
+
+class Capture:
+    """Ranges of modules, backward and optimizer, and a window of `steps` steps after `first`.
+
+    gradients: whether a further step has ranges of modules in backward.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        first: int = 10,
+        steps: int = 3,
+        depth: int = 2,
+        gradients: bool = False,
+    ):
         self.first, self.end, self.step = first, first + steps, -1
+        self.by_module: int | None = None  # The step in which backward has ranges of modules.
         self.undo: list[Callable[[], object]] = []
         if not (NSYS or FOLDER):
             return
-        for name, module in [("forward", model), *below(model, depth)]:
-            begin = functools.partial(self.before_forward, name)
-            self.undo.append(module.register_forward_pre_hook(begin, prepend=True).remove)
-            after = module.register_forward_hook(lambda *_: pop(), always_call=True)
-            self.undo.append(after.remove)
+        if gradients and NSYS and ON_CREATION:
+            self.by_module, self.end = self.end, self.end + 1
+        elif gradients and NSYS:
+            print(f"No ranges of modules in backward: torch {torch.__version__} is before 2.14.")
+        self.modules = [("forward", model), *below(model, depth)]
+        self.hook(lambda name, *_: push(name), lambda *_: pop())
         self.wrap(torch.autograd, "backward", "backward")
         before = optimizer.register_optimizer_step_pre_hook(self.before_optimizer)
         after = optimizer.register_optimizer_step_post_hook(lambda *_: pop())
@@ -86,10 +182,12 @@ class Capture:
         self.group = dist.new_group(backend="gloo") if together else None
         atexit.register(self.close)
 
-    @staticmethod
-    def before_forward(name: str, *_: Any) -> None:
-        """Open the range of a module."""
-        push(name)
+    def hook(self, begin: Callable[..., None], end: Callable[..., None]) -> None:
+        """Call these before and after the forward of each module, the first one with its name."""
+        for name, module in self.modules:
+            before = functools.partial(begin, name)
+            self.undo.append(module.register_forward_pre_hook(before, prepend=True).remove)
+            self.undo.append(module.register_forward_hook(end, always_call=True).remove)
 
     @staticmethod
     def before_optimizer(_: Optimizer, args: Any, kwargs: Any) -> Any:
@@ -144,7 +242,9 @@ class Capture:
             (self.profiler.step if self.step else self.profiler.start)()
         elif self.step == self.first:
             torch.cuda.profiler.start()
-        push("step")
+        if self.step == self.by_module:
+            self.hook(enter, leave)
+        push("step by module" if self.step == self.by_module else "step")
 
     def meet(self) -> None:
         """Wait for this rank's device, then, where all share one window, for the other ranks."""

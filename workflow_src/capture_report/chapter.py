@@ -39,6 +39,7 @@ def facts(capture: Capture, trace: str = "") -> Facts:
     passed = capture["certificate"]["verdict"] == "ok"
     return said_first(capture) | {
         "plain": capture.plain,
+        "backward": contents.backward(capture),
         "passed": Number(float(passed.sum()), f"of {len(passed)}", frozenset(passed.index), "ok"),
         "trace": trace_button(trace) if trace else "",
         # What is empty is a dash.

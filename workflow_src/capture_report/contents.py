@@ -10,11 +10,12 @@ from dataclasses import replace
 import pandas as pd
 from markupsafe import escape
 
-from workflow_src.capture_report.capture import PAGE, Capture, in_steps
+from workflow_src.capture_report.capture import PAGE, Capture, in_ms, in_steps, share
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
 from workflow_src.paper.run import down_to, lifted, tree_order
+from workflow_src.paper.written import Facts
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import is_unplaced
 
@@ -107,6 +108,12 @@ def paths(capture: Capture) -> pd.DataFrame:
     ).iloc[order]
     per_step = [name for name in rows if str(name).endswith("_per_step")]
     return found if capture.stepped else found.drop(columns=per_step)
+
+
+def backward(capture: Capture) -> Facts:
+    """Device time of backward, and the share of it that has a range of forward, if it is known."""
+    ns, placed = capture.every.reindex(["backward_ns", "backward_placed_ns"])
+    return {"ms": in_ms(ns), "share": share(placed, ns)}
 
 
 def ranks(capture: Capture) -> pd.DataFrame:

@@ -53,13 +53,14 @@ def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indi
 
 
 def _by_ranges(paths: Paths) -> Indices:
-    """Of each path of gradients that of forward, or NOT_TOLD; of others NOWHERE."""
+    """Of each path of gradients that of forward, or NOT_TOLD, as around them; else NOWHERE."""
     number = {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
     found = np.full(len(paths.text), NOWHERE)
     for row, text in enumerate(paths.text):
         if match := GRADIENTS.fullmatch(text):
-            path = f"{match['outer']}forward{match['inner']}"
-            found[row] = number.get((paths.process[row], path), NOT_TOLD)
+            process, outer = paths.process[row], match["outer"]
+            found[row] = number.get((process, f"{outer}forward{match['inner']}"), NOT_TOLD)
+            found[number[process, f"{outer}backward"]] = NOT_TOLD
     return found
 
 

@@ -49,6 +49,9 @@ CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z")
 
 NUMBERED = re.compile(r"\*\Z")
 
+BY_MODULE = "step by module"
+"""The range of profile_ranges.py's step that is no step, as its hooks in backward take time."""
+
 UPDATE = "Optimizer.step#"
 """How torch names its range of an update, before the class of the optimizer."""
 
@@ -97,7 +100,7 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     """
     ranges, names = placed.ranges, placed.ranges["name"]
     main = ranges[ranges["process"].map(placed.main_threads) == ranges["thread"]]
-    outermost = main[main["parent"] == NOWHERE]
+    outermost = main[(main["parent"] == NOWHERE) & (main["name"] != BY_MODULE)]
 
     def found_by(least: int) -> Iterator[tuple[Rule, bool, pd.DataFrame]]:
         if named:
