@@ -119,10 +119,9 @@ def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
     """
     step_ms = subject.check.recorded_ns / NS_PER_MS
     busy = Union.of(*(subject.work[name].to_numpy() for name in ("start_ns", "end_ns")))
-    busy_ms = busy.total() / NS_PER_MS / subject.step_count
+    hidden = subject.ms_a_step(busy.total()) >= SETS_THE_PACE * step_ms
 
     def takes(each: Finding) -> tuple[float, float]:
-        hidden = busy_ms >= SETS_THE_PACE * step_ms
         return (each.device_ms, each.host_ms) if hidden else (each.takes_ms, 0.0)
 
     much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]

@@ -225,7 +225,8 @@ def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
     later = bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all())
     names = pairs.iloc[0].astype(str) if len(pairs) == 1 else [""] * len(pairs.columns)
     after, after_path, before, before_path = names
-    kept_ns = np.concatenate([np.broadcast_to(each.gap, each.calls.shape) for each in edits])
+    gaps = [(each.calls, each.gap) for each in edits if each.gap is not None]
+    kept_ns = np.concatenate([np.broadcast_to(gap, calls.shape) for calls, gap in gaps])
     return {
         "kept_ms": float(kept_ns.mean()) / NS_PER_MS,
         "gap_places": len(pairs),

@@ -11,6 +11,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.recording import OTHER, Recording
 from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
@@ -136,6 +137,10 @@ class Subject:
         """The thread that runs the loop: the one that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
         return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
+
+    def ms_a_step(self, total_ns: float) -> float:
+        """Nanoseconds of all steps as milliseconds of one."""
+        return float(total_ns) / self.step_count / NS_PER_MS
 
     def texts(self, paths: pd.Series) -> "pd.Series[str]":
         """The text of each path, "" for NOWHERE."""
