@@ -17,7 +17,6 @@ from workflow_src.diagnosis.remedies.host import GAP_NS, host_span, solved, unsu
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
 from workflow_src.diagnosis.remedies.rates import (
     CAST_BYTES,
-    SIZES,
     About,
     Beside,
     Rates,
@@ -26,7 +25,6 @@ from workflow_src.diagnosis.remedies.rates import (
 )
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
-    CAST,
     CORE,
     CORE_PRODUCT,
     ELEMENTWISE,
@@ -37,6 +35,7 @@ from workflow_src.diagnosis.remedies.steps import (
     PASSES,
     PRODUCT,
     SINGLE,
+    SIZES,
     UPDATE,
     WORK,
     launched,
@@ -219,7 +218,7 @@ class PlainPoint:
             instances = CHAINS_OF_BACKWARD * self.case.layers
         return {
             "pass": name, "path": leaf, "leaf": leaf, "kind": _kind(activity, name, leaf),
-            "operator": activity["operator"], "launches": count, "device_ms": count * each_ms,
+            "launches": count, "device_ms": count * each_ms,
             "instances": instances, "m": 0, "n": 0, "k": 0, "matrices": 0,
         }  # fmt: skip
 
@@ -240,10 +239,9 @@ def _kind(activity: Row, name: str, leaf: str) -> str:
         return UPDATE
     if activity["family"] == "gemm":
         return CORE_PRODUCT if leaf in CORE else PRODUCT
-    if activity["family"] in SINGLE:
-        return OTHER
     is_cast = activity["family"] == "copy" and changes_type(activity["name"])
-    return CAST if is_cast and leaf not in CORE else ELEMENTWISE
+    other = activity["family"] in SINGLE or (is_cast and leaf not in CORE)
+    return OTHER if other else ELEMENTWISE
 
 
 def _ends_ms(row: Row) -> tuple[float, float]:

@@ -36,7 +36,7 @@ def test_the_wait_that_ends_a_step_is_how_it_is_timed() -> None:
         (subject,) = subjects(steps_of(capture, phase))
         assert subject.step_count == 3
         (wait,) = synchronizations(subject)
-        assert (wait.where, wait.calls) == (phase, 1)
+        assert (wait.where, wait.told["calls"]) == (phase, 1)
         assert not list(synchronizations(measured(subject)))
         assert measured(subject).step_ns == subject.step_ns, "it is waited for as before"
 

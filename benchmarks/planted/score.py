@@ -14,7 +14,7 @@ from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import MECHANISMS, Subject
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import Attributed, attributed
 
 SHOWN = 3
@@ -114,11 +114,7 @@ def scored(name: str, diagnosis: Diagnosis, cost_ms: float) -> Row:
     keys = [finding.key for finding in diagnosis.findings]
     rank = keys.index(key) + 1 if key in keys else None
     saves = None if rank is None else diagnosis.findings[rank - 1].saves_ms
-    others = [
-        each.saves_ms
-        for each in diagnosis.findings
-        if each.key != key and not MECHANISMS[each.key].general
-    ]
+    others = [each.saves_ms for each in diagnosis.findings if each.key != key and not each.general]
     clean = name.startswith("clean_")
     return name, clean, diagnosis.step_ms, cost_ms, rank, saves, max(others, default=0.0)
 
@@ -144,7 +140,7 @@ def print_findings(name: str, diagnosis: Diagnosis, cost_ms: float) -> None:
         off = 100 * (finding.saves_ms - cost_ms) / step_ms
         print(
             f"    {finding.key:28} {finding.saves_ms:8.2f} ms ({off:+.1f} % of a step), with "
-            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.calls:.1f} a step in "
+            f"above {finding.saves_with_above_ms:8.2f} ms; {finding.told['calls']} a step in "
             f"{finding.where}",
             flush=True,
         )

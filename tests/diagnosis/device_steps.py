@@ -6,9 +6,10 @@ from pathlib import Path
 
 from tests.captures.building import Export
 from workflow_src.diagnosis.diagnose import places
-from workflow_src.diagnosis.finding import Finding, Subject
+from workflow_src.diagnosis.finding import Finding
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.step import recorded
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
 
 US = 1000

@@ -197,4 +197,4 @@ def test_the_part_of_a_step_with_most_of_the_time_is_named_beside_the_place(
     layers = "; ".join(f"forward/layer.{n}: TO_NHWC 30" for n in range(3))
     of = subject(DeviceSteps(tmp_path).steps(kernels(layers + work)))
     (place,) = found("convolution_layout", of)
-    assert (place.where, place.also) == ("step/forward/layer.*", also)
+    assert (place.where, place.told["also_in"]) == ("step/forward/layer.*", also)

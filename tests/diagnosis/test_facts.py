@@ -8,7 +8,7 @@ import pytest
 from tests.captures.building import cpu_trace, tables_in
 from tests.diagnosis.test_recorded import COPY, LAUNCH, LENGTH, US, WAIT, Program
 from workflow_src.diagnosis import facts
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
 
 

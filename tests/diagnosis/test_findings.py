@@ -19,8 +19,9 @@ from tests.diagnosis.programs import (
     training_loop,
 )
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
-from workflow_src.diagnosis.finding import MECHANISMS, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.plain import WITHOUT_PROFILER
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import headline
 from workflow_src.placing.attributed import attributed
 from workflow_src.tables.diagnosis_tables import COLUMNS, diagnosis_tables
@@ -35,7 +36,7 @@ def diagnosed(program: Program, plain_ns: float | None = None) -> Diagnosis:
 
 
 def specific(diagnosis: Diagnosis) -> list[str]:
-    return [each.key for each in diagnosis.findings if not MECHANISMS[each.key].general]
+    return [each.key for each in diagnosis.findings if not each.general]
 
 
 def sleeps(microseconds: float, *steps: int) -> Place:
@@ -353,7 +354,7 @@ def test_a_loader_is_told_from_shorter_large_gaps_of_the_range_that_comes_next(
     gaps = launches(*"abc", takes=None, pause=1200)
     diagnosis = diagnosed(training_loop(tmp_path, data=sleeps(long), forward=gaps))
     named = [each for each in diagnosis.findings if each.key == "slow_loader"]
-    places = [(each.where, each.in_steps) for each in named]
+    places = [(each.where, each.told["in_steps"]) for each in named]
     assert places == [("step/data", count) for count in steps]
     assert all(each.saves_ms == pytest.approx(20, rel=0.01) for each in named)
 
@@ -372,7 +373,7 @@ def test_additions_to_gradients_that_are_filled_with_zeros_go_as_well(
     )
     (place,) = places_of("zero_fills", subject(tmp_path, begin=times(10, fills), backward=adds))
     longer = max(counted - (additions - 2), 0)
-    assert place.calls == 10
+    assert place.told["calls"] == 10
     assert 1000 * place.host_ms == pytest.approx(9 * 60 + 5 + counted * 5)
     assert 1000 * place.device_ms == pytest.approx(10 + counted * 2 + longer * 18)
 
@@ -389,7 +390,7 @@ def waits_for_batch(program: Program, step: int) -> None:
 def test_a_loader_that_is_late_in_some_steps_is_no_stall(tmp_path: Path) -> None:
     # The mean is of the steps 1 to 4, two of which are late.
     first = diagnosed(training_loop(tmp_path, begin=waits_for_batch)).findings[0]
-    assert (first.key, first.calls, first.in_steps) == ("slow_loader", 1, 2)
+    assert (first.key, first.told["calls"], first.told["in_steps"]) == ("slow_loader", 1, 2)
     assert first.host_ms == pytest.approx(2 * 9 / 4, rel=0.01)
 
 
@@ -407,7 +408,7 @@ def test_one_kernel_of_each_parameter_is_an_update_in_torchs_range_of_one(tmp_pa
         program.launch(PRODUCT)
 
     first = diagnosed(training_loop(tmp_path, begin=loop, end=updates)).findings[0]
-    assert (first.key, first.calls) == ("parameter_by_parameter", 30)
+    assert (first.key, first.told["calls"]) == ("parameter_by_parameter", 30)
 
 
 def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
@@ -425,9 +426,13 @@ def test_a_wait_inside_of_what_is_left_out_is_not_named_beside_it(tmp_path: Path
         assert below.saves_with_above_ms > above.saves_with_above_ms
 
 
+TOLD = {"calls": 1, "in_steps": 1, "of_steps": 1, "first_only": False, "also_in": ""}
+
+
 def test_each_mechanism_has_a_headline() -> None:
     for key in MECHANISMS:
-        filled = headline(Finding(key, "step/a", 1, 1, 1, (), saves_ms=1), 3, True)
+        finding = Finding(key, "step/a", 1, 1, (), {**TOLD, "late": 1, "late_ms": 1.0}, saves_ms=1)
+        filled = headline(finding, 3, True)
         assert len(filled.split()) <= 45, filled
 
 

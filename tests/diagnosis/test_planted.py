@@ -9,7 +9,7 @@ from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import step_calls, step_work
-from workflow_src.diagnosis.finding import MECHANISMS, Subject
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.tables.diagnosis_tables import account, division
 
 DATA = Path("tests/data/captures/planted")
@@ -47,7 +47,7 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     assert diagnosis.understood
     fault = capture.split("-")[0]
     # What is true of a whole program comes last, and isn't its fault.
-    special = [each for each in diagnosis.findings if not MECHANISMS[each.key].general]
+    special = [each for each in diagnosis.findings if not each.general]
     found = [(each.key, each.where, round(each.saves_ms, 2)) for each in special[:1]]
     assert found == ([(MECHANISM_OF.get(fault, fault), where, saves_ms)] if where else [])
     # Without a plain time, too; of two, because that takes as long again.
@@ -74,8 +74,8 @@ def assert_adds_up(subject: Subject, diagnosis: Diagnosis) -> None:
     parts = [ms[f"{name}_ms"] for name in ("named", "device_left", "launching", "unnamed")]
     assert sum(parts) == pytest.approx(ms["step_ms"]) and min(parts) >= 0
     for each in (*diagnosis.findings, *diagnosis.smaller):
-        assert 0 <= each.saves_ms <= each.host_ms + each.device_ms, each.key
-        assert each.calls == round(each.calls) > 0 and each.in_steps > 0, each.key
+        assert 0 <= each.saves_ms <= each.takes_ms, each.key
+        assert each.told["calls"] > 0 and each.told["in_steps"] > 0, each.key
     limit_ms = FINDING_AT_LEAST * diagnosis.step_ms
     assert all(each.saves_ms < limit_ms for each in diagnosis.smaller)
     calls, work = step_calls(subject), step_work(subject)

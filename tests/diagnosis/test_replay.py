@@ -12,15 +12,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.edit import Change, Edit, ScaleHost, graphed, merged
 from workflow_src.diagnosis.plain import Share, plain
 from workflow_src.diagnosis.recording import SHORT_NS
-from workflow_src.diagnosis.replay import (
-    _is_one_lane,
-    _own_clock,
-    _run,
-    _run_one_lane,
-    bounds,
-    changed,
-    replay,
-)
+from workflow_src.diagnosis.replay import _run, _run_launches, bounds, changed, replay
 
 KERNEL = [(0, 50)]
 
@@ -177,20 +169,17 @@ def test_a_step_is_bounded_by_what_host_and_device_take_alone() -> None:
 
 TIMES = st.integers(0, 60)
 LAUNCHES = st.lists(
-    st.builds(Call, TIMES, TIMES, st.lists(st.tuples(st.just(0), TIMES), max_size=1)), min_size=1
+    st.builds(Call, TIMES, TIMES, st.tuples(st.tuples(st.just(0), TIMES))), min_size=1
 )
 
 
-@given(LAUNCHES, st.integers(1, 5), st.integers(-5, 20), st.integers(0, 9), st.sets(TIMES))
-def test_one_lane_is_replayed_without_a_loop_as_with_it(
-    calls: list[Call], queue: int, latency: int, between: int, dropped: set[int]
+@given(LAUNCHES, st.integers(1, 5), st.sets(TIMES))
+def test_launches_alone_are_replayed_without_a_loop_as_with_it(
+    calls: list[Call], queue: int, dropped: set[int]
 ) -> None:
-    recording = Model([calls], queue=queue, latency=latency, between=between).recording()
+    recording = Model([calls], queue=queue).recording()
     gone = rows(*(row for row in dropped if row < len(recording.work)))
     plan = changed(recording, [Edit(np.arange(len(calls)), gone, gap_factor=1.5, factor=0)])
-    assert _is_one_lane(plan) == bool(len(recording.work))
-    if len(recording.work):
-        for found, expected in zip(
-            _run_one_lane(plan, *_own_clock(plan)), _run(plan, *_own_clock(plan)), strict=True
-        ):
-            assert found.tolist() == expected.tolist()
+    assert recording.only_launches
+    for found, expected in zip(_run_launches(plan), _run(plan), strict=True):
+        assert found.tolist() == expected.tolist()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from workflow_src.captures.recording import Card
-from workflow_src.diagnosis.finding import Subject
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.kernel_words import built_for
 
 Times = Mapping[str, float]

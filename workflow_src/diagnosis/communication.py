@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Union
-from workflow_src.diagnosis.finding import Subject, once
+from workflow_src.diagnosis.subject import Subject, once
 from workflow_src.placing.ranks import COLLECTIVE
 
 

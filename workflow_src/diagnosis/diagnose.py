@@ -1,6 +1,6 @@
 """What is wrong with a step, and what it costs: the places of every kind, replayed without them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import nan
@@ -16,11 +16,11 @@ from workflow_src.common.thresholds import (
 )
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import mechanisms as _registered  # noqa: F401
-from workflow_src.diagnosis.cost import counted_steps, first_counted
 from workflow_src.diagnosis.edit import Change
-from workflow_src.diagnosis.finding import KINDS, MECHANISMS, Finding, Subject, rows_of
+from workflow_src.diagnosis.finding import KINDS, Finding
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
 from workflow_src.diagnosis.replay import Bounds, bounds, changed
+from workflow_src.diagnosis.subject import Subject, rows_of
 
 
 @dataclass(frozen=True)
@@ -83,23 +83,33 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         held = [edit for each in found for edit in each.edits if edit.held]
         running_ns = changed(subject.recording, held).gap_ns
         host = [plain(subject.recording, plain_ns, running_ns, share)]
-    step_ns = subject.step_with(*host)
-    saved_ns = [_saved_ns(subject, [each], host, step_ns) for each in found]
-    candidates = [
-        replace(each, saves_ms=ns / NS_PER_MS) for each, ns in zip(found, saved_ns, strict=True)
-    ]
-    ranked = _ranked(subject, candidates, host, step_ns)
+    step_ms = subject.step_with(*host) / NS_PER_MS
+
+    def saved_ms(*some: Finding) -> float:
+        """What a step saves without some places: at most what they take.
+
+        More would be an effect of where the recording begins and ends. The host's own time is
+        scaled last, so that it is scaled of what is left.
+        """
+        edits = [edit for each in some for edit in each.edits]
+        saves_ms = step_ms - subject.step_with(*edits, *host) / NS_PER_MS
+        return min(saves_ms, sum(each.takes_ms for each in some))
+
+    candidates = [replace(each, saves_ms=saved_ms(each)) for each in found]
+    ranked = _ranked(candidates, saved_ms, FINDING_AT_LEAST * step_ms)
     alone = bounds(subject.recording, host) if host else subject.bounds
-    named = [edit for each in specific(ranked) for edit in each.edits]
+    named = [edit for each in ranked if not each.general for edit in each.edits]
     left = bounds(subject.recording, [*named, *host]) if named else alone
-    step_ms, smaller = step_ns / NS_PER_MS, _smaller(candidates, step_ns / NS_PER_MS)
+    small = [
+        replace(each, saves_ms=max(each.saves_ms, 0.0))
+        for each in candidates
+        if each.saves_ms < FINDING_AT_LEAST * step_ms
+        and each.takes_ms >= SMALLER_AT_LEAST * step_ms
+        and not each.general
+    ]
+    small.sort(key=lambda each: (-each.saves_ms, -each.takes_ms))
     launching_ns = _launching_ns(subject, [*named, *host])
-    return Diagnosis(ranked, step_ms, True, alone, left, launching_ns, smaller)
-
-
-def specific(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that aren't true of whole programs."""
-    return [each for each in findings if not MECHANISMS[each.key].general]
+    return Diagnosis(tuple(ranked), step_ms, True, alone, left, launching_ns, tuple(small))
 
 
 def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -112,8 +122,7 @@ def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
     hidden = subject.ms_a_step(busy.total()) >= SETS_THE_PACE * step_ms
 
     def takes(each: Finding) -> tuple[float, float]:
-        host_ms, device_ms = each.host_ms, each.device_ms
-        return (device_ms, host_ms) if hidden else (host_ms + device_ms, 0.0)
+        return (each.device_ms, each.host_ms) if hidden else (each.takes_ms, 0.0)
 
     much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
     return tuple(sorted(much, key=takes, reverse=True))
@@ -124,53 +133,25 @@ def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:
     plan, rows = changed(subject.recording, changes), launches(subject)
     rows = rows[plan.cost_ns[rows] > 0]
     usual_ns = float(np.median((plan.gap_ns + plan.cost_ns)[rows])) if len(rows) else 0.0
-    return len(rows) * usual_ns / counted_steps(subject.recording)
+    return len(rows) * usual_ns / subject.recording.counted
 
 
 def launches(subject: Subject) -> Indices:
     """The rows of the loop's calls that launch device work, of the steps that count."""
     rows = rows_of(subject.own[subject.own["launches"]])
-    return rows[rows >= first_counted(subject.recording)]
-
-
-def _smaller(candidates: Sequence[Finding], step_ms: float) -> tuple[Finding, ...]:
-    """The candidates that save less than what is told, but for general ones, largest first."""
-
-    def takes_ms(each: Finding) -> float:
-        return each.host_ms + each.device_ms
-
-    small = [
-        replace(each, saves_ms=max(each.saves_ms, 0.0))
-        for each in specific(candidates)
-        if each.saves_ms < FINDING_AT_LEAST * step_ms
-        and takes_ms(each) >= SMALLER_AT_LEAST * step_ms
-    ]
-    return tuple(sorted(small, key=lambda each: (-each.saves_ms, -takes_ms(each))))
-
-
-def _saved_ns(
-    subject: Subject, found: Sequence[Finding], host: Sequence[Change], step_ns: float
-) -> float:
-    """What a step saves without some places: at most what they take.
-
-    More would be an effect of where the recording begins and ends.
-    """
-    edits = [edit for each in found for edit in each.edits]
-    takes_ns = sum(each.host_ms + each.device_ms for each in found) * NS_PER_MS
-    # The host's own time is scaled last, so that it is scaled of what is left.
-    return min(step_ns - subject.step_with(*edits, *host), takes_ns)
+    return rows[rows >= subject.recording.first_counted]
 
 
 def _ranked(
-    subject: Subject, candidates: Sequence[Finding], host: Sequence[Change], step_ns: float
-) -> tuple[Finding, ...]:
+    candidates: Sequence[Finding], saved_ms: Callable[..., float], least_ms: float
+) -> list[Finding]:
     """The candidates that save enough, alone and beside those that save more."""
     findings: list[Finding] = []
     saved = 0.0
-    worth = [each for each in candidates if each.saves_ms * NS_PER_MS >= FINDING_AT_LEAST * step_ns]
-    for each in sorted(worth, key=lambda each: (MECHANISMS[each.key].general, -each.saves_ms)):
-        together = _saved_ns(subject, [*findings, each], host, step_ns)
-        if together - saved >= FINDING_OF_ITS_OWN * each.saves_ms * NS_PER_MS:
+    worth = [each for each in candidates if each.saves_ms >= least_ms]
+    for each in sorted(worth, key=lambda each: (each.general, -each.saves_ms)):
+        together = saved_ms(*findings, each)
+        if together - saved >= FINDING_OF_ITS_OWN * each.saves_ms:
             saved = together
-            findings.append(replace(each, saves_with_above_ms=together / NS_PER_MS))
-    return tuple(findings)
+            findings.append(replace(each, saves_with_above_ms=together))
+    return findings

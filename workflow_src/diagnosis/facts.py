@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.cost import counted_steps, first_counted, parts
-from workflow_src.diagnosis.finding import LARGE, Subject
+from workflow_src.diagnosis.subject import LARGE, Subject
 from workflow_src.placing.kernel_names import precision_ran
 
 DIFFERS = 0.03
@@ -24,7 +23,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
     example: the short name of the kernel that takes most of it; share: of the time of all
     activities.
     """
-    work = subject.work[subject.work["call"] >= first_counted(subject.recording)]
+    work = subject.work[subject.work["call"] >= subject.recording.first_counted]
     names = subject.attributed.names
     named = subject.attributed.work["named"].to_numpy()[work["activity"].to_numpy()]
     precisions = precision_ran(names["name"].astype(str), names["family"])
@@ -32,7 +31,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
         {
             "family": names["family"].to_numpy()[named],
             "precision": precisions.to_numpy()[named],
-            "path": parts(subject, work["path_text"]),
+            "path": subject.parts(work["path_text"]),
             "example": names["short_name"].to_numpy()[named],
             "device_ns": work["device_ns"].to_numpy(),
         }
@@ -49,12 +48,12 @@ def step_calls(subject: Subject) -> pd.DataFrame:
     what: the family of what is launched, or the call's name; host_ms: of the host before and in
     these calls, but for what held it up, which is blocked_ms; share: of both in all calls.
     """
-    calls = subject.own[subject.own.index >= first_counted(subject.recording)]
+    calls = subject.own[subject.own.index >= subject.recording.first_counted]
     rows = pd.DataFrame(
         {
             "what": calls["family"].where(calls["launches"], calls["name"]),
             "launches": calls["launches"],
-            "path": parts(subject, calls["path_text"]),
+            "path": subject.parts(calls["path_text"]),
             "host_ns": calls["gap_ns"] + calls["cost_ns"],
             "blocked_ns": calls["blocked_ns"],
         }
@@ -65,7 +64,7 @@ def step_calls(subject: Subject) -> pd.DataFrame:
 def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Rows with times (ns) by keys: calls and each time (ms), both a step, and share."""
     times = [str(name) for name in rows if str(name).endswith("_ns")]
-    groups, steps = rows.groupby(keys, as_index=False), counted_steps(subject.recording)
+    groups, steps = rows.groupby(keys, as_index=False), subject.recording.counted
     table = groups[times].sum()
     total = table[times].sum(axis=1)
     table = table.assign(calls=groups.size()["size"] / steps, share=total / max(total.sum(), 1))

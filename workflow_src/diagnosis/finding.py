@@ -1,231 +1,38 @@
-"""What a step is searched for, what is found in it, and the list of what can be wrong.
+"""What can be wrong with a step, and each place where it is: what it takes, and what shows it.
 
 A kind of finding is a function that selects rows of a Subject's calls or work, and says by which
 edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv. It
-compares within one capture. What a place saves, a replay tells (diagnose.py).
+compares within one capture. What a place takes is what its edits take away, of the same steps that
+the time of a step is the mean of, so that a replay saves no more; what it saves, diagnose.py tells.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from itertools import takewhile
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from math import nan
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
-from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Change, Edits
-from workflow_src.diagnosis.recording import OTHER, Recording
-from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
-from workflow_src.diagnosis.step import recorded
-from workflow_src.placing.attributed import Attributed
-
-NUMBER = r"\d+"
-"""What the names of layers that are alike differ in."""
-
-END = "end of the last step"
-"""The name of the call that ends a Subject's recording."""
-
-MOST, MANY = 0.5, 8
-"""What holds of more than this share mostly holds; what there are so many of is no single one: of
-places, of tensors or parameters a step, of collectives in a row."""
-
-LARGE = 20
-"""A gap of the host is large if it is so many times as long as the median one."""
-
-MAIN_SHARE = 0.25
-"""The innermost place that takes this share of a mechanism's device time names it."""
+from workflow_src.diagnosis.edit import Edit, Edits, Mask, Plan
+from workflow_src.diagnosis.host_gaps import neighbors
+from workflow_src.diagnosis.replay import changed
+from workflow_src.diagnosis.subject import END, NUMBER, Subject, common_path, main_place
+from workflow_src.placing.kernel_names import short_names
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """The recorded steps of one process, and the capture that they are from.
-
-    Rows of `calls` and `work` keep the numbers that they have in the recording, which edits need.
-    """
-
-    attributed: Attributed
-    recording: Recording
-
-    @classmethod
-    def of(cls, attributed: Attributed, process: int) -> "Subject":
-        """The steps of a process, found as in step.recorded, to the end of the last one.
-
-        Raises TraceError as that does.
-        """
-        return cls(attributed, ended(recorded(attributed, process)))
-
-    @property
-    def process(self) -> int:
-        """The process's number."""
-        return self.recording.process
-
-    @property
-    def step_count(self) -> int:
-        """How many steps were recorded."""
-        return len(self.recording.steps)
-
-    @cached_property
-    def check(self) -> Check:
-        """How well the model understands the recording."""
-        return check(self.recording)
-
-    @property
-    def step_ns(self) -> float:
-        """The time of a step as it is replayed without changes."""
-        return self.check.replayed_ns
-
-    def step_with(self, *changes: Change) -> float:
-        """The time of a step (ns) as it is replayed with some changes."""
-        return replay(self.recording, changes).step_ns if changes else self.step_ns
-
-    @cached_property
-    def bounds(self) -> Bounds:
-        """What the host and the device alone would take for a step."""
-        return bounds(self.recording)
-
-    @cached_property
-    def calls(self) -> pd.DataFrame:
-        """Recording.calls from the first of the first step to the last one of the last step, with:
-
-        path_text ("" where no range was open), blocked_ns (of its duration, held up), launches
-        (whether any work), family (of the first, or ""), launched (the name of the only one, or
-        else the call's own: a CUDA graph isn't one of the kernels in it).
-        """
-        calls, steps = self.recording.calls, self.recording.steps
-        calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
-        only = self.work[self.work["alone"]].set_index("call")["name"]
-        first = self.work.drop_duplicates("call").set_index("call")["family"]
-        return calls.assign(
-            path_text=self.texts(calls["path"]),
-            blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
-            launches=calls.index.isin(first.index),
-            family=first.astype(object).reindex(calls.index).fillna(""),
-            launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
-        )
-
-    @cached_property
-    def own(self) -> pd.DataFrame:
-        """The calls of the loop itself."""
-        return self.calls[~self.calls["beside"]]
-
-    @cached_property
-    def work(self) -> pd.DataFrame:
-        """Recording.work that the steps' calls launched, with path_text, device_ns and `alone`.
-
-        device_ns: its duration; alone: whether its call launched nothing else.
-        """
-        work, steps = self.recording.work, self.recording.steps
-        work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
-        return work.assign(
-            path_text=self.texts(work["path"]),
-            device_ns=work["end_ns"] - work["start_ns"],
-            alone=~work["call"].duplicated(keep=False),
-        )
-
-    @cached_property
-    def copies(self) -> pd.DataFrame:
-        """Capture.copies of this work: direction, source, target, bytes, by row of `work`."""
-        rows = pd.Series(self.work.index, index=self.work["activity"])
-        copies = self.attributed.capture.copies
-        copies = copies[copies["work"].isin(rows.index)]
-        return copies.set_index(rows[copies["work"]].to_numpy()).drop(columns="work")
-
-    @cached_property
-    def loop_thread(self) -> int:
-        """The thread that runs the loop: the one that makes the first call of most steps."""
-        first = self.recording.steps["call"].to_numpy()
-        return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
-
-    def texts(self, paths: pd.Series) -> "pd.Series[str]":
-        """The text of each path, "" for NOWHERE."""
-        texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
-        return pd.Series(texts, index=paths.index, dtype=object)
-
-    def ms_a_step(self, total_ns: float) -> float:
-        """Nanoseconds of all steps as milliseconds of one."""
-        return float(total_ns) / self.step_count / NS_PER_MS
-
-
-once = lru_cache(maxsize=1)
-"""Of a function that derives something of a subject: it keeps that of the last one."""
-
-
-def ended(recording: Recording) -> Recording:
-    """A recording to the end of its last step, which is a call that takes no time.
-
-    So what the host does between the last call and the end is a gap as any other.
-    """
-    calls, steps = recording.calls, recording.steps.copy()
-    last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
-    tail = max(end - int(calls["end_ns"].iloc[last]), 0)
-    final = calls.loc[[last]].assign(kind=OTHER, name=END, path=NOWHERE, gap_ns=tail, cost_ns=0)
-    final = final.assign(start_ns=end, end_ns=end, beside=False)
-    steps.loc[steps.index[-1], "last_call"] = last + 1
-    work = recording.work[recording.work["call"] <= last]
-    waits = recording.waits[recording.waits["call"] <= last]
-    ties = recording.ties[recording.ties["work"] < len(work)]
-    calls = pd.concat([calls.loc[:last], final], ignore_index=True)
-    return replace(recording, calls=calls, work=work, waits=waits, ties=ties, steps=steps)
-
-
-@dataclass(frozen=True)
-class Between:
-    """The calls that gaps of the host lie between: what they launched, or their names, and paths.
-
-    places: how many such pairs there are; none of several is given. next_step: whether all of those
-    after are of the next step.
-    """
-
-    places: int
-    after: str = ""
-    after_path: str = ""
-    before: str = ""
-    before_path: str = ""
-    next_step: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """One place of a mechanism, or several that have one cause.
-
-    where: a range's path; edits: the step without it; calls: how often, in a step in which it
-    occurs, which are in_steps of of_steps; host_ms, device_ms: what it takes of the steps that
-    count; also: the part of the step in which most of its device time runs, if that is elsewhere;
-    copied_bytes: in such a step, 0 where anything but copies is touched; example: the kernel,
-    copy or call that takes most of what is changed, "" where nothing but the host's own time
-    is, which is then `between` calls. saves_ms: what a step saves without it, and with all
-    above (diagnose.py); nan where the model doesn't understand the step.
-    """
-
-    key: str
-    where: str
-    calls: float
-    host_ms: float
-    device_ms: float
-    edits: Edits
-    in_steps: int = 1
-    of_steps: int = 1
-    first_only: bool = False
-    copied_bytes: float = 0.0
-    also: str = ""
-    example: str = ""
-    between: Between | None = None
-    saves_ms: float = nan
-    saves_with_above_ms: float = nan
-
-
-@dataclass(frozen=True)
-class Mechanism:
+class Mechanism(NamedTuple):
     """One thing that can be wrong, in words.
 
-    fact: a format of a Finding's fields; assumes: what the step without it is replayed with, a
-    format of kept_ms; shown_by: the family
-    of the kernel that is its example, "" for any; general: true of whole programs, and ranked last.
+    fact: a format of a Finding's fields and of `told`; assumes: what the step without it is
+    replayed with, a format of kept_ms; shown_by: the family of the kernel that is its example, ""
+    for any; general: true of whole programs, and ranked last.
     """
 
     name: str
@@ -236,16 +43,46 @@ class Mechanism:
     general: bool
 
 
-def _mechanisms() -> dict[str, Mechanism]:
-    table = pd.read_csv(
-        Path(__file__).with_name("mechanisms.csv"), dtype=str, keep_default_na=False
-    )
-    rows = table.assign(general=table["general"] == "yes").itertuples(index=False)
-    return {str(key): Mechanism(*texts) for key, *texts in rows}
-
-
-MECHANISMS = _mechanisms()
+WORDS = pd.read_csv(
+    Path(__file__).with_name("mechanisms.csv"),
+    index_col="key",
+    keep_default_na=False,
+    true_values=["yes"],
+    false_values=["no"],
+)
+MECHANISMS = {str(row[0]): Mechanism(*row[1:]) for row in WORDS.itertuples()}
 """Every mechanism by its key."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """One place of a mechanism, or several that have one cause.
+
+    where: a range's path; edits: the step without it; host_ms, device_ms: what it takes of the
+    steps that count; told: its columns of the table of findings, and what words say of it besides.
+    saves_ms: what a step saves without it, and with all above (diagnose.py); nan where the model
+    doesn't understand the step.
+    """
+
+    key: str
+    where: str
+    host_ms: float
+    device_ms: float
+    edits: Edits
+    told: Mapping[str, Any]
+    saves_ms: float = nan
+    saves_with_above_ms: float = nan
+
+    @property
+    def takes_ms(self) -> float:
+        """What it takes of host and device together."""
+        return self.host_ms + self.device_ms
+
+    @property
+    def general(self) -> bool:
+        """Whether it is true of whole programs."""
+        return MECHANISMS[self.key].general
+
 
 Find = Callable[[Subject], Iterator[Finding]]
 
@@ -259,28 +96,153 @@ def kind(find: Find) -> Find:
     return find
 
 
-def common_path(paths: Sequence[str] | pd.Series) -> str:
-    """The innermost range that all of these paths lie in; "" if none does."""
-    parts = [path.split("/") for path in dict.fromkeys(paths)]
-    levels = (set(names) for names in zip(*parts, strict=False))
-    return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
+def found(
+    subject: Subject,
+    key: str,
+    rows: pd.DataFrame,
+    *edits: Edit,
+    where: str | None = None,
+    device_ns: "pd.Series[int] | None" = None,
+    **facts: Any,
+) -> Finding:
+    """Some calls, activities or transfers as one place of a mechanism, which its edits do without.
 
-
-def main_place(work: pd.DataFrame) -> str:
-    """The innermost place that takes much of the time of some work, the first such one, as a path.
-
-    Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
-    unless all of its work has the same.
+    where: the range that all calls lie in, or the main place of activities, unless it is given. It
+    takes what edits take away of the host, at most a step, and of the device all that the changed
+    work takes, or device_ns of it (by its rows). Of what is in the first step alone this is of that
+    step. facts: what only this mechanism's words say.
     """
-    place = work["path_text"].str.replace(NUMBER, "*", regex=True)
-    sums = work["device_ns"].groupby(place, sort=False).sum()
-    share = sums / max(work["device_ns"].sum(), 1)
-    likely = share.index[share >= min(MAIN_SHARE, share.max())]
-    name = str(max(likely, key=lambda path: str(path).count("/")))
-    literal = work.loc[place == name, "path_text"].unique()
-    return str(literal[0]) if len(literal) == 1 else name
+    if where is None:
+        named = rows if device_ns is None else rows.assign(device_ns=device_ns)
+        where = main_place(named) if "lane" in rows else common_path(rows["path_text"])
+    recording, count, changes = subject.recording, subject.step_count, _changes(subject, edits)
+    # What is between two steps belongs to the later one.
+    last = recording.steps["last_call"].to_numpy()
+    often, occurs = (
+        np.bincount(np.searchsorted(last, each), minlength=count)[:count]
+        for each in (rows.get("call", rows.index), np.flatnonzero(changes.calls))
+    )
+    at = np.flatnonzero(occurs) if occurs.any() else np.arange(count)
+    first_only = count > 1 and at.tolist() == [0]
+    counted, steps = np.arange(len(changes.calls)) >= recording.first_counted, recording.counted
+    if first_only:
+        counted, steps = ~counted, 1
+    if device_ns is None:
+        device_ns = subject.work.loc[changes.work[subject.work.index], "device_ns"]
+    work_ns = float(device_ns[counted[subject.work.loc[device_ns.index, "call"]]].sum())
+    # Where the device lags, the host's time between the ends of two steps isn't a step's.
+    host_ns = min(float(changes.host_ns[counted].sum()) / steps, subject.check.recorded_ns)
+    touched = changes.calls[recording.columns["work.call"]] | changes.work
+    touched &= recording.columns["work.call"] >= 0
+    copied = subject.copies["bytes"].reindex(np.flatnonzero(touched))
+    told: dict[str, Any] = {
+        "calls": max(round(float(np.median(often[at]))), 1),
+        "in_steps": len(at),
+        "of_steps": count,
+        "first_only": first_only,
+        "copied_bytes": nan if copied.isna().any() else float(copied.sum()) / len(at) or nan,
+        "also_in": _elsewhere(subject, where, touched),
+        "example": _example(subject, MECHANISMS[key].shown_by, changes),
+    }
+    told |= _gaps(subject, edits) if changes.of_gaps else {}
+    times_ms = host_ns / NS_PER_MS, work_ns / NS_PER_MS / steps
+    return Finding(key, where, *times_ms, edits, told | facts)
 
 
-def rows_of(table: pd.DataFrame) -> Indices:
-    """The row numbers of some rows of Subject.calls or Subject.work, for an edit."""
-    return table.index.to_numpy(dtype=np.int64)
+class Changes(NamedTuple):
+    """What edits change of a replay: calls and work, host_ns that they take away at each call.
+
+    calls: that take less or launch other work, or, of_gaps: if there are none, those before which
+    the host's own time becomes less.
+    """
+
+    calls: Mask
+    work: Mask
+    host_ns: Indices
+    of_gaps: bool
+
+
+def _changes(subject: Subject, edits: Edits) -> Changes:
+    recording = subject.recording
+    before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
+    work = after.dropped | (after.duration_ns != before.duration_ns)
+    returns = np.unique(columns["waits.call"][~after.waits])
+    calls, of_work = after.cost_ns != before.cost_ns, columns["work.call"][work]
+    calls[returns] = calls[of_work[of_work >= 0]] = True
+    gaps_ns = before.gap_ns - after.gap_ns
+    host_ns = np.maximum(gaps_ns + before.cost_ns - after.cost_ns, 0)
+    blocked = columns["calls.end_ns"] - columns["calls.start_ns"] - before.cost_ns
+    host_ns[returns] += np.maximum(blocked[returns], 0)
+    host_ns = np.where(columns["calls.beside"], 0, host_ns)
+    of_gaps = bool((gaps_ns > 0).any()) and not calls.any() and not work.any()
+    return Changes(gaps_ns > 0 if of_gaps else calls, work, host_ns, of_gaps)
+
+
+def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
+    """The part of a step that has most of the touched work's time, if `where` isn't of it."""
+    work = subject.work[touched[subject.work.index]]
+    if not where or work.empty:
+        return ""
+    most = str(work["device_ns"].groupby(subject.parts(work["path_text"])).sum().idxmax())
+    outer, inner = sorted((re.sub(NUMBER, "*", name) for name in (most, where)), key=len)
+    return "" if f"{inner}/".startswith(f"{outer}/") else most
+
+
+def _example(subject: Subject, family: str, changes: Changes) -> str:
+    """The kernel, copy or call that takes most of what a place changes; "" if none does.
+
+    Of a mechanism that one family shows, the kernel is of that. Launches that only take less show
+    nothing.
+    """
+    work = subject.work[changes.work[subject.work.index]]
+    if work.empty:
+        calls = subject.calls[changes.calls[subject.calls.index] & ~subject.calls["launches"]]
+        if changes.of_gaps or calls.empty:
+            return ""
+        return str(calls.groupby("name", observed=True)["blocked_ns"].sum().idxmax())
+    of_family = work[work["family"] == family]
+    longest = of_family if len(of_family) else work
+    name = longest.groupby("name", observed=True)["device_ns"].sum().idxmax()
+    row = longest.loc[longest["name"] == name, "device_ns"].idxmax()
+    ends = subject.copies.loc[subject.copies.index == row, ["source", "target"]].astype(str)
+    memories = ends.to_numpy().ravel().tolist()
+    known = memories and UNKNOWN_TEXT not in memories
+    return "copy from {} to {} memory".format(*memories) if known else short(str(name))
+
+
+def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
+    """Between which calls the gaps lie that edits shorten, if they change nothing else.
+
+    How many pairs there are, and one alone; next_step: whether all those after are of the next
+    step; kept_ms: what is left of each, on average. What comes before the first call of all, and
+    after the last one, isn't known.
+    """
+    sides, step = neighbors(subject), subject.own["step"]
+    every = sides.loc[np.concatenate([each.calls for each in edits])]
+    inside = every[(every["launched_before"] != "") & (every["launched"] != END)]
+    inside = inside if len(inside) else every
+    pairs = inside.drop_duplicates()
+    later = bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all())
+    names = pairs.iloc[0].astype(str) if len(pairs) == 1 else [""] * len(pairs.columns)
+    after, after_path, before, before_path = names
+    gaps = [(each.calls, each.gap) for each in edits if each.gap is not None]
+    kept_ns = np.concatenate([np.broadcast_to(gap, calls.shape) for calls, gap in gaps])
+    return {
+        "kept_ms": float(kept_ns.mean()) / NS_PER_MS,
+        "gap_places": len(pairs),
+        "gap_after": short(after),
+        "gap_after_path": quotable(after_path),
+        "gap_before": short(before),
+        "gap_before_path": quotable(before_path),
+        "next_step": later,
+    }
+
+
+def short(name: str) -> str:
+    """A kernel's name as the table of kernels shows it; "" stays."""
+    return quotable(str(short_names(pd.Series([name])).iloc[0])) if name else ""
+
+
+def quotable(path: str) -> str:
+    """A path that is no more than a name between backticks."""
+    return printable(" ".join(path.split())).replace("`", "'")

@@ -12,8 +12,8 @@ import pandas as pd
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Mask
-from workflow_src.diagnosis.finding import END, LARGE, NUMBER, Subject, once
 from workflow_src.diagnosis.host_calls import ranges_of
+from workflow_src.diagnosis.subject import END, LARGE, NUMBER, Subject, once
 from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_HOST, check_calls, of_size
 
 LOW = 0.25
@@ -208,8 +208,9 @@ def _in_loader(subject: Subject, calls: pd.DataFrame) -> Mask:
 def in_torch(subject: Subject, beginning: str) -> Union:
     """When the loop's thread is in ranges of torch, which aren't a program's, named so."""
     ranges = subject.attributed.capture.ranges
-    own = (ranges["process"] == subject.process) & (ranges["thread"] == subject.loop_thread)
-    own &= ranges["name"].str.startswith(beginning)
+    own = ranges["name"].str.startswith(beginning)
+    own &= ranges["process"] == subject.recording.process
+    own &= ranges["thread"] == subject.loop_thread
     return Union.of(*(ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns")))
 
 
@@ -219,7 +220,7 @@ def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:
     "" where it was in none.
     """
     paths, ranges = subject.attributed.paths, subject.attributed.placed.ranges
-    nesting, numbers = ranges_of(ranges, subject.process, subject.loop_thread)
+    nesting, numbers = ranges_of(ranges, subject.recording.process, subject.loop_thread)
     texts = np.append(paths.text, "")[np.append(paths.of_range, NOWHERE)[numbers]]
     calls = subject.recording.calls.loc[rows]
     found = []

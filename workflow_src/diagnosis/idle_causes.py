@@ -13,9 +13,8 @@ import pandas as pd
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.edit import Mask
-from workflow_src.diagnosis.finding import LARGE, MOST, Subject
+from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.kernel_names import short_names
 
 
@@ -68,7 +67,7 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
         }
     )
     groups = table.groupby(["before", "call", "path", "next_path"], sort=False)["idle_ns"]
-    sums = groups.agg(times="size", idle_ms="sum") / [1, NS_PER_MS] / counted_steps(recording)
+    sums = groups.agg(times="size", idle_ms="sum") / [1, NS_PER_MS] / recording.counted
     return sums.reset_index().sort_values("idle_ms", ascending=False, ignore_index=True)
 
 

@@ -9,11 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.cost import first_counted
-from workflow_src.diagnosis.finding import Subject, once
+from workflow_src.diagnosis.subject import Subject, once
 
 PRODUCTS = ("gemm", "attention")
 
@@ -53,7 +51,7 @@ def micro_batches(subject: Subject) -> float:
     That is forward passes with the same products, each followed by a backward pass, and no update
     by an optimizer's kernels between them. Steps that differ have none.
     """
-    every = [run for run in runs(subject) if run.calls[0] >= first_counted(subject.recording)]
+    every = [run for run in runs(subject) if run.calls[0] >= subject.recording.first_counted]
     forward = [run for run, after in pairwise(every) if run.forward and not after.forward]
     if not forward:
         return np.nan
@@ -75,12 +73,6 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
         if count % length == 0 and names[:length] * (count // length) == names:
             return count // length
     return 1
-
-
-def own_launches(subject: Subject, forward: bool) -> pd.DataFrame:
-    """The rows of Subject.own that launch work, of one kind of thread."""
-    calls = subject.own
-    return calls[calls["launches"] & ((calls["thread"] == subject.loop_thread) == forward)]
 
 
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
@@ -106,7 +98,7 @@ def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | Non
     kept = len(run.names) // times * (times - 1)
     if times == 1:
         return None
-    calls = own_launches(subject, True)
+    calls = subject.launching(True)
     rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
     at = np.searchsorted(rows, run.calls[: kept + 1]).tolist()
     between = [set(names[one + 1 : other]) for one, other in pairwise(at)]

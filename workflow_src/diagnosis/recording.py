@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -64,6 +65,17 @@ class Recording:
     steps: pd.DataFrame
     queue: int
 
+    @property
+    def first_counted(self) -> int:
+        """The first call of the steps whose mean is a step's time: not the first of several."""
+        first = self.steps.iloc[0]
+        return int(first["last_call"]) + 1 if len(self.steps) > 1 else int(first["call"])
+
+    @property
+    def counted(self) -> int:
+        """How many steps these are."""
+        return max(len(self.steps) - 1, 1)
+
     @cached_property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """The columns of all tables as arrays, by both names: "work.lane"."""
@@ -73,3 +85,11 @@ class Recording:
             for table, rows in tables.items()
             for name in rows.columns
         }
+
+    @cached_property
+    def only_launches(self) -> bool:
+        """Whether all that calls do is to launch an activity each, in one lane and at once."""
+        once = np.array_equal(self.columns["work.call"], np.arange(len(self.calls)))
+        others = ("calls.beside", "work.lane", "work.latency_ns", "work.gap_ns")
+        none = not any(self.columns[name].any() for name in others)
+        return once and none and not len(self.waits) and not len(self.ties)

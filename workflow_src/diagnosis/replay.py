@@ -52,29 +52,13 @@ def changed(recording: Recording, changes: Iterable[Change] = ()) -> Plan:
 
 def replayed(plan: Plan) -> Replayed:
     """The steps of a plan."""
-    own_start, own_end = _own_clock(plan)
-    run = _run_one_lane if _is_one_lane(plan) else _run
-    held_up, start, end = run(plan, own_start, own_end)
-    held = np.cumsum(np.where(plan.recording.columns["calls.beside"], 0, held_up))
-    began = own_start + np.append(0, held[:-1])[: len(held)]
-    returned = began + own_end - own_start + held_up
+    run = _run_launches if plan.recording.only_launches else _run
+    began, returned, start, end = run(plan)
     return Replayed(began, returned, start, end, _step_times(plan, began, returned, end))
 
 
-def _own_clock(plan: Plan) -> tuple[Indices, Indices]:
-    """When each call would start and end (ns) if nothing ever held the host up."""
-    beside = plan.recording.columns["calls.beside"]
-    own = np.flatnonzero(~beside)
-    advance = np.where(beside, 0, plan.gap_ns + plan.cost_ns)
-    before = np.cumsum(advance) - advance
-    start = before + plan.gap_ns
-    latest = np.searchsorted(own, np.flatnonzero(beside)) - 1
-    start[beside] += np.where(latest < 0, 0, start[own[latest]] - before[beside])
-    return start, start + plan.cost_ns
-
-
-def _run(plan: Plan, own_start: Indices, own_end: Indices) -> tuple[Indices, Indices, Indices]:
-    """One pass over the calls that launch or wait: what holds each up, and work's start and end.
+def _run(plan: Plan) -> tuple[Indices, ...]:
+    """One pass over the calls: when each begins and returns, and work starts and ends.
 
     The host's clock is its own time and what held it up so far. An activity starts when its launch
     has reached the device, the one before it in its lane has ended, and so have those of other
@@ -84,90 +68,66 @@ def _run(plan: Plan, own_start: Indices, own_end: Indices) -> tuple[Indices, Ind
     lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
     length, dropped, ahead = (a.tolist() for a in (plan.duration_ns, plan.dropped, _ahead(plan)))
     ties = _by_row(columns[f"ties.{name}"] for name in ("work", "after", "gap_ns"))
-    kept = (columns[f"waits.{name}"][plan.waits] for name in ("call", "work", "return_ns"))
-    waits = _by_row(kept)
+    waits = _by_row(columns[f"waits.{n}"][plan.waits] for n in ("call", "work", "return_ns"))
     starts, ends, freed = _backlog(plan)
-    first = np.searchsorted(columns["work.call"], np.arange(len(own_start) + 1))
-    active = first[1:] > first[:-1]
-    active[list(waits)] = True
-    rows = np.flatnonzero(active)
-    of_rows = (a[rows].tolist() for a in (own_start, own_end, first, first[1:]))
-    held, held_up, beside = 0, [], columns["calls.beside"][rows].tolist()
-    for call, began, own, begin, after, is_beside in zip(
-        rows.tolist(), *of_rows, beside, strict=True
-    ):
-        began, returned = began + held, own + held
-        for row in range(begin, after):
+    last = np.searchsorted(columns["work.call"], np.arange(len(plan.gap_ns)), side="right")
+    of_calls = (plan.gap_ns, plan.cost_ns, columns["calls.beside"], last)
+    rows = zip(*(each.tolist() for each in of_calls), strict=True)
+    began, returned = list[int](), list[int]()
+    own_began = clock = held = 0
+    for call, (gap, cost, beside, after) in enumerate(rows):
+        own = (own_began if beside else clock) + gap
+        at, to = own + held, own + cost + held
+        for row in range(len(starts), after):
             free = freed[lane[row]]
             if dropped[row]:
                 starts.append(free)
                 ends.append(free)
                 continue
             if ahead[row] >= 0:
-                returned = max(returned, starts[ahead[row]])
-            start = max(began, returned + latency[row], free + space[row])
+                to = max(to, starts[ahead[row]])
+            start = max(at, to + latency[row], free + space[row])
             for other, distance in ties.get(row, ()):
                 start = max(start, ends[other] + distance)
             starts.append(start)
             ends.append(start + length[row])
             freed[lane[row]] = max(free, ends[row])
         for row, distance in waits.get(call, ()):
-            returned = max(returned, ends[row] + distance)
-        held_up.append(returned - own - held)
-        held = held if is_beside else returned - own
-    every = np.zeros(len(own_start), dtype=np.int64)
-    every[rows] = held_up
-    return every, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+            to = max(to, ends[row] + distance)
+        began.append(at)
+        returned.append(to)
+        if not beside:
+            own_began, clock = own, own + cost
+            held = to - clock
+    return tuple(np.array(each, dtype=np.int64) for each in (began, returned, starts, ends))
 
 
-def _is_one_lane(plan: Plan) -> bool:
-    """Whether nothing waits, and each call launches one activity at most, all in one lane."""
-    columns = plan.recording.columns
-    call = columns["work.call"]
-    return bool(
-        len(call)
-        and not plan.waits.any()
-        and not len(plan.recording.ties)
-        and call[0] != NOWHERE
-        and (np.diff(call) > 0).all()
-        and not columns["work.lane"].any()
-        and not columns["calls.beside"].any()
-        and min(plan.duration_ns.min(), columns["work.gap_ns"].min()) >= 0
-    )
-
-
-def _run_one_lane(
-    plan: Plan, own_start: Indices, own_end: Indices
-) -> tuple[Indices, Indices, Indices]:
-    """The same as _run of such a plan, without a loop over calls: (f) replays thousands of them.
+def _run_launches(plan: Plan) -> tuple[Indices, ...]:
+    """The same where all calls do is launch, without a loop: (f) replays thousands of such steps.
 
     Starts follow from a running maximum, as does what a full queue holds the host up by, for as
     many launches at a time as the queue takes.
     """
-    columns, most = plan.recording.columns, plan.recording.queue + 1
-    kept = np.flatnonzero(~plan.dropped)
-    call, length = columns["work.call"][kept], plan.duration_ns[kept]
-    began, returned = own_start[call], own_end[call]
-    ready = returned + columns["work.latency_ns"][kept]
+    most, kept = plan.recording.queue + 1, np.flatnonzero(~plan.dropped)
+    length, own = plan.duration_ns[kept], np.cumsum(plan.gap_ns + plan.cost_ns)
     # When each would start if its lane were never idle.
-    after = np.cumsum(np.append(0, length + np.roll(columns["work.gap_ns"][kept], -1))[: len(kept)])
+    after = np.cumsum(length) - length
     start, held = np.zeros(len(kept), dtype=np.int64), np.zeros(len(kept) + 1, dtype=np.int64)
     latest = BEFORE_ALL
     for first in range(0, len(kept), most):
         rows = slice(first, min(first + most, len(kept)))
-        late = np.full(rows.stop - first, held[first])
+        launched, late = own[kept[rows]], np.full(rows.stop - first, held[first])
         if first:
-            freed = start[first - most : rows.stop - most] - returned[rows]
+            freed = start[first - most : rows.stop - most] - launched
             late = np.maximum.accumulate(np.maximum(late, freed))
-        free = np.maximum(began[rows] + np.append(held[first], late[:-1]), ready[rows] + late)
-        idle = np.maximum.accumulate(np.maximum(free - after[rows], latest))
+        idle = np.maximum.accumulate(np.maximum(launched + late - after[rows], latest))
         start[rows], held[first + 1 : rows.stop + 1], latest = idle + after[rows], late, idle[-1]
-    held_up = np.zeros(len(own_start), dtype=np.int64)
-    held_up[call] = np.diff(held)
-    ends = np.append(BEFORE_ALL, start + length)[np.cumsum(~plan.dropped)]
+    so_far = np.cumsum(~plan.dropped)
+    ends = np.append(BEFORE_ALL, start + length)[so_far]
     starts = ends.copy()
     starts[kept] = start
-    return held_up, starts, ends
+    began = own - plan.cost_ns + np.append(0, held[so_far])[:-1]
+    return began, own + held[so_far], starts, ends
 
 
 def _ahead(plan: Plan) -> Indices:

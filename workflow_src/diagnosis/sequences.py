@@ -5,9 +5,9 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, Mask, merged
-from workflow_src.diagnosis.finding import LARGE, Finding, Subject, once, rows_of
+from workflow_src.diagnosis.finding import Finding, found
+from workflow_src.diagnosis.subject import LARGE, Subject, once, rows_of
 
 
 @once

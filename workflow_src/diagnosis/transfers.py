@@ -9,8 +9,8 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Mask
-from workflow_src.diagnosis.finding import MANY, Subject, once, rows_of
 from workflow_src.diagnosis.recording import SYNCHRONIZE
+from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
 TO_DEVICE, TO_HOST = "HtoD", "DtoH"
 

@@ -1,10 +1,10 @@
-"""What is said of a finding: its name, its headline and its remedy, by its mechanism's key."""
+"""What is said of a finding: its headline, and what the step without it is replayed with."""
+
+from typing import Any
 
 import numpy as np
 
-from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import NONE
-from workflow_src.diagnosis.finding import MECHANISMS, Finding
+from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
 WITHOUT = "; without it a {plain}step takes {without_ms} instead of {step_ms} ms"
 LIMIT = "; launched all at once, a limit, a step takes {without_ms} instead of {step_ms} ms"
@@ -20,23 +20,39 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     """
-    mechanism = MECHANISMS[finding.key]
-    places = (finding.where, finding.also)
+    mechanism, told = MECHANISMS[finding.key], finding.told
+    places = map(quotable, (finding.where, told["also_in"]))
     where = " and ".join(f"`{path}`" for path in places if path) or "no range"
-    often = "once" if finding.calls == 1 else f"{finding.calls:.0f} times"
-    fact = mechanism.fact.format(
-        where=where, between=_between(finding, where), times=often, steps=_steps(finding),
-        calls=f"{finding.calls:.0f}", kept_ms=_ms(_kept_ms(finding)),
-        host_ms=_ms(finding.host_ms), device_ms=_ms(finding.device_ms),
-    )  # fmt: skip
-    if finding.in_steps < finding.of_steps and "{steps}" not in mechanism.fact:
-        fact += f", in {_steps(finding)}"
+    some = told["in_steps"] < told["of_steps"]
+    which = ("the first" if told["first_only"] else told["in_steps"]) if some else "each"
+    steps = f"{which} of {told['of_steps']} steps"
+    named = {
+        "where": where,
+        "between": _between(told, where),
+        "times": "once" if told["calls"] == 1 else f"{told['calls']} times",
+        "steps": steps,
+    }
+    fact = mechanism.fact.format(**_numbers(finding) | named)
+    if some and "{steps}" not in mechanism.fact:
+        fact += f", in {steps}"
     if np.isnan(finding.saves_ms):
         return f"{fact}."
-    told = (LIMIT if mechanism.general else WITHOUT).format(
+    saved = (LIMIT if mechanism.general else WITHOUT).format(
         plain="plain " * plain, **_apart(step_ms - finding.saves_ms, step_ms)
     )
-    return f"{fact}{RECORDED * plain}{told}."
+    return f"{fact}{RECORDED * plain}{saved}."
+
+
+def assumed(finding: Finding) -> str:
+    """What a step without a finding is replayed with."""
+    return MECHANISMS[finding.key].assumes.format(**_numbers(finding))
+
+
+def _numbers(finding: Finding) -> dict[str, Any]:
+    """All that is told of a finding, with times as they are printed."""
+    times = {"host_ms": finding.host_ms, "device_ms": finding.device_ms}
+    told = {"kept_ms": 0.0, **finding.told, **times}
+    return {name: _ms(each) if name.endswith("_ms") else each for name, each in told.items()}
 
 
 def _ms(milliseconds: float) -> str:
@@ -52,33 +68,10 @@ def _apart(without_ms: float, step_ms: float) -> dict[str, str]:
     return told
 
 
-def _between(finding: Finding, where: str) -> str:
+def _between(told: Any, where: str) -> str:
     """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
-    sides = finding.between
-    if not sides:
-        return f"in {where}"
-    paths = sides.after_path, sides.before_path
-    after, before = (f"`{path}`" if path else "no range" for path in paths)
-    one = sides.places > 1 or after == before
+    sides = [told.get(f"gap_{side}_path", "") for side in ("after", "before")]
+    after, before = (f"`{path}`" if path else "no range" for path in sides)
+    one = told.get("gap_places") != 1 or after == before
     place = f"in {where}" if one else f"between {after} and {before}"
-    return f"from one step to the next, {place}" if sides.next_step else place
-
-
-def assumed(finding: Finding) -> str:
-    """What a step without a finding is replayed with."""
-    return MECHANISMS[finding.key].assumes.format(kept_ms=_ms(_kept_ms(finding)))
-
-
-def _kept_ms(finding: Finding) -> float:
-    """What is left of each gap of the host that a finding's edits shorten, on average."""
-    gaps = [(each.calls, each.gap) for each in finding.edits if each.gap is not None]
-    kept_ns = np.concatenate([NONE, *(np.broadcast_to(gap, calls.shape) for calls, gap in gaps)])
-    return float(kept_ns.sum()) / max(len(kept_ns), 1) / NS_PER_MS
-
-
-def _steps(finding: Finding) -> str:
-    """In how many steps it occurs, as "each of 5 steps"."""
-    if finding.in_steps == finding.of_steps:
-        return f"each of {finding.of_steps} steps"
-    which = "the first" if finding.first_only else finding.in_steps
-    return f"{which} of {finding.of_steps} steps"
+    return f"from one step to the next, {place}" if told.get("next_step") else place

@@ -6,20 +6,17 @@ rows, too.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
-from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.cost import counted_steps
 from workflow_src.diagnosis.cpu_steps import cpu_steps
-from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace, specific
+from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.facts import (
     copies,
     differing_steps,
@@ -28,12 +25,12 @@ from workflow_src.diagnosis.facts import (
     step_work,
     waits,
 )
-from workflow_src.diagnosis.finding import MECHANISMS, Between, Finding, Subject
+from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.idle_causes import idle_causes
 from workflow_src.diagnosis.passes import micro_batches
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed
-from workflow_src.placing.kernel_names import short_names
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
@@ -125,61 +122,32 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
 
 def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
     """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
-    return pd.DataFrame([_finding(each, diagnosis.step_ms, plain) for each in diagnosis.findings])
-
-
-def _finding(finding: Finding, step_ms: float, plain: bool) -> Row:
-    quoted = replace(finding, where=_quotable(finding.where), also=_quotable(finding.also))
-    return _found(finding) | {
-        "step_ms": step_ms,
-        "saves_with_above_ms": finding.saves_with_above_ms,
-        "headline": headline(quoted, step_ms, plain),
-    }
+    rows = [
+        _found(each)
+        | {
+            "step_ms": diagnosis.step_ms,
+            "saves_with_above_ms": each.saves_with_above_ms,
+            "headline": headline(each, diagnosis.step_ms, plain),
+        }
+        for each in diagnosis.findings
+    ]
+    return pd.DataFrame(rows)
 
 
 def _found(finding: Finding) -> Row:
     """What, where, when and how much of a finding."""
+    words = MECHANISMS[finding.key]
     return {
         "mechanism": finding.key,
-        "name": MECHANISMS[finding.key].name,
+        "name": words.name,
         "path": finding.where,
-        "also_in": finding.also,
-        "in_steps": finding.in_steps,
-        "of_steps": finding.of_steps,
-        "first_only": finding.first_only,
-        "calls": finding.calls,
-        "copied_bytes": finding.copied_bytes or np.nan,
         "host_ms": finding.host_ms,
         "device_ms": finding.device_ms,
         "saves_ms": finding.saves_ms,
         "assumes": assumed(finding),
-        "remedy": MECHANISMS[finding.key].remedy,
-        "example": _quotable(_short(finding.example)),
-        **_gap(finding.between),
+        "remedy": words.remedy,
+        **finding.told,
     }
-
-
-def _gap(between: Between | None) -> Row:
-    """Between which calls the gaps of a finding lie, if it is of gaps alone."""
-    if between is None:
-        return {}
-    return {
-        "gap_places": between.places,
-        "gap_after": _quotable(_short(between.after)),
-        "gap_after_path": _quotable(between.after_path),
-        "gap_before": _quotable(_short(between.before)),
-        "gap_before_path": _quotable(between.before_path),
-    }
-
-
-def _short(name: str) -> str:
-    """A kernel's name as the table of kernels shows it; "" stays."""
-    return str(short_names(pd.Series([name])).iloc[0]) if name else ""
-
-
-def _quotable(path: str) -> str:
-    """A path that is no more than a name between backticks."""
-    return printable(" ".join(path.split())).replace("`", "'")
 
 
 def account(subject: Subject, diagnosis: Diagnosis) -> Row:
@@ -189,11 +157,12 @@ def account(subject: Subject, diagnosis: Diagnosis) -> Row:
     """
     row: Row = {
         "pace": pace(diagnosis),
-        "launches": len(launches(subject)) / counted_steps(subject.recording),
+        "launches": len(launches(subject)) / subject.recording.counted,
     }
     if not diagnosis.understood:
         return row
-    named_ms = max((each.saves_with_above_ms for each in specific(diagnosis.findings)), default=0.0)
+    named = [each.saves_with_above_ms for each in diagnosis.findings if not each.general]
+    named_ms = max(named, default=0.0)
     left_ms = diagnosis.step_ms - named_ms
     device_ms = min(diagnosis.left.device_ns / NS_PER_MS, left_ms)
     beyond_ms = round(left_ms - device_ms, NS_DIGITS)
@@ -217,7 +186,7 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
     checked, steps = subject.check, subject.recording.steps
     # From one step to the next: the first step only says where the second one begins.
     begin_ns = steps["end_ns"].iloc[0] if len(steps) > 1 else steps["start_ns"].iloc[0]
-    count = counted_steps(subject.recording)
+    count = subject.recording.counted
     calls = subject.calls[~subject.calls["beside"] & (subject.calls["start_ns"] >= begin_ns)]
     work = subject.work[subject.work["call"] >= calls.index[0]]
     host_ns = np.minimum(calls["gap_ns"], calls["start_ns"] - begin_ns) + calls["cost_ns"]

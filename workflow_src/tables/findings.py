@@ -16,8 +16,8 @@ from workflow_src.common.errors import StageError, TraceError, one_sentence, rem
 from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.finding import Subject
 from workflow_src.diagnosis.recording import OTHER, SYNCHRONIZE
+from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import read_case, require_complete
 from workflow_src.placing.step_rules import Rule, StepRanges

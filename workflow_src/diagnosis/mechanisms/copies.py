@@ -6,10 +6,10 @@ import numpy as np
 
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Union
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.recording import SHORT_NS
+from workflow_src.diagnosis.subject import MOST, Subject, rows_of
 from workflow_src.diagnosis.transfers import (
     SMALL_BYTES,
     TO_DEVICE,

@@ -7,9 +7,10 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.finding import Finding, Subject, kind
+from workflow_src.diagnosis.finding import Finding, kind
 from workflow_src.diagnosis.passes import repeated
 from workflow_src.diagnosis.sequences import fused, in_lanes, runs
+from workflow_src.diagnosis.subject import Subject
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
 """Families of kernels that a compiler joins into one."""

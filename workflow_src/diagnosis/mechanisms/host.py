@@ -11,20 +11,11 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, graphed
-from workflow_src.diagnosis.finding import (
-    LARGE,
-    MANY,
-    MOST,
-    Finding,
-    Subject,
-    common_path,
-    kind,
-    rows_of,
-)
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.host_gaps import beyond, gaps_of, held_gaps, host_gaps, paths_in_gaps
 from workflow_src.diagnosis.recording import LAUNCH
+from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
 from workflow_src.diagnosis.transfers import TO_DEVICE, of_size
 
 OUT_OF_LINE = 5

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
+from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, rows_of
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""

@@ -7,11 +7,11 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, Mask
-from workflow_src.diagnosis.finding import MOST, Finding, Subject, common_path, kind, rows_of
-from workflow_src.diagnosis.passes import needless_passes, own_launches, runs
+from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.passes import needless_passes, runs
 from workflow_src.diagnosis.sequences import runs as neighboring
+from workflow_src.diagnosis.subject import MOST, Subject, common_path, rows_of
 
 SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?backward"
 """PyTorch's kernels of softmax and its logarithm, and those of their gradients. A compiler's are of
@@ -62,7 +62,7 @@ def _after_products(subject: Subject) -> pd.DataFrame:
     To the next forward's first product. after: which pass it comes after. Steps with a forward pass
     that has no backward are left out: their softmaxes may be of that.
     """
-    calls, forward = own_launches(subject, True), [run for run in runs(subject) if run.forward]
+    calls, forward = subject.launching(True), [run for run in runs(subject) if run.forward]
     first, ends = ([int(run.calls[at]) for run in forward] for at in (0, -1))
     after = np.searchsorted(ends, calls.index) - 1
     inside = np.searchsorted(first, calls.index, side="right") - 1 > after

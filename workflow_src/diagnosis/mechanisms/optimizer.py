@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, merged
-from workflow_src.diagnosis.finding import MANY, Finding, Subject, kind, rows_of
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.host_gaps import in_torch
-from workflow_src.diagnosis.passes import PRODUCTS, own_launches
+from workflow_src.diagnosis.passes import PRODUCTS
 from workflow_src.diagnosis.recording import LAUNCH
+from workflow_src.diagnosis.subject import MANY, Subject, rows_of
 from workflow_src.placing.step_rules import UPDATE
 
 KERNELS = 3
@@ -52,7 +52,7 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
 
 def _stretches(subject: Subject) -> list[pd.DataFrame]:
     """The loop's elementwise launches between products in a range, where they are many."""
-    calls = own_launches(subject, True)
+    calls = subject.launching(True)
     calls = calls[calls["kind"] == LAUNCH]
     one = ~calls.index.isin(subject.work.loc[~subject.work["alone"], "call"])
     product = calls["family"].isin(PRODUCTS) & one
@@ -83,7 +83,7 @@ def zero_fills(subject: Subject) -> Iterator[Finding]:
 
     A gradient that is there is added to: without fills these additions go as well.
     """
-    calls = own_launches(subject, True)
+    calls = subject.launching(True)
     zero, many = (matching(calls["launched"], name) for name in (ZEROS, MANY_TENSORS))
     fills = calls.assign(run=(~zero).cumsum(), all_at_once=many)[zero]
     often = fills.groupby("run")["run"].transform("size") >= MANY
@@ -106,7 +106,7 @@ def _additions(
     Those that take least, since others are of activations: a bound. The host's time before each
     stays, in which autograd hands a gradient over. device_ns: of each launching call.
     """
-    calls = own_launches(subject, False)
+    calls = subject.launching(False)
     calls = calls[matching(calls["launched"], ADDITION)]
     wanted = calls["step"].map(fills).fillna(0)
     number = calls.groupby("step")["step"].transform("size")

@@ -8,9 +8,9 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.card_rates import Times, card_of, times_on
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import MOST, NUMBER, Finding, Subject, kind, main_place, rows_of
+from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}

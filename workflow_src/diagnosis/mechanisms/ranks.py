@@ -9,21 +9,12 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.communication import communication, room_ns
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.event_ties import WAIT_EVENT
-from workflow_src.diagnosis.finding import (
-    LARGE,
-    MANY,
-    MOST,
-    Finding,
-    Subject,
-    common_path,
-    kind,
-    rows_of,
-)
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.sequences import runs
+from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
@@ -130,7 +121,7 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
     moving = communication(subject)
     several = subject.attributed.work["process"].nunique() > 1
     unknown = several and not subject.attributed.waits_known
-    if not len(moving) or unknown or _latest(subject) != subject.process:
+    if not len(moving) or unknown or _latest(subject) != subject.recording.process:
         return
     exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
     hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
@@ -149,7 +140,7 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     all gaps has a slower host, which isn't a fault: a place explains most of what is saved.
     """
     waiting = collectives(communication(subject))
-    if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.process:
+    if not waiting["wait_ns"].any() or (late := _latest(subject)) == subject.recording.process:
         return
     try:
         other = Subject.of(subject.attributed, late)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import Finding, Subject, common_path, kind, rows_of
-from workflow_src.diagnosis.passes import PRODUCTS, needless_passes, own_launches
+from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.passes import PRODUCTS, needless_passes
+from workflow_src.diagnosis.subject import Subject, common_path, rows_of
 from workflow_src.placing.ranks import COLLECTIVE
 
 SEQUENCE = 6
@@ -39,7 +39,7 @@ def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     inside = np.concatenate([rows_of(calls.loc[first : after - 1]) for first, after in spans])
     products = subject.work[subject.work["family"].isin(PRODUCTS)]
     needless = products["call"].isin(inside)
-    forward = products["call"].isin(own_launches(subject, True).index)
+    forward = products["call"].isin(subject.launching(True).index)
     where = common_path(products.loc[needless, "path_text"])
     kept = common_path(products.loc[forward & ~needless, "path_text"])
     first, after = calls["step"].reindex(np.ravel(spans)).to_numpy().reshape(-1, 2).T
@@ -52,7 +52,7 @@ def passes_in_vain(subject: Subject) -> Iterator[Finding]:
 @kind
 def recomputation(subject: Subject) -> Iterator[Finding]:
     """Backward launches forward's sequences of kernels again; what it communicates is its own."""
-    forward, backward = own_launches(subject, True), own_launches(subject, False)
+    forward, backward = subject.launching(True), subject.launching(False)
     names, launched = forward["launched"].tolist(), backward["launched"].tolist()
     known = {tuple(names[n : n + SEQUENCE]) for n in range(len(names) - SEQUENCE + 1)}
     again = np.zeros(len(backward), dtype=bool)

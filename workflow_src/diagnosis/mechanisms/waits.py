@@ -7,19 +7,11 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.cost import found
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import (
-    MOST,
-    NUMBER,
-    Finding,
-    Subject,
-    common_path,
-    kind,
-    rows_of,
-)
+from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.host_gaps import LOW
 from workflow_src.diagnosis.recording import ALLOCATE, FREE, SYNCHRONIZE
+from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, common_path, rows_of
 from workflow_src.diagnosis.transfers import (
     CHECK,
     ITEM,

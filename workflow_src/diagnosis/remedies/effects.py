@@ -10,7 +10,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit, Factors, Mask, Plan, graphed, merged
-from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of
+from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of, products
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE,
@@ -20,6 +20,7 @@ from workflow_src.diagnosis.remedies.steps import (
     OPTIMIZER,
     PRODUCT,
     UPDATE,
+    chains,
 )
 
 Ends = Mapping[str, int]
@@ -139,7 +140,7 @@ def _narrow(precision: str, trial: Trial) -> None:
     about, step = trial.about, trial.about.step
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
-    rows, products_ms, casts_ms = about.products(precision)
+    rows, products_ms, casts_ms = products(about, precision)
     ms = products_ms[:, trial.end("products")]
     if precision == "bf16":
         ms = ms + casts_ms[:, trial.end("casts")]
@@ -162,7 +163,7 @@ def _narrow(precision: str, trial: Trial) -> None:
 
 def _autocast(trial: Trial, passes: Mask) -> Factors:
     """What autocast leaves of each row's time, of which some are passes over tensors."""
-    leaves, end = trial.about.step.columns["leaf"], trial.end("other passes in bf16")
+    leaves, end = trial.about.step.texts["leaf"], trial.end("other passes in bf16")
     factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
     return np.where(passes, [factors[leaf] for leaf in leaves], 1.0)
 
@@ -233,13 +234,13 @@ def _update(optimizer: str, trial: Trial) -> None:
 def _fuse_chains(trial: Trial) -> None:
     """The elementwise kernels of a range become one, which reads first and writes last."""
     step = trial.about.step
-    chains = step.chains_outside_core if trial.fused_attention else step.chains
-    if not len(step.chains.calls):
+    made = chains(step, trial.fused_attention)
+    if not len(chains(step, False).calls):
         raise NotKnownError("no chain of elementwise kernels is known of it")
-    left = np.minimum(1.0, chains.share * trial.value("what fusion leaves", CHAIN_LEFT))
-    whole_ns = np.bincount(chains.group, trial.plan.duration_ns[chains.calls], len(left))
+    left = np.minimum(1.0, made.share * trial.value("what fusion leaves", CHAIN_LEFT))
+    whole_ns = np.bincount(made.group, trial.plan.duration_ns[made.calls], len(left))
     ns = np.rint(left * whole_ns).astype(np.int64)
-    trial.change(*merged(trial.plan.recording, chains.calls, chains.group, ns))
+    trial.change(*merged(trial.plan.recording, made.calls, made.group, ns))
     inside = step.where(~step.of("pass", OPTIMIZER))
     trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
 

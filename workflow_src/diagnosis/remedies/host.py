@@ -7,18 +7,14 @@ as well as they are steady.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.rates import Span
-from workflow_src.diagnosis.remedies.steps import (
-    PASSES,
-    UNIT_NS,
-    Launched,
-)
+from workflow_src.diagnosis.remedies.steps import PASSES, UNIT_NS, Launched
 from workflow_src.diagnosis.replay import replay
 
 CLOSE = 0.0005
@@ -45,8 +41,7 @@ Hosts = Mapping[str, Span]
 """The host's own time for a launch (ns), by pass."""
 
 
-@dataclass(frozen=True)
-class Solved:
+class Solved(NamedTuple):
     """What a phase tells of its last pass.
 
     host_ns: the host's time for a launch that gives the plain time, at most; launch_bound: whether
@@ -64,11 +59,10 @@ def with_host(
 
     Kernels have gap_ns between them, which counts as theirs, and take `times` as long.
     """
-    duration = np.maximum(step.recording.columns["work.end_ns"], 1)
-    factor = times * (1 + gap_ns / duration)
+    factor = times * (1 + gap_ns / np.maximum(step.recording.columns["work.end_ns"], 1))
     passes = [step.of("pass", name) for name in PASSES]
     host_ns = np.select(passes, [hosts[name] for name in PASSES])[step.row]
-    every = np.arange(len(duration))
+    every = np.arange(len(factor))
     return Edit(every, every, gap_factor=host_ns / UNIT_NS, factor=factor)
 
 
@@ -92,17 +86,15 @@ def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: 
     return Solved(low, device_ns / max(1.0, low * launches) < LAUNCH_BOUND)
 
 
-def usual_hosts(every: Mapping[str, list[Solved]]) -> dict[str, Span]:
-    """What launch-bound phases show of each pass's launches: least, median, most (ns)."""
-    bound = {
-        name: [each.host_ns for each in phases if each.launch_bound and each.host_ns > 0]
-        for name, phases in every.items()
-    }
-    return {
-        name: Span(*np.quantile(shown, (0.1, 0.5, 0.9)).tolist())
-        for name, shown in bound.items()
-        if shown
-    }
+def usual_hosts(cases: Sequence[Mapping[str, Solved]]) -> dict[str, Span]:
+    """What launch-bound phases show of each pass's launches (ns): least, median, most."""
+    found = {}
+    for name in PASSES:
+        every = [case[name] for case in cases if name in case]
+        shown = [each.host_ns for each in every if each.launch_bound and each.host_ns > 0]
+        if shown:
+            found[name] = Span(*np.quantile(shown, (0.1, 0.5, 0.9)).tolist())
+    return found
 
 
 def host_span(

@@ -1,8 +1,8 @@
 """The time of a plain step with remedies, by replay, with its interval."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from math import hypot
 
 from workflow_src.common.remedies import GRAPH
@@ -55,7 +55,7 @@ class Prediction:
     launches: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlainStep:
     """A phase of a case without remedies, as it is replayed.
 
@@ -116,27 +116,23 @@ class PlainStep:
         keep their own time, if that isn't longer.
         """
         hosts = {n: span.at(ends.get(HOST.format(n), 0)) for n, span in self.hosts.items()}
-        times = scale = self._scale(hosts)
+        times = scale = _scale(self, *hosts.values())
         luck, gap_ns = self.luck.at(ends.get(LUCK, 0)), float(GAP_NS)
         if graph:
             # By what the device's work is shorter than recorded, if it exceeds the plain time.
-            bare = min(1.0, self._scale(dict.fromkeys(hosts, 0.0)))
+            bare = min(1.0, _scale(self, *[0.0] * len(hosts)))
             times = bare * (1 + MEASURED * ends.get(DEVICE, 0))
             gap_ns = self.graph_gap_ns.at(ends.get(GAPS, 0))
         used = {name: host * scale * luck for name, host in hosts.items()}
         step = self.about.step
         return changed(step.recording, [with_host(step, used, gap_ns, times)])
 
-    def _scale(self, hosts: Mapping[str, float]) -> float:
-        """The plain time over that which a step takes with such a host."""
-        key = tuple(hosts.values())
-        if key not in self._scales:
-            self._scales[key] = self.plain_ms * NS_PER_MS / time_ns(self.about.step, hosts)
-        return self._scales[key]
 
-    @cached_property
-    def _scales(self) -> dict[tuple[float, ...], float]:
-        return {}
+@lru_cache(maxsize=64)
+def _scale(plain: PlainStep, *hosts: float) -> float:
+    """The plain time over that which a step takes with such a host, by pass."""
+    by_pass = dict(zip(plain.hosts, hosts, strict=True))
+    return plain.plain_ms * NS_PER_MS / time_ns(plain.about.step, by_pass)
 
 
 def interval(

@@ -6,7 +6,7 @@ products of a run.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from workflow_src.diagnosis.remedies.steps import (
     CORE_PRODUCT,
     FORWARD,
     PRODUCT,
+    SIZES,
     Launched,
 )
 
@@ -47,8 +48,6 @@ def around(usual: float, share: float) -> Span:
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
 
-SIZES = ("m", "n", "k", "matrices")
-
 SLOWEST_SHARE = 0.3
 """Of the ceiling: the least that a product is taken to reach where the run has none to compare."""
 
@@ -60,6 +59,9 @@ CAST_BYTES = 6
 
 CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
 """Of the inputs and results of linear layers, how many are cast: some are in bf16 already."""
+
+CAST_GRADIENTS, CAST_CORE = Span(0.8, 1.0, 1.2), Span(0.5, 1.0, 1.2)
+"""The same of the gradients of weights, and of what attention's values are computed from."""
 
 
 @dataclass(frozen=True)
@@ -80,44 +82,33 @@ class Rates:
         own = self.products.loc[self.products["precision"] == precision, "flops_per_ms"]
         return max(self.product_flops_per_ms.get(precision, np.inf), own.max() if len(own) else 0.0)
 
-    def product_ms(self, row: pd.Series, present: str, precision: str, tokens: int) -> Span:
-        """The time of a row of work that multiplies, in another precision than the present one."""
-        most = self.product_flops_per_ms[precision]
-        if not row["m"]:
-            ratio = self.product_flops_per_ms.get(present, most) / most
-            return RATIO_UNSURE.times(ratio * row["device_ms"])
-        found = self._by_kind.get((precision, direction_of(row, tokens)))
+    def likely(self, precision: str, direction: str, sizes: Factors) -> Factors:
+        """FLOPs per ms of a product of such sizes: the most, the usual and the least."""
+        most, found = (
+            self.product_flops_per_ms[precision],
+            self._by_kind.get((precision, direction)),
+        )
         if found is None:
-            rates = np.array([SLOWEST_SHARE * most, SLOWEST_SHARE**0.5 * most, most])
-        else:
-            own = np.log([row[name] for name in SIZES])
-            near = np.argsort(np.abs(found[:, :-1] - own).sum(axis=1), kind="stable")[:NEAREST]
-            rates = np.quantile(found[near, -1], (0.0, 0.5, 1.0))
-        flops = 2.0 * row["m"] * row["n"] * row["k"] * row["matrices"] * row["launches"]
-        return Span(*(flops / rate for rate in rates[::-1]))
+            return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
+        off = np.abs(found[:, :-1] - np.log(sizes)).sum(axis=1)
+        near = np.argsort(off, kind="stable")[:NEAREST]
+        return np.quantile(found[near, -1], (1.0, 0.5, 0.0))
 
     @cached_property
     def _by_kind(self) -> dict[tuple[str, str], Factors]:
         """By precision and direction: the logarithms of SIZES, and FLOPs per ms."""
-        found = {}
-        for (precision, direction), rows in self.products.groupby(["precision", "direction"]):
-            sizes = np.log(rows[list(SIZES)].to_numpy("float64"))
-            found[str(precision), str(direction)] = np.column_stack([sizes, rows["flops_per_ms"]])
-        return found
+        kinds = self.products.groupby(["precision", "direction"])
+        return {
+            (str(precision), str(direction)): np.column_stack(
+                [np.log(rows[SIZES].to_numpy("float64")), rows["flops_per_ms"]]
+            )
+            for (precision, direction), rows in kinds
+        }
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
     """The FLOPs of rows of work that multiply."""
     return 2.0 * work[[*SIZES, "launches"]].astype("float64").prod(axis=1)
-
-
-def direction_of(row: pd.Series, tokens: int) -> str:
-    """Which product of a layer a row is: layouts differ in speed by up to two times."""
-    if row["kind"] == CORE_PRODUCT or row["matrices"] > 1:
-        return "core"
-    if row["pass"] != BACKWARD:
-        return "forward"
-    return "weight gradient" if row["k"] == tokens else "input gradient"
 
 
 def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
@@ -144,7 +135,7 @@ is, precision and pass. "core": what attention's core takes, of its present time
 fused attention in all layers; "cast_bytes": of weights and activations under autocast."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class About:
     """What is known of a case's phase.
 
@@ -170,47 +161,50 @@ class About:
         ms = flops_of(work) / self.rates.fastest(precision)
         return float(np.minimum(ms, work["device_ms"]).sum())
 
-    @cached_property
-    def _products(self) -> dict[str, tuple[Indices, Factors, Factors]]:
-        return {}
 
-    def products(self, precision: str) -> tuple[Indices, Factors, Factors]:
-        """Rows of work that multiply, and what each (ms) and its casts take in another precision.
+@lru_cache(maxsize=4)
+def products(about: About, precision: str) -> tuple[Indices, Factors, Factors]:
+    """Rows of work that multiply, and what each (ms) and its casts take in another precision.
 
-        A column per end of the span, so that -1 is the last: usual, most, least.
-        """
-        if precision not in self._products:
-            rows = np.flatnonzero(self.step.of("kind", PRODUCT, CORE_PRODUCT))
-            given = [self.step.work.iloc[row] for row in rows]
-            about = self.precision, precision, self.tokens
-            ms = [self.rates.product_ms(row, *about) for row in given]
-            casts_ms = [_casts_ms(self, row) for row in given]
-            # A span is (least, usual, most).
-            ends = [np.reshape(each, (-1, 3))[:, [1, 2, 0]] for each in (ms, casts_ms)]
-            self._products[precision] = (rows, ends[0], ends[1])
-        return self._products[precision]
-
-
-def _casts_ms(about: About, row: pd.Series) -> Span:
-    """Casts to and from bf16 beside a product: its weight's and some of its activations'."""
-    each = CAST_BYTES * row["launches"] / about.rates.copy_bytes_per_ms
-    m, n, k, matrices = (float(row[name]) for name in ("m", "n", "k", "matrices"))
-    if not m:
-        return _share_of_casts_ms(about, row)
-    if row["kind"] == CORE_PRODUCT:
-        wide = matrices * m * (k if row["leaf"] == "values" else 0.0)
-        return Span(0.5, 1.0, 1.2).times(each * wide)
-    if row["pass"] == FORWARD:
-        return Span(*(each * (n * k + share * m * k) for share in CAST_ACTIVATIONS))
-    share = Span(0.8, 1.0, 1.2) if k == about.tokens else CAST_ACTIVATIONS
-    return share.times(each * m * n)
+    A column per end of the span, so that -1 is the last: usual, most, least.
+    """
+    rows = np.flatnonzero(about.step.of("kind", PRODUCT, CORE_PRODUCT))
+    work, rates = about.step.work.iloc[rows], about.rates
+    # Which product of a layer each is: layouts differ in speed by up to two times.
+    core = (work["kind"] == CORE_PRODUCT) | (work["matrices"] > 1)
+    weight = np.where(work["k"] == about.tokens, "weight gradient", "input gradient")
+    kinds = np.where(core, "core", np.where(work["pass"] == BACKWARD, weight, "forward"))
+    known, flops = (work["m"] > 0).to_numpy(), flops_of(work).to_numpy()
+    most = rates.product_flops_per_ms[precision]
+    ratio = rates.product_flops_per_ms.get(about.precision, most) / most
+    ms = np.outer(ratio * work["device_ms"], RATIO_UNSURE)
+    sizes = work[SIZES].to_numpy(np.float64)
+    for row in np.flatnonzero(known):
+        ms[row] = flops[row] / rates.likely(precision, str(kinds[row]), sizes[row])
+    casts_ms = _casts_ms(about, work)
+    # A span is (least, usual, most).
+    return rows, ms[:, [1, 2, 0]], casts_ms[:, [1, 2, 0]]
 
 
-def _share_of_casts_ms(about: About, row: pd.Series) -> Span:
-    """Of the casts beside products whose sizes aren't known, by their time."""
-    name, work = row["pass"], about.step.work
-    moved = about.beside.get(("cast_bytes", "bf16", name))
-    if row["kind"] == CORE_PRODUCT or moved is None:
-        return Span(0.0, 0.0, 0.0)
-    alike = work.loc[(work["pass"] == name) & (work["kind"] == PRODUCT), "device_ms"]
-    return moved.times(row["device_ms"] / alike.sum() / about.rates.copy_bytes_per_ms)
+def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
+    """Casts to and from bf16 beside products: their weights' and some of their activations'.
+
+    A row per product, as a span. Where sizes aren't known, it is the product's part by its time of
+    what all take, if that was measured.
+    """
+    m, n, k, matrices = work[SIZES].to_numpy(np.float64).T
+    core, forward = work["kind"] == CORE_PRODUCT, work["pass"] == FORWARD
+    moved = np.where(forward, m * k, m * n)
+    moved = np.where(core, matrices * m * k * (work["leaf"] == "values"), moved)
+    spans = np.array([CAST_CORE, CAST_ACTIVATIONS, CAST_GRADIENTS])
+    kind = np.select([core, forward | (k != about.tokens)], [0, 1], 2)
+    whole = np.where(forward & ~core, n * k, 0.0)
+    elements = whole[:, None] + moved[:, None] * spans[kind]
+    ms = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
+    for name in (FORWARD, BACKWARD):
+        measured = about.beside.get(("cast_bytes", "bf16", name))
+        alike = (work["pass"] == name) & (work["kind"] == PRODUCT)
+        if measured is not None:
+            share = (work["device_ms"] / work.loc[alike, "device_ms"].sum())[alike & (m == 0)]
+            ms[(alike & (m == 0)).to_numpy()] = np.outer(share, measured)
+    return ms / about.rates.copy_bytes_per_ms

@@ -57,117 +57,105 @@ class Run:
     def cases(self) -> dict[str, "CaseOfRun"]:
         """All cases in their order."""
         rates = None if self.ceilings is None else rates_of(self.ceilings, self.products)
-        work = {name: rows for name, rows in work_of(self.operators).groupby(["case", "phase"])}
+        work = dict(iter(work_of(self.operators).groupby(["case", "phase"])))
         updates = self.operators[self.operators["path"].str.endswith(f"/{OPTIMIZER}")]
-        return {
-            str(case): CaseOfRun(
-                rows.set_index("phase"),
-                {phase: work[case, phase] for phase in PHASES if (case, phase) in work},
-                updates[updates["case"] == case],
-                rates,
-            )
-            for case, rows in self.timings.groupby("case", sort=False)
-        }
+        found = {}
+        for case, rows in self.timings.groupby("case", sort=False):
+            of_case = {phase: work[case, phase] for phase in PHASES if (case, phase) in work}
+            mine = updates[updates["case"] == case]
+            found[str(case)] = _case(rows.set_index("phase"), of_case, mine, rates)
+        return found
 
 
 @dataclass(frozen=True)
 class CaseOfRun:
-    """A case's timings and work by phase, its optimizer's operators, and its run's rates."""
+    """A case's timings by phase, and what is known of each that was both timed and recorded.
+
+    given: the combinations of remedies that change it; reason: why nothing can be told of it, or
+    "".
+    """
 
     timings: pd.DataFrame
-    work: Mapping[str, pd.DataFrame]
-    updates: pd.DataFrame
-    rates: Rates | None
+    abouts: Mapping[str, About]
+    given: Sequence[Sequence[str]]
+    reason: str
 
     @cached_property
-    def first(self) -> dict[str, Any]:
-        """What all rows of the timings tell of the case."""
-        return dict(self.timings.iloc[0])
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the model runs under torch.compile, which tables of older runs don't tell."""
-        return "execution" in self.timings and bool((self.timings["execution"] == COMPILED).all())
-
-    @cached_property
-    def optimizer(self) -> str:
-        """The implementation of AdamW: of a brought model as its operators tell it."""
-        told = self.updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
-        return str(told.min()) if len(told) else str(self.first["optimizer"])
-
-    @cached_property
-    def abouts(self) -> dict[str, About]:
-        """What is known of each phase that was both timed and recorded."""
-        status, first, rates = self.timings["status"], self.first, self.rates
-        if rates is None:
-            return {}
-        # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
-        addcdiv = self.updates["operator"].str.contains("addcdiv")
-        parameters = float(self.updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
-        # Products of the models of its size and context don't count.
-        mine = f"{first['size']} {first['context']}"
-        about = (
-            replace(rates, products=rates.products[rates.products["group"] != mine]),
-            *(str(first["precision"]), self.optimizer),
-            *(int(first["batch"]) * int(first["context"]), parameters),
-        )
-        return {
-            phase: About(launched(rows.reset_index(drop=True)), *about)
-            for phase, rows in self.work.items()
-            if status.get(phase) == "ok"
-        }
-
-    def why_not(self, phase: str) -> str:
-        """Why nothing can be told of a phase that was timed; "" if it can."""
-        if self.first["device"] != "cuda":
-            return "a CPU has no launches to replay"
-        if self.compiled:
-            return "what a remedy changes in generated code isn't known"
-        if self.rates is None:
-            return "the run has no table of ceilings"
-        return "" if phase in self.abouts else "what launched it wasn't recorded"
-
-    @cached_property
-    def phases(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """The phases of which something is known, with their last pass and their timings."""
-        return [
-            (phase, last, dict(self.timings.loc[[phase]].iloc[0]))
-            for phase, last in zip(PHASES, PASSES, strict=True)
-            if phase in self.abouts
-        ]
+    def phases(self) -> list[tuple[About, str, float, tuple[float, float]]]:
+        """Of each phase: what is known of it, its last pass, plain_ms, and the ends of that."""
+        found = []
+        for phase, last in zip(PHASES, PASSES, strict=True):
+            if phase in self.abouts:
+                row = self.timings.loc[phase]
+                # The medians of the fastest and slowest process; of one, percentiles of its steps.
+                several = row.get("processes", 1) > 1
+                ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
+                ends_ms = float(row[ends[0]]), float(row[ends[1]])
+                found.append((self.abouts[phase], last, float(row["median_ms"]), ends_ms))
+        return found
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
         """What each phase tells of its last pass, by that pass's name."""
         found: dict[str, Solved] = {}
-        for phase, last, timed in self.phases:
+        for about, last, plain_ms, _ in self.phases:
             earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
-            found[last] = solved(self.abouts[phase].step, timed["median_ms"], earlier, last)
+            found[last] = solved(about.step, plain_ms, earlier, last)
         return found
 
     def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, PlainStep]:
         """Each phase without remedies."""
         hosts: dict[str, Span] = {}
-        ends = {phase: _ends_ms(timed) for phase, _, timed in self.phases}
-        for number, (phase, last, _) in enumerate(self.phases):
+        for number, (about, last, _, _) in enumerate(self.phases):
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
             # What a phase takes beyond the one before it tells its last pass's.
-            both = list(ends.values())[max(number - 1, 0) : number + 1]
-            told, step = (usual.get(last), unsure_ms(both)), self.abouts[phase].step
-            hosts[last] = host_span(step, self.solutions[last], earlier, last, *told)
+            both = [ends_ms for *_, ends_ms in self.phases[max(number - 1, 0) : number + 1]]
+            told = usual.get(last), unsure_ms(both)
+            hosts[last] = host_span(about.step, self.solutions[last], earlier, last, *told)
         known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
-        plain = {}
-        for phase, _, timed in self.phases:
-            plain_ms = float(timed["median_ms"])
-            spread = luck(plain_ms, *ends[phase])
-            plain[phase] = PlainStep(self.abouts[phase], plain_ms, known, spread, graph_gap_ns)
-        return plain
+        steps = [
+            PlainStep(about, plain_ms, known, luck(plain_ms, *ends_ms), graph_gap_ns)
+            for about, _, plain_ms, ends_ms in self.phases
+        ]
+        return dict(zip(self.abouts, steps, strict=True))
 
 
-def _ends_ms(row: Mapping[str, Any]) -> tuple[float, float]:
-    """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
-    ends = ("fastest_ms", "slowest_ms") if row.get("processes", 1) > 1 else ("p20_ms", "p80_ms")
-    return float(row[ends[0]]), float(row[ends[1]])
+def _case(
+    timings: pd.DataFrame,
+    work: Mapping[str, pd.DataFrame],
+    updates: pd.DataFrame,
+    rates: Rates | None,
+) -> CaseOfRun:
+    """A case by its timings and its work, both by phase, and its optimizer's operators."""
+    first: Any = timings.iloc[0]
+    # The implementation of AdamW of a brought model is told by its operators.
+    told = updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
+    optimizer = str(told.min()) if len(told) else str(first["optimizer"])
+    # Tables of older runs don't tell whether the model runs under torch.compile.
+    compiled = first.get("execution") == COMPILED
+    given = combinations(first["precision"], first["attention"], optimizer)
+    given = [each for each in given if not (compiled and COMPILE in each)]
+    reasons = {
+        "a CPU has no launches to replay": first["device"] != "cuda",
+        "what a remedy changes in generated code isn't known": compiled,
+        "the run has no table of ceilings": rates is None,
+    }
+    reason = next((why for why, holds in reasons.items() if holds), "")
+    if rates is None:
+        return CaseOfRun(timings, {}, given, reason)
+    # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
+    addcdiv = updates["operator"].str.contains("addcdiv")
+    parameters = float(updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
+    # Products of the models of its size and context don't count.
+    others = rates.products["group"] != f"{first['size']} {first['context']}"
+    known = replace(rates, products=rates.products[others]), str(first["precision"]), optimizer
+    tokens = int(first["batch"]) * int(first["context"])
+    abouts = {
+        phase: About(launched(rows.reset_index(drop=True)), *known, tokens, parameters)
+        for phase, rows in work.items()
+        if timings["status"].get(phase) == "ok"
+    }
+    return CaseOfRun(timings, abouts, given, reason)
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
@@ -176,21 +164,17 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:
     Of `only` some cases, if any; how fast the host launches is told by all.
     """
     cases, graph_gap_ns = run.cases(), run.graph_gap_ns
-    solutions = [each.solutions for each in cases.values()]
-    usual = usual_hosts({last: [s[last] for s in solutions if last in s] for last in PASSES})
+    usual = usual_hosts([each.solutions for each in cases.values()])
     for name in only or cases:
         case = cases[name]
-        first, plain = case.first, dict[str, PlainStep]()
-        given = combinations(first["precision"], first["attention"], case.optimizer)
+        plain = {} if case.reason else case.plain(usual, graph_gap_ns)
         timed = case.timings[case.timings["status"] == "ok"]
         for phase, plain_ms in timed["median_ms"].items():
-            why = case.why_not(str(phase))
-            plain = plain if why or plain else case.plain(usual, graph_gap_ns)
-            for remedies in given:
-                if not (case.compiled and COMPILE in remedies):
-                    about: Row = {"case": name, "phase": phase, "remedies": "+".join(remedies)}
-                    found = why or plain[str(phase)]
-                    yield about | {"plain_ms": float(plain_ms)} | _row(found, remedies)
+            why = case.reason or "what launched it wasn't recorded"
+            for remedies in case.given:
+                about: Row = {"case": name, "phase": phase, "remedies": "+".join(remedies)}
+                found = plain.get(str(phase), why)
+                yield about | {"plain_ms": float(plain_ms)} | _row(found, remedies)
 
 
 def _row(plain: PlainStep | str, remedies: Sequence[str]) -> Row:

@@ -5,7 +5,7 @@ That is one step whose launches the host makes one after another, in the order o
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,22 +24,21 @@ PASSES = (FORWARD, BACKWARD, OPTIMIZER)
 NO_HOST = dict.fromkeys(PASSES, 0.0)
 """The host's time for a launch (ns) in each pass of which nothing is known yet."""
 
-PRODUCT, CORE_PRODUCT, CAST, ELEMENTWISE, UPDATE, OTHER = (
-    *("product", "core product", "cast", "elementwise"),
+PRODUCT, CORE_PRODUCT, ELEMENTWISE, UPDATE, OTHER = (
+    *("product", "core product", "elementwise"),
     *("update", "other"),
 )
-"""Kinds of work: products outside and inside of attention's core, casts, chains of passes over
-tensors, the optimizer's, and what no remedy touches."""
+"""Kinds of work: products outside and inside of attention's core, chains of passes over tensors,
+the optimizer's, and what no remedy touches, as casts."""
 
 CORE = ("scores", "softmax", "values")
 """The ranges of attention's core where it is written out."""
 
-WORK = (
-    *("pass", "path", "leaf", "kind", "operator", "launches", "device_ms", "instances"),
-    *("m", "n", "k", "matrices"),
-)
+SIZES = ["m", "n", "k", "matrices"]
+
+WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", *SIZES)
 """Columns of a phase's work, a row per operator, place and kernel: `leaf` is the innermost range,
-`instances` how often its range runs in a step; m, n, k, matrices are those of a product, else 0."""
+`instances` how often its range runs in a step; SIZES are those of a product, else 0."""
 
 SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication")
 """Families whose kernels are no pass over a tensor that could be fused with its neighbors."""
@@ -60,13 +59,12 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
         "pass": name.astype(object),
         "path": path.str.join("/"),
         "leaf": path.str[-1].fillna(""),
-        "operator": operators["operator"],
         "launches": operators["calls_per_step"].round().clip(lower=1).astype("int64"),
         "device_ms": operators["busy_ms_per_step"].astype("float64"),
     }
     sizes = pd.DataFrame(
         [product_sizes(shapes) for shapes in operators["shapes"]],
-        columns=["m", "n", "k", "matrices"],
+        columns=SIZES,
         index=operators.index,
     )
     sizes[operators["family"] != "gemm"] = 0
@@ -88,7 +86,7 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.objec
         _is_cast(operators) & ~core,
         ~family.isin(SINGLE),
     ]
-    kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, CAST, ELEMENTWISE]
+    kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, OTHER, ELEMENTWISE]
     return np.select(conditions, kinds, OTHER).astype(object)
 
 
@@ -124,8 +122,6 @@ def product_sizes(shapes: object) -> tuple[int, int, int, int]:
 UNIT_NS = 1_000_000
 """The host's time before each launch of a recording: replays scale it to what it is."""
 
-TEXTS = ("pass", "leaf", "kind")
-
 
 class Chains(NamedTuple):
     """Elementwise kernels in chains: the launches, the group of each, and each group's share.
@@ -138,11 +134,11 @@ class Chains(NamedTuple):
     share: Factors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Launched:
     """A phase's step as it would be launched.
 
-    work: its rows, as in remedies/work.py; recording: a call and an activity per launch, in order;
+    work: its rows, with WORK; recording: a call and an activity per launch, in order;
     row: the row of work of each.
     """
 
@@ -155,38 +151,32 @@ class Launched:
         return np.flatnonzero(rows[self.row])
 
     @cached_property
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of text of the work."""
-        return {name: self.work[name].to_numpy(dtype=object) for name in TEXTS}
+    def texts(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of text of the work that are asked for."""
+        return {name: self.work[name].to_numpy(dtype=object) for name in ("pass", "leaf", "kind")}
 
     def of(self, column: str, *values: str) -> Mask:
         """Which rows of work have one of these values in a column of text."""
-        given = self.columns[column]
+        given = self.texts[column]
         return np.asarray(np.logical_or.reduce([given == value for value in values]), dtype=bool)
 
-    @cached_property
-    def chains(self) -> Chains:
-        """All chains of the step."""
-        return self._chains(self.of("kind", ELEMENTWISE))
 
-    @cached_property
-    def chains_outside_core(self) -> Chains:
-        """The chains outside of attention's core."""
-        return self._chains(self.of("kind", ELEMENTWISE) & ~self.of("leaf", *CORE))
-
-    def _chains(self, rows: Mask) -> Chains:
-        work = self.work[rows]
-        place = np.full(len(rows), -1)
-        groups = work.groupby(["pass", "path"])
-        place[rows] = groups.ngroup()
-        calls = self.where(place >= 0)
-        calls = calls[np.argsort(place[self.row[calls]], kind="stable")]
-        number = place[self.row[calls]]
-        size = np.bincount(number, minlength=groups.ngroups)
-        times = np.minimum(groups["instances"].first().to_numpy(dtype=np.int64), size)
-        nth = np.arange(len(calls)) - np.repeat(np.cumsum(size) - size, size)
-        group = (np.cumsum(times) - times)[number] + nth * times[number] // size[number]
-        return Chains(calls, group, np.repeat(times / size, times))
+@lru_cache(maxsize=4)
+def chains(step: Launched, outside_core: bool) -> Chains:
+    """The chains of a step, all or those outside of attention's core."""
+    rows = step.of("kind", ELEMENTWISE)
+    rows &= ~(step.of("leaf", *CORE) & outside_core)
+    place = np.full(len(rows), -1)
+    groups = step.work[rows].groupby(["pass", "path"])
+    place[rows] = groups.ngroup()
+    calls = step.where(place >= 0)
+    calls = calls[np.argsort(place[step.row[calls]], kind="stable")]
+    number = place[step.row[calls]]
+    size = np.bincount(number, minlength=groups.ngroups)
+    times = np.minimum(groups["instances"].first().to_numpy(dtype=np.int64), size)
+    nth = np.arange(len(calls)) - np.repeat(np.cumsum(size) - size, size)
+    group = (np.cumsum(times) - times)[number] + nth * times[number] // size[number]
+    return Chains(calls, group, np.repeat(times / size, times))
 
 
 def launched(work: pd.DataFrame) -> Launched:

@@ -1,0 +1,204 @@
+"""What a step is searched for: the recorded steps of a process beside the capture they are from."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import takewhile
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.edit import Change
+from workflow_src.diagnosis.recording import OTHER, Recording
+from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
+from workflow_src.diagnosis.step import recorded
+from workflow_src.placing.attributed import Attributed
+
+NUMBER = r"\d+"
+"""What the names of layers that are alike differ in."""
+
+SLASH = re.compile(r"(?<!\\)/")
+"""What separates the names in a path; a slash in a name is escaped."""
+
+END = "end of the last step"
+"""The name of the call that ends a Subject's recording."""
+
+MOST, MANY = 0.5, 8
+"""What holds of more than this share mostly holds; what there are so many of is no single one: of
+places, of tensors or parameters a step, of collectives in a row."""
+
+LARGE = 20
+"""A gap of the host is large if it is so many times as long as the median one."""
+
+MAIN_SHARE = 0.25
+"""The innermost place that takes this share of a mechanism's device time names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The recorded steps of one process, and the capture that they are from.
+
+    Rows of `calls` and `work` keep the numbers that they have in the recording, which edits need.
+    """
+
+    attributed: Attributed
+    recording: Recording
+
+    @classmethod
+    def of(cls, attributed: Attributed, process: int) -> "Subject":
+        """The steps of a process, found as in step.recorded, to the end of the last one.
+
+        Raises TraceError as that does.
+        """
+        return cls(attributed, ended(recorded(attributed, process)))
+
+    @property
+    def step_count(self) -> int:
+        """How many steps were recorded."""
+        return len(self.recording.steps)
+
+    @cached_property
+    def check(self) -> Check:
+        """How well the model understands the recording."""
+        return check(self.recording)
+
+    @property
+    def step_ns(self) -> float:
+        """The time of a step as it is replayed without changes."""
+        return self.check.replayed_ns
+
+    def step_with(self, *changes: Change) -> float:
+        """The time of a step (ns) as it is replayed with some changes."""
+        return replay(self.recording, changes).step_ns if changes else self.step_ns
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What the host and the device alone would take for a step."""
+        return bounds(self.recording)
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        """Recording.calls from the first of the first step to the last one of the last step, with:
+
+        path_text ("" where no range was open), blocked_ns (of its duration, held up), launches
+        (whether any work), family (of the first, or ""), launched (the name of the only one, or
+        else the call's own: a CUDA graph isn't one of the kernels in it).
+        """
+        calls, steps = self.recording.calls, self.recording.steps
+        calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
+        only = self.work[self.work["alone"]].set_index("call")["name"]
+        first = self.work.drop_duplicates("call").set_index("call")["family"]
+        return calls.assign(
+            path_text=self.texts(calls["path"]),
+            blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
+            launches=calls.index.isin(first.index),
+            family=first.astype(object).reindex(calls.index).fillna(""),
+            launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
+        )
+
+    @cached_property
+    def own(self) -> pd.DataFrame:
+        """The calls of the loop itself."""
+        return self.calls[~self.calls["beside"]]
+
+    def launching(self, forward: bool) -> pd.DataFrame:
+        """The loop's calls that launch work, of its own thread, forward's, or of autograd's."""
+        calls = self.own
+        return calls[calls["launches"] & ((calls["thread"] == self.loop_thread) == forward)]
+
+    @cached_property
+    def work(self) -> pd.DataFrame:
+        """Recording.work that the steps' calls launched, with path_text, device_ns and `alone`.
+
+        device_ns: its duration; alone: whether its call launched nothing else.
+        """
+        work, steps = self.recording.work, self.recording.steps
+        work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
+        return work.assign(
+            path_text=self.texts(work["path"]),
+            device_ns=work["end_ns"] - work["start_ns"],
+            alone=~work["call"].duplicated(keep=False),
+        )
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """Capture.copies of this work: direction, source, target, bytes, by row of `work`."""
+        rows = pd.Series(self.work.index, index=self.work["activity"])
+        copies = self.attributed.capture.copies
+        copies = copies[copies["work"].isin(rows.index)]
+        return copies.set_index(rows[copies["work"]].to_numpy()).drop(columns="work")
+
+    @cached_property
+    def loop_thread(self) -> int:
+        """The thread that runs the loop: the one that makes the first call of most steps."""
+        first = self.recording.steps["call"].to_numpy()
+        return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
+
+    def ms_a_step(self, total_ns: float) -> float:
+        """Nanoseconds of all steps as milliseconds of one."""
+        return float(total_ns) / self.step_count / NS_PER_MS
+
+    def texts(self, paths: pd.Series) -> "pd.Series[str]":
+        """The text of each path, "" for NOWHERE."""
+        texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
+        return pd.Series(texts, index=paths.index, dtype=object)
+
+    def parts(self, paths: pd.Series) -> "pd.Series[str]":
+        """The part of a step that each path lies in: of a step's range, at most one name more."""
+        known = self.attributed.paths
+        most = 1 + known.depth[known.of_range[self.attributed.steps.is_step]].max(initial=1)
+        names = {path: SLASH.split(path)[:most] for path in paths.unique()}
+        return paths.map({path: "/".join(parts) for path, parts in names.items()}).astype(object)
+
+
+once = lru_cache(maxsize=1)
+"""Of a function that derives something of a subject: it keeps that of the last one."""
+
+
+def ended(recording: Recording) -> Recording:
+    """A recording to the end of its last step, which is a call that takes no time.
+
+    So what the host does between the last call and the end is a gap as any other.
+    """
+    calls, steps = recording.calls, recording.steps.copy()
+    last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
+    tail = max(end - int(calls["end_ns"].iloc[last]), 0)
+    final = calls.loc[[last]].assign(kind=OTHER, name=END, path=NOWHERE, gap_ns=tail, cost_ns=0)
+    final = final.assign(start_ns=end, end_ns=end, beside=False)
+    steps.loc[steps.index[-1], "last_call"] = last + 1
+    work = recording.work[recording.work["call"] <= last]
+    waits = recording.waits[recording.waits["call"] <= last]
+    ties = recording.ties[recording.ties["work"] < len(work)]
+    calls = pd.concat([calls.loc[:last], final], ignore_index=True)
+    return replace(recording, calls=calls, work=work, waits=waits, ties=ties, steps=steps)
+
+
+def common_path(paths: Sequence[str] | pd.Series) -> str:
+    """The innermost range that all of these paths lie in; "" if none does."""
+    parts = [path.split("/") for path in dict.fromkeys(paths)]
+    levels = (set(names) for names in zip(*parts, strict=False))
+    return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
+
+
+def main_place(work: pd.DataFrame) -> str:
+    """The innermost place that takes much of the time of some work, the first such one, as a path.
+
+    Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
+    unless all of its work has the same.
+    """
+    place = work["path_text"].str.replace(NUMBER, "*", regex=True)
+    sums = work["device_ns"].groupby(place, sort=False).sum()
+    share = sums / max(work["device_ns"].sum(), 1)
+    likely = share.index[share >= min(MAIN_SHARE, share.max())]
+    name = str(max(likely, key=lambda path: str(path).count("/")))
+    literal = work.loc[place == name, "path_text"].unique()
+    return str(literal[0]) if len(literal) == 1 else name
+
+
+def rows_of(table: pd.DataFrame) -> Indices:
+    """The row numbers of some rows of Subject.calls or Subject.work, for an edit."""
+    return table.index.to_numpy(dtype=np.int64)
