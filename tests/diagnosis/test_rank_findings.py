@@ -7,7 +7,7 @@ import pytest
 
 from tests.captures.building import Export
 from tests.diagnosis.device_steps import Kernel, Savings, savings, savings_of, subject
-from workflow_src.diagnosis.communication import communication
+from workflow_src.diagnosis.mechanisms.ranks import communication
 
 US = 1000
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"

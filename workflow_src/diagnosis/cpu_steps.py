@@ -12,8 +12,7 @@ from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.facts import by_place
-from workflow_src.diagnosis.host_calls import Loop, ranges_of
-from workflow_src.diagnosis.step import loop_of
+from workflow_src.diagnosis.step import Loop, loop_of, ranges_of
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.paths import escaped
 from workflow_src.placing.step_rules import is_profilers

@@ -78,23 +78,7 @@ def timed(
     ordered = pd.DataFrame({"work": held, "after": after, "gap_ns": np.minimum(since, longest_gap)})
     late = np.minimum(delay, gap)
     np.minimum.at(late, held, since)
-    observed = _observed(work, late)
-    later = observed["after"] > observed["work"]
-    contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
-    parts = [ordered, observed[~later], _after_earlier(work, contended.to_numpy(dtype=np.int64))]
-    return prompt, pd.concat(parts, ignore_index=True)
-
-
-def _after_earlier(work: pd.DataFrame, rows: Indices) -> pd.DataFrame:
-    """Ties of some activities to the one launched before each that ended last before its start."""
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    by_end = np.argsort(end, kind="stable")
-    found: list[tuple[int, int, int]] = []
-    for row, at in zip(rows, np.searchsorted(end[by_end], start[rows], side="right"), strict=True):
-        after = next((other for other in by_end[:at][::-1] if other < row), None)
-        if after is not None:
-            found.append((row, after, start[row] - end[after]))
-    return pd.DataFrame(found, columns=list(TIES), dtype="int64")
+    return prompt, pd.concat([ordered, _observed(work, late, freed)], ignore_index=True)
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -102,12 +86,13 @@ def _usual(values: Indices, otherwise: int) -> int:
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
 
 
-def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
-    """For each activity that was late (ns): the one of another lane that ended last before it.
+def _observed(work: pd.DataFrame, late: Indices, freed: Indices) -> pd.DataFrame:
+    """Ties of each activity that was late (ns) to the one of another lane that ended last before.
 
     It counts only if the activity then started promptly, or shortly before that end, beside its
     last blocks: then the gap is negative. One that was launched before it comes first; one launched
-    later counts only among kernels, which share the device.
+    later counts only among kernels, which share the device. Then the tie is to what ended last of
+    all that was launched before; freed: when the lane of each was free.
     """
     start, end, lane, call = (
         work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
@@ -121,7 +106,9 @@ def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
     for row, (first, last, beyond) in zip(rows.tolist(), at.tolist(), strict=True):
         others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
         others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
-        later = others[(others > row) & is_kernel[others] & is_kernel[row]]
-        for other in [*others[others < row].tolist(), *later.tolist()][:1]:
-            found.append((row, other, int(start[row] - end[other])))
+        earlier = others[others < row][:1]
+        shares = is_kernel[row] & is_kernel[others] & (others > row)
+        if not len(earlier) and shares.any() and freed[row] > BEFORE_ALL:
+            earlier = by_end[:last][by_end[:last] < row][-1:]
+        found += [(row, other, int(start[row] - end[other])) for other in earlier.tolist()]
     return pd.DataFrame(found, columns=list(TIES), dtype="int64")

@@ -27,7 +27,7 @@ from workflow_src.diagnosis.facts import (
 )
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.passes import micro_batches
+from workflow_src.diagnosis.mechanisms.passes import micro_batches
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed

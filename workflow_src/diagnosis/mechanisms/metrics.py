@@ -9,8 +9,8 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
 from workflow_src.diagnosis.finding import Finding, found, kind
-from workflow_src.diagnosis.passes import needless_passes, runs
-from workflow_src.diagnosis.sequences import runs as neighboring
+from workflow_src.diagnosis.mechanisms.fusion import runs as neighboring
+from workflow_src.diagnosis.mechanisms.passes import needless_passes, runs
 from workflow_src.diagnosis.subject import MOST, Subject, common_path, rows_of
 
 SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?backward"
