@@ -6,7 +6,7 @@ products of a run.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,26 +84,14 @@ class Rates:
 
     def likely(self, precision: str, direction: str, sizes: Factors) -> Factors:
         """FLOPs per ms of a product of such sizes: the most, the usual and the least."""
-        most, found = (
-            self.product_flops_per_ms[precision],
-            self._by_kind.get((precision, direction)),
-        )
-        if found is None:
+        own = self.products
+        own = own[(own["precision"] == precision) & (own["direction"] == direction)]
+        if own.empty:
+            most = self.product_flops_per_ms[precision]
             return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
-        off = np.abs(found[:, :-1] - np.log(sizes)).sum(axis=1)
+        off = np.abs(np.log(own[SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
         near = np.argsort(off, kind="stable")[:NEAREST]
-        return np.quantile(found[near, -1], (1.0, 0.5, 0.0))
-
-    @cached_property
-    def _by_kind(self) -> dict[tuple[str, str], Factors]:
-        """By precision and direction: the logarithms of SIZES, and FLOPs per ms."""
-        kinds = self.products.groupby(["precision", "direction"])
-        return {
-            (str(precision), str(direction)): np.column_stack(
-                [np.log(rows[SIZES].to_numpy("float64")), rows["flops_per_ms"]]
-            )
-            for (precision, direction), rows in kinds
-        }
+        return np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0))
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
