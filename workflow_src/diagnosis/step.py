@@ -17,8 +17,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, tree
 from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
-from workflow_src.diagnosis.device_work import device_work, timed
-from workflow_src.diagnosis.event_ties import WAIT_EVENT, event_ties
+from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
 from workflow_src.diagnosis.recording import CALLS, OTHER, WAITS, WORK, Recording
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking

@@ -4,7 +4,6 @@ from workflow_src.diagnosis.mechanisms import (  # noqa: F401
     fusion,
     host,
     layout,
-    metrics,
     numbers,
     optimizer,
     passes,

@@ -13,7 +13,6 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask, merged
 from workflow_src.diagnosis.finding import Finding, found, kind
-from workflow_src.diagnosis.mechanisms.passes import repeated
 from workflow_src.diagnosis.subject import LARGE, Subject, once, rows_of
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
@@ -84,6 +83,15 @@ def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Finding:
     alone = work["alone"]
     gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
     return found(subject, key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)
+
+
+def repeated(names: tuple[str, ...], shortest: float) -> int:
+    """How many times these are a repetition of one sequence of at least so many names; else 1."""
+    count = len(names)
+    for length in range(max(int(np.ceil(shortest)), 1), count // 2 + 1):
+        if count % length == 0 and names[:length] * (count // length) == names:
+            return count // length
+    return 1
 
 
 @kind

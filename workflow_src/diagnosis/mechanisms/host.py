@@ -66,8 +66,7 @@ def _shorter(
 ) -> Finding:
     """Some gaps as one place, which would take like_ns."""
     left_ns = like_ns.fillna(0).to_numpy().astype(int)
-    edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
-    return found(subject, key, gaps, edit, where=where)
+    return found(subject, key, gaps, Edit(rows_of(gaps), gap=left_ns), where=where)
 
 
 @kind
@@ -171,7 +170,8 @@ def _loads(subject: Subject, path: str) -> bool:
 def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds
-    if not work["device_ns"].mean() >= LAUNCH_BOUND_BELOW_NS and alone.host_ns > alone.device_ns:
-        launches = subject.own[subject.own["launches"]]
+    launches = subject.own[subject.own["launches"]]
+    small = not work["device_ns"].mean() >= LAUNCH_BOUND_BELOW_NS
+    if small and alone.host_ns > alone.device_ns and len(launches) > subject.step_count:
         edits = graphed(subject.recording.calls, rows_of(launches))
         yield found(subject, "launch_bound", launches, *edits, device_ns=work["device_ns"])

@@ -9,8 +9,8 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
-from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.mechanisms.fusion import runs
 from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
