@@ -43,7 +43,8 @@ AMD_GAINS: Mapping[str, Gains] = {
 }
 """The same of AMD Instinct by a part of the name, from AMD's data sheets; MI350 has no TF32."""
 
-LEAST, NONE = {"tf32": 1} | dict.fromkeys(BOTH, 2), {"fp16": 1}
+LEAST: Gains = {"tf32": 1} | dict.fromkeys(BOTH, 2)
+NONE: Gains = {"fp16": 1}
 """The same of any card with tensor cores, and with none of them."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
@@ -78,17 +79,17 @@ def gains_on(subject: Subject) -> Gains:
     If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
     later: these kernels run on no other.
     """
-    card = subject.attributed.capture.recording.card
-    capability = card.capability if card else None
+    card, every = subject.attributed.capture.recording.card, {"fp32": 1.0, "fp64": 1.0}
     if card and card.amd:
         gains = next((each for name, each in AMD_GAINS.items() if name in card.name), LEAST)
-        return {"fp32": 1, "fp64": 1} | gains
+        return {**every, **gains}
+    capability = card.capability if card else None
     if not capability:
         names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
         newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
         capability = newest if newest >= HOPPER else None
     other = LEAST if not capability or capability > min(GAINS) else NONE
-    return {"fp32": 1, "fp64": 1} | GAINS.get(capability or (0, 0), other)
+    return {**every, **GAINS.get(capability or (0, 0), other)}
 
 
 def _products(subject: Subject, *families: str) -> pd.DataFrame:

@@ -91,7 +91,8 @@ class Rates:
             return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
         off = np.abs(np.log(own[SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
         near = np.argsort(off, kind="stable")[:NEAREST]
-        return np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0))
+        found: Factors = np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0))
+        return found
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
@@ -188,11 +189,12 @@ def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
     kind = np.select([core, forward | (k != about.tokens)], [0, 1], 2)
     whole = np.where(forward & ~core, n * k, 0.0)
     elements = whole[:, None] + moved[:, None] * spans[kind]
-    ms = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
+    ms: Factors = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
     for name in (FORWARD, BACKWARD):
         measured = about.beside.get(("cast_bytes", "bf16", name))
         alike = (work["pass"] == name) & (work["kind"] == PRODUCT)
         if measured is not None:
             share = (work["device_ms"] / work.loc[alike, "device_ms"].sum())[alike & (m == 0)]
             ms[(alike & (m == 0)).to_numpy()] = np.outer(share, measured)
-    return ms / about.rates.copy_bytes_per_ms
+    ms /= about.rates.copy_bytes_per_ms
+    return ms

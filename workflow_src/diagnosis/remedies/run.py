@@ -86,7 +86,7 @@ class CaseOfRun:
         found = []
         for phase, last in zip(PHASES, PASSES, strict=True):
             if phase in self.abouts:
-                row = self.timings.loc[phase]
+                row: Any = self.timings.loc[phase]
                 # The medians of the fastest and slowest process; of one, percentiles of its steps.
                 several = row.get("processes", 1) > 1
                 ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
