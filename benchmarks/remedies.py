@@ -79,15 +79,11 @@ def with_plain(timings: pd.DataFrame, levers: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(predicted: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Predictions beside measurements, with errors as shares of the plain step and of what is left.
-
-    plain_device_ms: the device's work without remedies, which a graph leaves as it is.
-    """
+    """Predictions beside measurements, errors as shares of the plain step and of what is left."""
     both = predicted[predicted["status"] == "ok"].merge(measured, on=KEYS)
     both = both[both["phase"].isin(PHASES)]
-    whole = predicted[predicted["remedies"] == "graph"].set_index(["case", "phase"])["device_ms"]
     off_ms = both["predicted_ms"] - both["measured_ms"]
-    return both.join(whole.rename("plain_device_ms"), on=["case", "phase"]).assign(
+    return both.assign(
         error=off_ms / both["plain_ms"],
         error_left=off_ms / both["measured_ms"],
         inside=both["measured_ms"].between(both["low_ms"], both["high_ms"]),
@@ -186,10 +182,8 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
             steps = PlainPoint.of(result["point"], timed_beside(point_rows, walls)).steps()
             for phase in timed:
                 about = {"case": case, "phase": phase, "remedies": remedies, "status": "ok"}
-                prediction = steps[phase].predicted(remedies.split("+"))
-                low, usual, high = prediction.time_ms
+                low, usual, high = steps[phase].predicted(remedies.split("+"))
                 times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
-                times["device_ms"] = prediction.device_ms
                 found.append(about | {"plain_ms": steps[phase].plain_ms} | times)
     yield "blind", compared(pd.DataFrame(found), keyed).assign(developed=False)
 

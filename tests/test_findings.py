@@ -7,7 +7,7 @@ import pytest
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.table_schema import columns
-from workflow_src.diagnosis.mechanisms.waits import synchronizations
+from workflow_src.diagnosis.mechanisms.transfers import synchronizations
 from workflow_src.placing.case_capture import read_case
 from workflow_src.tables.findings import case_findings, measured, steps_of, subjects
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export
-from tests.diagnosis.device_steps import Kernel, Savings, savings, savings_of, subject
-from workflow_src.diagnosis.communication import communication
+from tests.diagnosis.device_steps import Kernel, Savings, found, savings, savings_of, subject
+from workflow_src.diagnosis.mechanisms.ranks import communication
+from workflow_src.diagnosis.words import headline
 
 US = 1000
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
@@ -58,6 +59,11 @@ def test_the_rank_that_waits_names_what_the_late_one_does(tmp_path: Path) -> Non
     export = ranks(tmp_path, LATE)
     assert savings_of("late_rank", subject(export)) == {"step/data": LATE}
     assert savings_of("late_rank", subject(export, 2)) == {}
+    (late,) = found("late_rank", subject(export))
+    assert headline(late, 0.6).startswith(
+        "This rank waits 0.30 ms a step, in 1 collectives, for process 2, which takes 0.34 ms a "
+        "step longer in `step/data`"
+    )
 
 
 def test_no_rank_is_late_where_none_waits_or_its_whole_host_is_slow(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.screen import per_launch, whole_ms
 from workflow_src.common.thresholds import FINDING_AT_LEAST, UNNAMED
 from workflow_src.diagnosis.finding import MECHANISMS
-from workflow_src.diagnosis.idle_causes import Before
+from workflow_src.diagnosis.idle import Before
 from workflow_src.diagnosis.subject import MOST, NUMBER
 from workflow_src.paper.number import NAN, is_number, to
 from workflow_src.paper.run import lifted

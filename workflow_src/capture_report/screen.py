@@ -18,7 +18,7 @@ from workflow_src.common.thresholds import (
 )
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Pace
-from workflow_src.diagnosis.idle_causes import Before
+from workflow_src.diagnosis.idle import Before
 from workflow_src.paper.number import Number, is_number, lift, of, to
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts

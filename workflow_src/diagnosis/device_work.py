@@ -1,9 +1,12 @@
 """A process's device work as lanes of activities, and what each activity had to wait for."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import KERNEL, OPERATOR
+from workflow_src.captures.call_kinds import matching
+from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
@@ -17,6 +20,11 @@ lane, waited for something else; nearly all start within 5 us."""
 USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture has none that tells:
 as seen in captures of an H100 and of H200s."""
+
+
+WAIT_EVENT = r"StreamWaitEvent"
+
+PAIRS = ("work", "after", "lane")
 
 
 def device_work(
@@ -78,23 +86,7 @@ def timed(
     ordered = pd.DataFrame({"work": held, "after": after, "gap_ns": np.minimum(since, longest_gap)})
     late = np.minimum(delay, gap)
     np.minimum.at(late, held, since)
-    observed = _observed(work, late)
-    later = observed["after"] > observed["work"]
-    contended = observed.loc[later & (freed[observed["work"]] > BEFORE_ALL), "work"]
-    parts = [ordered, observed[~later], _after_earlier(work, contended.to_numpy(dtype=np.int64))]
-    return prompt, pd.concat(parts, ignore_index=True)
-
-
-def _after_earlier(work: pd.DataFrame, rows: Indices) -> pd.DataFrame:
-    """Ties of some activities to the one launched before each that ended last before its start."""
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
-    by_end = np.argsort(end, kind="stable")
-    found: list[tuple[int, int, int]] = []
-    for row, at in zip(rows, np.searchsorted(end[by_end], start[rows], side="right"), strict=True):
-        after = next((other for other in by_end[:at][::-1] if other < row), None)
-        if after is not None:
-            found.append((row, after, start[row] - end[after]))
-    return pd.DataFrame(found, columns=list(TIES), dtype="int64")
+    return prompt, pd.concat([ordered, _observed(work, late, freed)], ignore_index=True)
 
 
 def _usual(values: Indices, otherwise: int) -> int:
@@ -102,12 +94,13 @@ def _usual(values: Indices, otherwise: int) -> int:
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
 
 
-def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
-    """For each activity that was late (ns): the one of another lane that ended last before it.
+def _observed(work: pd.DataFrame, late: Indices, freed: Indices) -> pd.DataFrame:
+    """Ties of each activity that was late (ns) to the one of another lane that ended last before.
 
     It counts only if the activity then started promptly, or shortly before that end, beside its
     last blocks: then the gap is negative. One that was launched before it comes first; one launched
-    later counts only among kernels, which share the device.
+    later counts only among kernels, which share the device. Then the tie is to what ended last of
+    all that was launched before; freed: when the lane of each was free.
     """
     start, end, lane, call = (
         work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
@@ -121,7 +114,86 @@ def _observed(work: pd.DataFrame, late: Indices) -> pd.DataFrame:
     for row, (first, last, beyond) in zip(rows.tolist(), at.tolist(), strict=True):
         others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
         others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
-        later = others[(others > row) & is_kernel[others] & is_kernel[row]]
-        for other in [*others[others < row].tolist(), *later.tolist()][:1]:
-            found.append((row, other, int(start[row] - end[other])))
+        earlier = others[others < row][:1]
+        shares = is_kernel[row] & is_kernel[others] & (others > row)
+        if not len(earlier) and shares.any() and freed[row] > BEFORE_ALL:
+            earlier = by_end[:last][by_end[:last] < row][-1:]
+        found += [(row, other, int(start[row] - end[other])) for other in earlier.tolist()]
     return pd.DataFrame(found, columns=list(TIES), dtype="int64")
+
+
+def event_ties(
+    work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame
+) -> pd.DataFrame:
+    """A row per pair of activities: `work`, and `after`, which its stream waited for.
+
+    places: the device and stream of each activity; waits: Capture.waits of the process. A
+    wait whose record isn't among others that are is for one of before the capture.
+    """
+    told = waits["record_ns"] != UNKNOWN
+    waits = waits[told] if told.any() else waits
+    pairs = _recorded(work, places, calls, waits) if len(waits) else _guessed(work, calls)
+    # What had started before can't have waited.
+    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    held = end[pairs["after"]] <= start[pairs["work"]]
+    return pairs[held].reset_index(drop=True)
+
+
+def _recorded(
+    work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame
+) -> pd.DataFrame:
+    """Pairs by which record each wait was for, also through streams that did nothing between.
+
+    A wait holds up what is launched on its stream after it. The record stands for what was launched
+    on its own stream before it, and for all that this stream had waited for by then. If it isn't
+    known, it is taken to stand for all that was launched before the wait.
+    """
+    launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
+    waits = waits[waits["wait_ns"] >= calls["start_ns"].iloc[0]]
+    of_record = waits[["record_device", "record_stream"]].set_axis(places.columns, axis=1)
+    streams = pd.concat([places, waits[places.columns], of_record], ignore_index=True)
+    lane = streams.groupby(list(places.columns)).ngroup().to_numpy()
+    rows = {number: np.flatnonzero(lane[: len(work)] == number) for number in np.unique(lane)}
+    launches = {number: launched[rows[number]] for number in rows}
+    at = np.concatenate([waits["wait_ns"], waits["record_ns"]])
+    untold = waits["record_ns"].to_numpy() == UNKNOWN
+    # Of each lane, the last activity of every other one that it has waited for, also by record.
+    known: dict[int, dict[int, int]] = {number: {} for number in rows}
+    records: dict[int, dict[int, int]] = {}
+    found: list[tuple[int, int, int]] = []
+
+    def launched_by(moment: int, lanes: Iterable[int]) -> dict[int, int]:
+        places = {of: int(np.searchsorted(launches[of], at[moment])) for of in lanes}
+        return {of: int(rows[of][place - 1]) for of, place in places.items() if place}
+
+    for moment in np.argsort(at, kind="stable").tolist():
+        number, wait = int(lane[len(work) + moment]), moment % len(waits)
+        if moment >= len(waits):
+            records[wait] = known[number] | launched_by(moment, [number])
+            continue
+        awaited, mine = launched_by(moment, rows) if untold[wait] else records[wait], known[number]
+        news = {of: row for of, row in awaited.items() if row > mine.get(of, NOWHERE)}
+        news.pop(number, None)
+        mine |= news
+        following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
+        found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
+    pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
+    return pairs.groupby(["work", "lane"])[["after"]].max().reset_index()
+
+
+def _guessed(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """Pairs by calls that let a stream wait for an event, where nothing says which.
+
+    It is taken to be the stream of the next activity, and to wait for the latest ones of all other
+    lanes.
+    """
+    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
+    lane = work["lane"].to_numpy()
+    following = np.unique(np.searchsorted(work["call"].to_numpy(), waiting))
+    following, found = following[following < len(work)], []
+    for number in np.unique(lane):
+        rows = np.flatnonzero(lane == number)
+        later = following[(following > rows[0]) & (lane[following] != number)]
+        after = rows[np.searchsorted(rows, later) - 1]
+        found.append(np.column_stack([later, after, np.full(len(later), number)]))
+    return pd.DataFrame(np.concatenate([np.zeros((0, 3)), *found]), columns=list(PAIRS)).astype(int)

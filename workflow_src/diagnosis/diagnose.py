@@ -79,8 +79,8 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     host: list[Change] = []
     if plain_ns is not None:
         share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
-        # Of each gap of the host the time in which it ran, as far as findings tell.
-        held = [edit for each in found for edit in each.edits if edit.held]
+        # Of each gap of the host the time in which it ran: what kept it, no profiler made longer.
+        held = [edit for each in found if each.key == "other_thread" for edit in each.edits]
         running_ns = changed(subject.recording, held).gap_ns
         host = [plain(subject.recording, plain_ns, running_ns, share)]
     step_ms = subject.step_with(*host) / NS_PER_MS

@@ -48,12 +48,11 @@ class Plan:
 class Edit:
     """All that is given holds of these calls and of this work, rows of a Recording.
 
-    gap: the host's own time before each call is at most so long (ns; one, or one for each), held:
-    in the rest of it the host didn't run, so that no profiler made it longer. gap_factor: that time
-    becomes this share of it. cost: the call itself takes at most so long (ns) and waits for
-    nothing; 0 where it isn't made. drops: what it launches is gone. factor: the work takes this
-    share of its time (one, or one for each); 0 drops it. ns: the work, which then runs, takes so
-    long (of each).
+    gap: the host's own time before each call is at most so long (ns; one, or one for each).
+    gap_factor: that time becomes this share of it. cost: the call itself takes at most so long (ns)
+    and waits for nothing; 0 where it isn't made. drops: what it launches is gone. factor: the work
+    takes this share of its time (one, or one for each); 0 drops it. ns: the work, which then runs,
+    takes so long (of each).
     """
 
     calls: Indices = field(default_factory=NONE.copy)
@@ -64,12 +63,6 @@ class Edit:
     drops: bool = False
     factor: float | Factors = 1.0
     ns: Indices | None = None
-    held: bool = False
-
-    @property
-    def of_gaps(self) -> bool:
-        """Whether it shortens the host's own time and nothing else."""
-        return self.gap is not None and self.cost is None and not self.drops and not len(self.work)
 
     def apply(self, plan: Plan) -> None:
         """Change a plan."""

@@ -130,27 +130,22 @@ def differing_steps(subject: Subject) -> pd.DataFrame:
     step (from 0), path, what (host: the host's own time and its calls; blocked; device), ms and
     median_ms. Work and calls between steps belong to none.
     """
-    calls, own, work = subject.calls, subject.own, subject.work
-    parts = {
-        "host": own.assign(ns=own["gap_ns"] + own["cost_ns"]),
-        "blocked": calls.assign(ns=calls["blocked_ns"]),
-        "device": work.assign(ns=work["device_ns"]),
-    }
-    rows = [_deviations(part, what, subject) for what, part in parts.items()]
-    found = pd.concat(rows, ignore_index=True)
-    order = (found["ms"] - found["median_ms"]).abs().sort_values(ascending=False).index
-    return found.loc[order].reset_index(drop=True)
-
-
-def _deviations(part: pd.DataFrame, what: str, subject: Subject) -> pd.DataFrame:
-    """Of rows with step, path_text and ns: sums that differ from the median over all steps."""
-    inside, steps = part[part["step"] >= 0], subject.recording.steps
-    sums = inside.pivot_table("ns", "step", "path_text", "sum", fill_value=0) / NS_PER_MS
-    sums = sums.reindex(range(len(steps)), fill_value=0)
-    ms = sums.to_numpy(dtype=np.float64)
+    calls, own, work, steps = subject.calls, subject.own, subject.work, subject.recording.steps
+    parts = (
+        own.assign(what="host", ns=own["gap_ns"] + own["cost_ns"]),
+        calls.assign(what="blocked", ns=calls["blocked_ns"]),
+        work.assign(what="device", ns=work["device_ns"]),
+    )
+    rows = pd.concat([part[["step", "what", "path_text", "ns"]] for part in parts])
+    rows = rows[rows["step"] >= 0]
+    sums = rows.pivot_table("ns", "step", ["what", "path_text"], "sum", fill_value=0)
+    ms = sums.reindex(range(len(steps)), fill_value=0).to_numpy(dtype=np.float64) / NS_PER_MS
     median = np.median(ms, axis=0)
     limit = DIFFERS * steps["time_ns"].median() / NS_PER_MS
-    # By path, then by step; with very many paths, pandas' melt takes a frame for each.
-    path, step = np.nonzero((np.abs(ms - median) > limit).T)
-    differing = {"step": step, "path": sums.columns[path], "what": what, "ms": ms[step, path]}
-    return pd.DataFrame(differing | {"median_ms": median[path]})
+    # With very many paths, pandas' melt takes a frame for each.
+    place, step = np.nonzero((np.abs(ms - median) > limit).T)
+    names = sums.columns.to_frame(index=False).set_axis(["what", "path"], axis=1).loc[place]
+    found = names.assign(step=step, ms=ms[step, place], median_ms=median[place])
+    found = found.reset_index(drop=True)
+    order = (found["ms"] - found["median_ms"]).abs().sort_values(ascending=False).index
+    return found.loc[order].reset_index(drop=True)

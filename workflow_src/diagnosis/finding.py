@@ -21,7 +21,6 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit, Edits, Mask, Plan
-from workflow_src.diagnosis.host_gaps import neighbors
 from workflow_src.diagnosis.replay import changed
 from workflow_src.diagnosis.subject import END, NUMBER, Subject, common_path, main_place
 from workflow_src.placing.kernel_names import short_names
@@ -217,7 +216,7 @@ def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
     step; kept_ms: what is left of each, on average. What comes before the first call of all, and
     after the last one, isn't known.
     """
-    sides, step = neighbors(subject), subject.own["step"]
+    sides, step = subject.sides, subject.own["step"]
     every = sides.loc[np.concatenate([each.calls for each in edits])]
     inside = every[(every["launched_before"] != "") & (every["launched"] != END)]
     inside = inside if len(inside) else every

@@ -1,8 +1,8 @@
 """The recorded step without its profiler: the host sped up until a step takes its known time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -24,8 +24,7 @@ NOISE = 0.15
 """Steps of one program differ by so much between two runs, by their copies and by their host."""
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(NamedTuple):
     """The host's time without a profiler over that with it: the least, the usual, and the most."""
 
     least: float

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,36 +63,42 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
 
     The host's clock is its own time and what held it up so far. An activity starts when its launch
     has reached the device, the one before it in its lane has ended, and so have those of other
-    lanes that it is tied to. A launch into a full queue returns when one of those before it starts.
+    lanes that it is tied to; what was launched before the first call, as recorded. A launch into a
+    full queue returns when one of those before it starts.
     """
-    columns = plan.recording.columns
+    columns, most = plan.recording.columns, plan.recording.queue + 1
     lane, latency, space = (columns[f"work.{n}"].tolist() for n in ("lane", "latency_ns", "gap_ns"))
-    length, dropped, ahead = (a.tolist() for a in (plan.duration_ns, plan.dropped, _ahead(plan)))
+    length, dropped = plan.duration_ns.tolist(), plan.dropped.tolist()
+    origin = columns["calls.start_ns"][0] - columns["calls.gap_ns"][0]
+    recorded = (columns["work.start_ns"] - origin).tolist()
     ties = _by_row(columns[f"ties.{name}"] for name in ("work", "after", "gap_ns"))
     waits = _by_row(columns[f"waits.{n}"][plan.waits] for n in ("call", "work", "return_ns"))
-    starts, ends, freed = _backlog(plan)
-    last = np.searchsorted(columns["work.call"], np.arange(len(plan.gap_ns)), side="right")
-    of_calls = (plan.gap_ns, plan.cost_ns, columns["calls.beside"], last)
-    rows = zip(*(each.tolist() for each in of_calls), strict=True)
-    began, returned = list[int](), list[int]()
+    last = np.searchsorted(columns["work.call"], np.arange(-1, len(plan.gap_ns)), side="right")
+    of_calls = (np.append(0, each) for each in (plan.gap_ns, plan.cost_ns, columns["calls.beside"]))
+    rows = zip(*(each.tolist() for each in of_calls), last.tolist(), strict=True)
+    lanes = range(max(lane, default=-1) + 1)
+    freed, begun = [BEFORE_ALL for _ in lanes], [list[int]() for _ in lanes]
+    starts, ends, began, returned = list[int](), list[int](), list[int](), list[int]()
     own_began = clock = held = 0
-    for call, (gap, cost, beside, after) in enumerate(rows):
+    for call, (gap, cost, beside, after) in enumerate(rows, NOWHERE):
         own = (own_began if beside else clock) + gap
         at, to = own + held, own + cost + held
         for row in range(len(starts), after):
-            free = freed[lane[row]]
-            if dropped[row]:
-                starts.append(free)
-                ends.append(free)
-                continue
-            if ahead[row] >= 0:
-                to = max(to, starts[ahead[row]])
-            start = max(at, to + latency[row], free + space[row])
-            for other, distance in ties.get(row, ()):
-                start = max(start, ends[other] + distance)
+            number = lane[row]
+            free, before = freed[number], begun[number]
+            start = free
+            if not dropped[row]:
+                if len(before) >= most and call >= 0:
+                    to = max(to, before[-most])
+                start = recorded[row]
+                if call >= 0:
+                    start = max(at, to + latency[row], free + space[row])
+                for other, distance in ties.get(row, ()):
+                    start = max(start, ends[other] + distance)
+                freed[number] = max(free, start + length[row])
+                before.append(start)
             starts.append(start)
-            ends.append(start + length[row])
-            freed[lane[row]] = max(free, ends[row])
+            ends.append(start + length[row] * (not dropped[row]))
         for row, distance in waits.get(call, ()):
             to = max(to, ends[row] + distance)
         began.append(at)
@@ -99,7 +106,8 @@ def _run(plan: Plan) -> tuple[Indices, ...]:
         if not beside:
             own_began, clock = own, own + cost
             held = to - clock
-    return tuple(np.array(each, dtype=np.int64) for each in (began, returned, starts, ends))
+    every = (began[1:], returned[1:], starts, ends)
+    return tuple(np.array(each, dtype=np.int64) for each in every)
 
 
 def _run_launches(plan: Plan) -> tuple[Indices, ...]:
@@ -128,31 +136,6 @@ def _run_launches(plan: Plan) -> tuple[Indices, ...]:
     starts[kept] = start
     began = own - plan.cost_ns + np.append(0, held[so_far])[:-1]
     return began, own + held[so_far], starts, ends
-
-
-def _ahead(plan: Plan) -> Indices:
-    """For each activity the one that must have started before its launch returns, or NOWHERE."""
-    lane, most = plan.recording.columns["work.lane"], plan.recording.queue + 1
-    found = np.full(len(lane), NOWHERE)
-    for number in range(lane.max(initial=-1) + 1 if len(lane) > most else 0):
-        rows = np.flatnonzero((lane == number) & ~plan.dropped)
-        found[rows[most:]] = rows[:-most]
-    return found
-
-
-def _backlog(plan: Plan) -> tuple[list[int], list[int], list[int]]:
-    """Starts and ends of what was launched before the first call, and when each lane is free.
-
-    It starts as recorded, as far as it happens.
-    """
-    columns = plan.recording.columns
-    early, lane = columns["work.call"] == NOWHERE, columns["work.lane"]
-    origin = columns["calls.start_ns"][0] - columns["calls.gap_ns"][0]
-    start = np.where(plan.dropped, BEFORE_ALL, columns["work.start_ns"] - origin)[early]
-    end = start + np.where(plan.dropped, 0, plan.duration_ns)[early]
-    freed = np.full(lane.max(initial=-1) + 1, BEFORE_ALL)
-    np.maximum.at(freed, lane[early], end)
-    return start.tolist(), end.tolist(), freed.tolist()
 
 
 def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
@@ -186,22 +169,17 @@ def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> 
     return np.diff(np.append(begin, ends)).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The replay without changes beside the recording: time of a step (ns), mean as in step_ns."""
 
     recorded_ns: float
     replayed_ns: float
 
     @property
-    def error(self) -> float:
-        """By which share of the recorded time the replay is off; more is positive."""
-        return self.replayed_ns / self.recorded_ns - 1 if self.recorded_ns > 0 else np.inf
-
-    @property
     def understood(self) -> bool:
-        """Whether savings can be told of it."""
-        return abs(self.error) <= REPLAYED_WITHIN
+        """Whether the replay takes the recorded time, so that savings can be told of it."""
+        off_ns = abs(self.replayed_ns - self.recorded_ns)
+        return self.recorded_ns > 0 and off_ns <= REPLAYED_WITHIN * self.recorded_ns
 
 
 def check(recording: Recording) -> Check:
@@ -210,8 +188,7 @@ def check(recording: Recording) -> Check:
     return Check(recorded, replay(recording).step_ns)
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The time of a step (ns) if the device took none, or if the host took none.
 
     The longer of the two sets the pace. Both may be far below the step's time: where they wait for
@@ -227,5 +204,7 @@ def bounds(recording: Recording, changes: Sequence[Change] = ()) -> Bounds:
     own = np.flatnonzero(~recording.columns["calls.beside"])
     no_work = Edit(work=np.arange(len(recording.work)), factor=0)
     no_host = Edit(np.arange(len(recording.calls)), cost=0), Edit(own, gap=0)
-    host, device = replay(recording, [*changes, no_work]), replay(recording, [*changes, *no_host])
-    return Bounds(host.step_ns, device.step_ns)
+    return Bounds(
+        replay(recording, [*changes, no_work]).step_ns,
+        replay(recording, [*changes, *no_host]).step_ns,
+    )

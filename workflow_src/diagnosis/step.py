@@ -5,24 +5,39 @@ autograd's, are one order of calls: each call comes the host's own time after th
 All times are integer nanoseconds.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import call_kinds, matching
+from workflow_src.captures.capture import OVERHEAD, UNKNOWN
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
+from workflow_src.common.nesting import NOWHERE, Nesting, tree
 from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
-from workflow_src.diagnosis.device_work import device_work, timed
-from workflow_src.diagnosis.event_ties import event_ties
-from workflow_src.diagnosis.host_calls import Loop, host_calls
-from workflow_src.diagnosis.recording import CALLS, WAITS, WORK, Recording
+from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
+from workflow_src.diagnosis.recording import CALLS, OTHER, WAITS, WORK, Recording
 from workflow_src.placing.attributed import Attributed
+from workflow_src.placing.ledger import blocking
 from workflow_src.placing.steps import step_ranges
 
 MOST_CALLS = 100_000
 """Calls of a process in the steps of a recording, so that a replay takes less than half a second.
 """
+
+TRIFLE_NS = 5_000
+"""A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A training loop: its process, the thread that its steps are ranges of, and their ranges."""
+
+    process: int
+    thread: int
+    steps: pd.DataFrame
 
 
 def recorded(attributed: Attributed, process: int) -> Recording:
@@ -33,9 +48,8 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     """
     if attributed.capture.kernels_lost:
         raise TraceError("its kernels were lost")
-    loop = loop_of(attributed, process)
-    since_ns, loop = _last_steps(loop, attributed.capture.calls)
-    every = host_calls(attributed, loop, since_ns)
+    since_ns, loop = _last_steps(loop_of(attributed, process), attributed.capture.calls)
+    every = _host_calls(attributed, loop, since_ns)
     skipped = 0
     if since_ns > BEFORE_ALL:
         skipped = int(np.searchsorted(every["start_ns"], loop.steps["start_ns"].iloc[0]))
@@ -57,6 +71,17 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     return Recording(process, *tables, steps, queue)
 
 
+def loop_of(attributed: Attributed, process: int) -> Loop:
+    """The thread of a process with most steps, and these in order of start."""
+    found = step_ranges(attributed)
+    found = found[found["process"] == process]
+    if not len(found):
+        raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")
+    thread = int(found["thread"].value_counts().index[0])
+    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]]
+    return Loop(process, thread, steps.sort_values("start_ns", ignore_index=True))
+
+
 def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[int, Loop]:
     """The last steps that hold at most MOST_CALLS calls, at least one; all if since BEFORE_ALL.
 
@@ -70,36 +95,97 @@ def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[int, Loop]:
     return (int(start[kept - 1]) if kept else BEFORE_ALL), replace(loop, steps=steps)
 
 
-def loop_of(attributed: Attributed, process: int) -> Loop:
-    """The thread of a process with most steps, and these in order of start."""
-    found = step_ranges(attributed)
-    found = found[found["process"] == process]
-    if not len(found):
-        raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")
-    thread = int(found["thread"].value_counts().index[0])
-    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]]
-    return Loop(process, thread, steps.sort_values("start_ns", ignore_index=True))
+def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFrame:
+    """The calls of all threads that work for the loop or launch work beside it, by start.
+
+    Columns: those of CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch
+    nothing, and what ended before since_ns are left out. So are short calls that neither launch nor
+    wait nor order streams: they are part of the host's own time.
+    """
+    mine = (attributed.work["process"] == loop.process).to_numpy()
+    work = rows_where(attributed.work[["thread", "tree", "launch_ns"]], mine)
+    # Threads whose work, for the most part, is in the tree of the loop's.
+    shares = (work["tree"] == loop.thread).groupby(work["thread"]).mean()
+    helping = {loop.thread, *shares.index[shares > 0.5]} - {UNKNOWN}
+    launching = {*helping, *work["thread"].unique()} - {UNKNOWN}
+    calls = attributed.capture.calls
+    calls = calls[(calls["end_ns"] >= since_ns) & (calls["process"] == loop.process)]
+    calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
+    calls = calls.assign(may_wait=calls.index.isin(blocking(calls).index))
+    number, known = pd.factorize(calls["name"])
+    calls["kind"] = call_kinds(pd.Series(known, dtype=object)).to_numpy(dtype=object)[number]
+    trifle = calls["end_ns"] - calls["start_ns"] < TRIFLE_NS
+    trifle &= (calls["kind"] == OTHER) & ~matching(calls["name"], WAIT_EVENT)
+    calls = calls[~trifle | calls["start_ns"].isin(work["launch_ns"])].reset_index(drop=True)
+    return calls[["thread", "start_ns", "end_ns", "kind", "may_wait"]].assign(
+        name=calls["name"].astype(object),
+        path=_paths(attributed, loop, calls),
+        step=_step_at(loop.steps, calls["start_ns"].to_numpy()),
+        beside=~calls["thread"].isin(helping),
+        gap_ns=_gaps,
+    )
+
+
+def _outermost(calls: pd.DataFrame) -> pd.DataFrame:
+    """The calls that lie in no other one of their thread, in order of start."""
+    ordered = calls.sort_values(["thread", "start_ns", "end_ns"], ascending=[True, True, False])
+    latest = ordered.groupby("thread")["end_ns"].cummax().groupby(ordered["thread"]).shift()
+    outer = ordered[latest.isna() | (ordered["end_ns"] > latest)]
+    return outer.sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def _gaps(calls: pd.DataFrame) -> Indices:
+    """The time (ns) before each call since the end of the loop's call before it.
+
+    Of a call beside the loop: since the start of the loop's latest call. The first call has none.
+    """
+    start, end, beside = (calls[name].to_numpy() for name in ("start_ns", "end_ns", "beside"))
+    own = np.flatnonzero(~beside)
+    before = np.append(own, NOWHERE)[np.searchsorted(own, np.arange(len(start))) - 1]
+    since = start - np.where(beside, start[before], end[before])
+    return np.where(before == NOWHERE, 0, since)
+
+
+def _step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
+    """The row of the step that each moment lies in, or NOWHERE."""
+    row = np.searchsorted(steps["start_ns"].to_numpy(), moments, side="right") - 1
+    inside = moments < np.append(steps["end_ns"].to_numpy(), -1)[row]
+    return np.where(inside & (row >= 0), row, NOWHERE)
+
+
+def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Indices:
+    """The path of the innermost range open at each call: of its thread, or else of the loop's."""
+    ranges, path_of = attributed.placed.ranges, np.append(attributed.paths.of_range, NOWHERE)
+    path = np.full(len(calls), NOWHERE)
+    for thread in [loop.thread, *calls["thread"].unique().tolist()]:
+        nesting, rows = ranges_of(ranges, loop.process, thread)
+        found = path_of[rows[nesting.at(calls["start_ns"].to_numpy())]]
+        asked = (found != NOWHERE) & ((calls["thread"] == thread) | (thread == loop.thread))
+        path[asked] = found[asked]
+    return path
+
+
+def ranges_of(ranges: pd.DataFrame, process: int, thread: int) -> tuple[Nesting, Indices]:
+    """How the ranges of a thread are nested, and the row of each, with NOWHERE last."""
+    rows = np.flatnonzero((ranges["process"] == process) & (ranges["thread"] == thread))
+    begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+    return tree(begins, ends).nesting, np.append(rows, NOWHERE)
 
 
 def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """The steps that hold calls, with the first and the last one and their recorded times."""
     own = np.flatnonzero(~calls["beside"].to_numpy())
     start = calls["start_ns"].to_numpy()[own]
-    first = np.searchsorted(start, loop.steps["start_ns"], side="left")
-    after = np.searchsorted(start, loop.steps["end_ns"], side="left")
+    first, after = (np.searchsorted(start, loop.steps[name]) for name in ("start_ns", "end_ns"))
     having = after > first
     if not having.any():
         raise TraceError(f"the steps of process {loop.process} hold no API call")
     steps = loop.steps[having].reset_index(drop=True)
     steps = steps.assign(call=own[first[having]], last_call=own[after[having] - 1])
-    return steps.assign(time_ns=_recorded_times(steps, work))
-
-
-def _recorded_times(steps: pd.DataFrame, work: pd.DataFrame) -> Indices:
-    """The times of steps as of Recording.steps."""
+    # Each ends with its range, or with the last work that was launched by then.
     done = np.append(np.maximum.accumulate(work["end_ns"].to_numpy(dtype=np.int64)), BEFORE_ALL)
-    before = np.searchsorted(work["call"], steps["call"].iloc[:1], side="left")
+    before = np.searchsorted(work["call"], steps["call"].iloc[:1])
     within = np.searchsorted(work["call"], steps["last_call"], side="right")
     ends = np.maximum(steps["end_ns"].to_numpy(), done[within - 1])
     begin = np.maximum(steps["start_ns"].to_numpy()[:1], done[before - 1])
-    return np.diff(np.append(begin, ends)).astype(np.int64)
+    return steps.assign(time_ns=np.diff(np.append(begin, ends)).astype(np.int64))

@@ -105,6 +105,16 @@ class Subject:
         """The calls of the loop itself."""
         return self.calls[~self.calls["beside"]]
 
+    @cached_property
+    def sides(self) -> pd.DataFrame:
+        """What was launched, or called, before and at each call of the loop, and in which ranges.
+
+        Columns: launched_before and before (its path), launched and after.
+        """
+        own = self.own[["launched", "path_text"]]
+        before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
+        return before.join(own.rename(columns={"path_text": "after"}))
+
     def launching(self, forward: bool) -> pd.DataFrame:
         """The loop's calls that launch work, of its own thread, forward's, or of autograd's."""
         calls = self.own

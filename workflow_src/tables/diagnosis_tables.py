@@ -15,7 +15,6 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.cpu_steps import cpu_steps
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.facts import (
     copies,
@@ -26,8 +25,8 @@ from workflow_src.diagnosis.facts import (
     waits,
 )
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
-from workflow_src.diagnosis.idle_causes import idle_causes
-from workflow_src.diagnosis.passes import micro_batches
+from workflow_src.diagnosis.idle import cpu_steps, idle_causes
+from workflow_src.diagnosis.mechanisms.passes import micro_batches
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed

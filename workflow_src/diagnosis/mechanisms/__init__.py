@@ -1,14 +1,13 @@
 """The kinds of findings, by what they are about; importing this package registers all of them."""
 
 from workflow_src.diagnosis.mechanisms import (  # noqa: F401
-    copies,
     fusion,
     host,
     layout,
-    metrics,
+    numbers,
     optimizer,
+    passes,
     products,
     ranks,
-    repeats,
-    waits,
+    transfers,
 )

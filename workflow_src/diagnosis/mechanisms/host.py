@@ -7,16 +7,21 @@ lie in one layer of several alike, or nothing but what they lie between.
 import re
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.edit import Edit, graphed
 from workflow_src.diagnosis.finding import Finding, found, kind
-from workflow_src.diagnosis.host_gaps import beyond, gaps_of, held_gaps, host_gaps, paths_in_gaps
+from workflow_src.diagnosis.mechanisms.host_gaps import (
+    beyond,
+    gaps_of,
+    held_gaps,
+    host_gaps,
+    paths_in_gaps,
+)
+from workflow_src.diagnosis.mechanisms.transfers import TO_DEVICE, of_size
 from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
-from workflow_src.diagnosis.transfers import TO_DEVICE, of_size
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
@@ -41,11 +46,6 @@ ONE_NUMBER = 8
 """Bytes of a single number, whose copy to the device tells of no batch."""
 
 
-def _where(subject: Subject, gaps: pd.DataFrame) -> str:
-    """The range that the loop's thread is in in all of some gaps."""
-    return common_path(paths_in_gaps(subject, rows_of(gaps)))
-
-
 def _running(subject: Subject) -> pd.DataFrame:
     """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
     table = gaps_of(subject)
@@ -56,11 +56,17 @@ def _running(subject: Subject) -> pd.DataFrame:
     return running
 
 
-def _found(subject: Subject, key: str, gaps: pd.DataFrame, where: str) -> Finding:
+def _where(subject: Subject, gaps: pd.DataFrame) -> str:
+    """The range that the loop's thread is in in all of some gaps."""
+    return common_path(paths_in_gaps(subject, rows_of(gaps)))
+
+
+def _shorter(
+    subject: Subject, key: str, gaps: pd.DataFrame, like_ns: "pd.Series[float]", where: str
+) -> Finding:
     """Some gaps as one place, which would take like_ns."""
-    left_ns = gaps["like_ns"].fillna(0).to_numpy().astype(np.int64)
-    edit = Edit(rows_of(gaps), gap=left_ns, held=key == "other_thread")
-    return found(subject, key, gaps, edit, where=where)
+    left_ns = like_ns.fillna(0).to_numpy().astype(int)
+    return found(subject, key, gaps, Edit(rows_of(gaps), gap=left_ns), where=where)
 
 
 @kind
@@ -73,21 +79,19 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     """
     if len(rows := held_gaps(subject)):
         where = common_path(rows.loc[rows["after"] != "", "after"])
-        yield _found(subject, "other_thread", rows.assign(like_ns=rows["in_line_ns"]), where)
+        yield _shorter(subject, "other_thread", rows, rows["in_line_ns"], where)
     gaps = _running(subject)
     rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
-        rows = rows.assign(like_ns=rows["usual_ns"])
-        yield _found(subject, "stall", rows, _where(subject, rows))
+        yield _shorter(subject, "stall", rows, rows["usual_ns"], _where(subject, rows))
     again = subject.calls["launched"].duplicated() & ~subject.calls["beside"]
     calls = subject.calls[again & (subject.calls["kind"] == LAUNCH)]
     usual = calls.groupby("name")["cost_ns"].transform("median")
     slow = calls[calls["cost_ns"] > LARGE * usual]
     if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
-        edit = Edit(rows_of(slow), cost=int(usual.median()))
-        yield found(subject, "crowded_cores", slow, edit)
+        yield found(subject, "crowded_cores", slow, Edit(rows_of(slow), cost=int(usual.median())))
 
 
 @kind
@@ -98,37 +102,29 @@ def computes(subject: Subject) -> Iterator[Finding]:
     python_in_a_layer: in one layer, and not in those alike; host_gap: of which nothing is known but
     its place.
     """
-    table, running = host_gaps(subject), _running(subject)
+    table = host_gaps(subject)
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
-        where, loader = _where(subject, loader), loader.assign(like_ns=loader["median_ns"])
-        yield _found(subject, "slow_loader", loader, where)
-    for rows in (*_unlike_sisters(running), *_large(running)):
+        where = _where(subject, loader)
+        yield _shorter(subject, "slow_loader", loader, loader["median_ns"], where)
+    for rows in _in_each_step(_running(subject)):
         where = _where(subject, rows)
-        yield _found(subject, _reason(subject, rows, where), rows, where)
+        yield _shorter(subject, _reason(subject, rows, where), rows, rows["like_ns"], where)
 
 
-def _in_each_step(gaps: pd.DataFrame) -> "pd.Series[bool]":
-    """Which gaps are of places whose usual gap is large."""
-    return gaps["usual_ns"] > LARGE * gaps["median_ns"]
+def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The gaps of each range that come in every step, with like_ns, what others take.
 
-
-def _unlike_sisters(gaps: pd.DataFrame) -> list[pd.DataFrame]:
-    """The gaps of each range that come in every step in one place, and not in those alike."""
-    table = gaps.assign(like_ns=gaps["sisters_ns"])
-    unlike = beyond(table, table["sisters_ns"], OUT_OF_LINE)
-    unlike &= table["usual_ns"] > OUT_OF_LINE * table["sisters_ns"]
-    rows = table[unlike & _in_each_step(gaps) & (table["calls"] > 1)]
-    return [each for _, each in rows.groupby("after")]
-
-
-def _large(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The gaps of each range that come in every step and are longer than all other large ones.
-
-    Like with like: each range has a longest place, and those of a range with many are of all kinds.
+    First those that come in one place, and not in its sisters; then those longer than all other
+    large ones. Like with like: each range has a longest place, and those of a range with many are
+    of all kinds.
     """
-    rows = gaps[_in_each_step(gaps)]
-    rows = rows[~(rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"])]
+    rows = gaps[gaps["usual_ns"] > LARGE * gaps["median_ns"]]
+    apart = rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"]
+    alone = apart & beyond(rows, rows["sisters_ns"], OUT_OF_LINE) & (rows["calls"] > 1)
+    for _, each in rows[alone].groupby("after"):
+        yield each.assign(like_ns=each["sisters_ns"])
+    rows = rows[~apart]
     longest = rows.groupby(["after", "place"])["gap_ns"].median().groupby("after").max()
     for path, every in rows.groupby("after"):
         others, some = longest.drop(path), _one_a_step(every)
@@ -144,8 +140,7 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
     """
     longest = gaps.loc[gaps.groupby("step")["gap_ns"].idxmax()]
     others = gaps.drop(longest.index).groupby("step")["gap_ns"].max().median()
-    alone = (longest["gap_ns"] > OUT_OF_LINE * others).all()
-    return longest if alone else gaps
+    return longest if (longest["gap_ns"] > OUT_OF_LINE * others).all() else gaps
 
 
 def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> str:
@@ -175,7 +170,8 @@ def _loads(subject: Subject, path: str) -> bool:
 def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds
-    if not work["device_ns"].mean() >= LAUNCH_BOUND_BELOW_NS and alone.host_ns > alone.device_ns:
-        launches = subject.own[subject.own["launches"]]
+    launches = subject.own[subject.own["launches"]]
+    small = not work["device_ns"].mean() >= LAUNCH_BOUND_BELOW_NS
+    if small and alone.host_ns > alone.device_ns and len(launches) > subject.step_count:
         edits = graphed(subject.recording.calls, rows_of(launches))
         yield found(subject, "launch_bound", launches, *edits, device_ns=work["device_ns"])

@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found, kind
-from workflow_src.diagnosis.sequences import in_lanes, runs, without_work
+from workflow_src.diagnosis.mechanisms.fusion import in_lanes, runs, without_work
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, rows_of
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"

@@ -1,17 +1,51 @@
 """Products and other arithmetic in a slower kind than the rest of the step's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
-from workflow_src.diagnosis.card_rates import Times, card_of, times_on
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found, kind
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
+from workflow_src.placing.kernel_words import built_for
+
+Gains = Mapping[str, float]
+"""How many times as fast as in fp32 a large product is, by precision."""
+
+BOTH, HOPPER = ("fp16", "bf16"), (9, 0)
+GAINS: Mapping[tuple[int, int], Gains] = {
+    (7, 0): {"fp16": 8},
+    (7, 5): {"fp16": 4},
+    (8, 0): {"tf32": 8} | dict.fromkeys(BOTH, 16),
+    (8, 6): {"tf32": 1} | dict.fromkeys(BOTH, 2),
+    (8, 9): {"tf32": 1, "fp8": 4} | dict.fromkeys(BOTH, 2),
+    HOPPER: {"tf32": 7.5, "fp8": 30, "fp64": 15 / 13} | dict.fromkeys(BOTH, 15),
+    (10, 0): {"tf32": 13, "fp8": 56} | dict.fromkeys(BOTH, 28),
+    (10, 3): {"tf32": 13, "fp8": 56} | dict.fromkeys(BOTH, 28),
+    (12, 0): {"tf32": 1, "fp8": 4} | dict.fromkeys(BOTH, 2),
+}
+"""At least, by compute capability: the least of the dense rates of NVIDIA's datasheets (V100; T4,
+RTX 2080 Ti; A100; A10, RTX 3090; L4, RTX 4090; B200, B300; RTX 5090), as cards of one capability
+differ. Hopper's 15 is the median of 768 products of an H100 (examples/h100, products.csv). Three
+products each on an H200 (product_kinds.py: benchmarks/README.md) took tf32 1.9 to 2.0, fp32 14.3 to
+15.6 and fp64 12.3 to 13.0 times as long as 16 bits; fp8 is by the datasheet."""
+
+AMD_GAINS: Mapping[str, Gains] = {
+    "MI100": {"fp16": 4, "bf16": 2},
+    "MI2": dict.fromkeys(BOTH, 4),
+    "MI30": {"tf32": 4, "fp8": 16} | dict.fromkeys(BOTH, 8),
+    "MI32": {"tf32": 4, "fp8": 16} | dict.fromkeys(BOTH, 8),
+    "MI35": {"fp8": 32} | dict.fromkeys(BOTH, 16),
+}
+"""The same of AMD Instinct by a part of the name, from AMD's data sheets; MI350 has no TF32."""
+
+LEAST: Gains = {"tf32": 1} | dict.fromkeys(BOTH, 2)
+NONE: Gains = {"fp16": 1}
+"""The same of any card with tensor cores, and with none of them."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
 """How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
@@ -24,7 +58,6 @@ FULL = {"bf16": 8, "fp16": 8, "tf32": 4}
 ALIGNED = r"align[aA]?(\d+)"
 CONVOLUTION = r"fprop|dgrad|wgrad|conv"
 OPERATION = r"(?i)(fprop|dgrad|wgrad)"
-KIND = ["family", "operation"]
 
 HEAD = 3
 """Products of a head or a loss, which many keep in float32: one of forward, two of backward. So
@@ -40,6 +73,25 @@ FROM_ANY = r"direct_copy"
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 
 
+def gains_on(subject: Subject) -> Gains:
+    """What a capture's card gains, of which no more is claimed than can be told.
+
+    If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
+    later: these kernels run on no other.
+    """
+    card, every = subject.attributed.capture.recording.card, {"fp32": 1.0, "fp64": 1.0}
+    if card and card.amd:
+        gains = next((each for name, each in AMD_GAINS.items() if name in card.name), LEAST)
+        return {**every, **gains}
+    capability = card.capability if card else None
+    if not capability:
+        names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
+        newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
+        capability = newest if newest >= HOPPER else None
+    other = LEAST if not capability or capability > min(GAINS) else NONE
+    return {**every, **GAINS.get(capability or (0, 0), other)}
+
+
 def _products(subject: Subject, *families: str) -> pd.DataFrame:
     """The products of matrices among the work, with the `precision` that their names tell."""
     products = subject.work[subject.work["family"].isin(families)]
@@ -47,7 +99,7 @@ def _products(subject: Subject, *families: str) -> pd.DataFrame:
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
-def _usual_precision(products: pd.DataFrame, times: Times) -> str:
+def _usual_precision(products: pd.DataFrame, gains: Gains) -> str:
     """The precision of most products that are faster than fp32; if there are none, tf32.
 
     Where that gains nothing, 16 bits.
@@ -55,42 +107,31 @@ def _usual_precision(products: pd.DataFrame, times: Times) -> str:
     faster = products.loc[products["precision"].isin(["tf32", "bf16", "fp16", "fp8"]), "precision"]
     if len(faster):
         return str(faster.value_counts().index[0])
-    return "tf32" if times.get("tf32", times["fp32"]) < times["fp32"] else "fp16"
+    return "tf32" if gains.get("tf32", 1) > 1 else "fp16"
 
 
 @kind
 def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
-    On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits.
+    On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits,
+    which take what 16 bits gain: sizes may differ, so that it is not the others' time.
     """
-    products = _products(subject, "gemm", "convolution")
-    times = times_on(card_of(subject))
-    precision = _usual_precision(products, times)
-    ordinary = products.index[products["precision"] == "fp32"]
-    plain = pd.Series(times.get(precision, 1.0) / times["fp32"], index=ordinary)
-    factor = pd.concat([plain, _beside_narrow(subject, products, times)]).sort_index()
-    slow = products.loc[factor.index]
+    products, gains = _products(subject, "gemm", "convolution"), gains_on(subject)
+    usual = gains.get(_usual_precision(products, gains), gains["fp16"])
+    operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
+    kinds = products["family"].astype(str) + operation
+    wide = products["precision"] == "tf32"
+    wide &= kinds.isin(kinds[products["precision"].isin(NARROW)])
+    wide &= wide.sum() > HEAD * subject.step_count
+    slow = products[wide | (products["precision"] == "fp32")]
+    factor = np.where(wide[slow.index], gains.get("tf32", 1) / gains["fp16"], 1 / usual)
     if (factor < 1).any():
         # Forward's ranges name layers, where there are any; backward's often don't.
         layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
-        edit = Edit(work=rows_of(slow), factor=np.asarray(factor, np.float64))
+        edit = Edit(work=rows_of(slow), factor=factor)
         yield found(subject, "float32_products", slow, edit, where=where)
-
-
-def _beside_narrow(subject: Subject, products: pd.DataFrame, times: Times) -> "pd.Series[float]":
-    """By row of products in TF32 beside others of their kind in 16 bits, what they take as these.
-
-    Sizes may differ, so that it is not the others' time.
-    """
-    operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
-    products = products.assign(operation=operation)
-    narrow = products.loc[products["precision"].isin(NARROW), KIND].drop_duplicates()
-    wide = products[products["precision"] == "tf32"].reset_index(names="row").merge(narrow)
-    few = len(wide) <= HEAD * subject.step_count
-    left = times["fp16"] / times.get("tf32", times["fp32"])
-    return pd.Series(left, index=[] if few else wide["row"], dtype=float)
 
 
 @kind
@@ -125,10 +166,10 @@ def float64(subject: Subject) -> Iterator[Finding]:
     slow = every[wide | (casts & before.isin(computes))]
     if not len(slow) or len(slow) > MOST * (others.sum() + len(products)):
         return  # A program that computes most in float64 means to.
-    times = times_on(card_of(subject))
-    usual = _usual_precision(products, times)
+    gains = gains_on(subject)
+    usual = _usual_precision(products, gains)
     narrow = usual in set(products["precision"]) and usual != "tf32"
-    product = times.get(usual if narrow else "tf32", times["fp32"]) / times["fp64"]
+    product = gains["fp64"] / gains.get(usual if narrow else "tf32", 1)
     factors = slow["family"].map({"cast": 0.0, "gemm": product}).astype(float)
     left = np.asarray(factors.fillna(0.25 if narrow else 0.5), np.float64)
     shorter = Edit(work=rows_of(slow), factor=left)

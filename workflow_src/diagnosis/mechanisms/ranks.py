@@ -7,20 +7,45 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.communication import communication, room_ns
+from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
-from workflow_src.diagnosis.event_ties import WAIT_EVENT
 from workflow_src.diagnosis.finding import Finding, found, kind
-from workflow_src.diagnosis.host_gaps import paths_in_gaps
-from workflow_src.diagnosis.sequences import runs
-from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
+from workflow_src.diagnosis.mechanisms.fusion import runs
+from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
+from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, once, rows_of
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
 PRODUCTS = ("gemm", "convolution", "attention")
 SMALL_NS = 100_000
 """A collective of less time takes mostly latency: 25 MiB, DDP's bucket, take 100 us at 260 GB/s."""
+
+
+@once
+def communication(subject: Subject) -> pd.DataFrame:
+    """The work of Subject.work that communicates, with wait_ns, exposed_ns and `bucket`.
+
+    wait_ns: the part in which another rank was waited for, 0 where that isn't known; exposed_ns:
+    of the rest, that in which the process's devices do nothing else; bucket: the how-manieth of its
+    step and stream.
+    """
+    is_moving = subject.work["family"] == COLLECTIVE
+    moving, busy = subject.work[is_moving], _busy(subject.work[~is_moving])
+    waits = subject.attributed.work["wait_ns"].reindex(moving["activity"]).to_numpy()
+    start, end = (moving[name].to_numpy() for name in ("start_ns", "end_ns"))
+    alone = moving["device_ns"] - (busy.until(end) - busy.until(start))
+    return moving.assign(
+        wait_ns=waits,
+        exposed_ns=np.minimum(alone, moving["device_ns"] - waits),
+        bucket=moving.groupby(["step", "lane"]).cumcount(),
+    )
+
+
+def _busy(work: pd.DataFrame) -> Union:
+    """When some work runs."""
+    return Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
 
 
 @kind
@@ -35,9 +60,9 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     if reducing.empty:
         return
     reducing = _passes(subject, reducing)
-    reducing = reducing[reducing["passes"] > 1]
     early = reducing[reducing["nth"] < reducing["passes"] - 1]
-    if len(early) and reducing["part"].nunique() == 1:
+    several = reducing.loc[reducing["passes"] > 1, "part"]
+    if len(early) and several.nunique() == 1:
         edits = _not_launched(subject, early, _waiting(early))
         yield found(subject, "reduced_in_each_micro_batch", early, *edits)
 
@@ -80,8 +105,7 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
     calls = np.flatnonzero(np.isin(block, block[work["call"]]))
     following = np.setdiff1d(calls + 1, np.append(calls, len(ordering)))
     after = Edit(following, gap=int(subject.calls["gap_ns"].median()))
-    shorter = Edit(work=rows_of(work), factor=left)
-    return shorter, Edit(calls, gap=0, cost=0), after
+    return Edit(work=rows_of(work), factor=left), Edit(calls, gap=0, cost=0), after
 
 
 @kind
@@ -98,9 +122,8 @@ def small_collectives(subject: Subject) -> Iterator[Finding]:
     small = (rows.transform("size") >= MANY) & (rows.transform("median") < SMALL_NS)
     later = moving[small & (rows.cumcount() > 0)]
     if len(later):
-        latency_ns = moving["device_ns"].where(small).min()
-        left = 1 - np.minimum(latency_ns / later["device_ns"].clip(lower=1).to_numpy(), 1.0)
         ns = moving.loc[small, "device_ns"]
+        left = 1 - np.minimum(ns.min() / later["device_ns"].clip(lower=1).to_numpy(), 1.0)
         edits = _not_launched(subject, later, left)
         yield found(subject, "small_collectives", moving[small], *edits, device_ns=ns)
 
@@ -123,13 +146,13 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
     unknown = several and not subject.attributed.waits_known
     if not len(moving) or unknown or _latest(subject) != subject.recording.process:
         return
-    exposed = moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
-    hidden = min(room_ns(subject) / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
-    edit = Edit(work=rows_of(moving), factor=(1 - hidden * exposed).to_numpy(dtype=np.float64))
+    room_ns = _busy(subject.work).total() - _busy(moving).total()
+    hidden = min(room_ns / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
+    left = 1 - hidden * moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
+    edit = Edit(work=rows_of(moving), factor=left.to_numpy(dtype=np.float64))
     rows = moving[moving["exposed_ns"] > 0]
     if len(rows):
-        exposed_ns = rows["exposed_ns"]
-        yield found(subject, "exposed_communication", rows, edit, device_ns=exposed_ns)
+        yield found(subject, "exposed_communication", rows, edit, device_ns=rows["exposed_ns"])
 
 
 @kind
@@ -152,8 +175,10 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
         rows = waiting[waiting["wait_ns"] > 0]
-        where, waits_ns = str(longer.idxmax()), rows["wait_ns"]
-        yield found(subject, "late_rank", rows, edit, where=where, device_ns=waits_ns)
+        where, told = str(longer.idxmax()), {"late": late, "late_ms": float(longer.max())}
+        yield found(
+            subject, "late_rank", rows, edit, where=where, device_ns=rows["wait_ns"], **told
+        )
 
 
 def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":

@@ -9,7 +9,7 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Edit, Factors, Mask, Plan, graphed, merged
+from workflow_src.diagnosis.edit import Edit, Mask, Plan, graphed, merged
 from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of, products
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
@@ -98,8 +98,7 @@ class Trial:
     """A step that remedies are applied to, one after another.
 
     about: the case; plan: the step so far; ends: at which end of its span each uncertain quantity
-    is; precision, optimizer: the present ones; extra_launches: of launches that stand for more than
-    one; asked: the quantities that were asked for.
+    is; precision, optimizer: the present ones; asked: the quantities that were asked for.
     """
 
     about: About
@@ -107,7 +106,6 @@ class Trial:
     ends: Ends
     precision: str
     optimizer: str
-    extra_launches: float = 0.0
     fused_attention: bool = False
     asked: set[str] = field(default_factory=set)
 
@@ -137,45 +135,30 @@ class Trial:
 
 def _narrow(precision: str, trial: Trial) -> None:
     """Another precision of products: bf16 by autocast, or tf32."""
-    about, step = trial.about, trial.about.step
+    about, step, bf16 = trial.about, trial.about.step, precision == "bf16"
     if precision not in about.rates.product_flops_per_ms:
         raise NotKnownError(f"the run has no ceiling of products in {precision}")
     rows, products_ms, casts_ms = products(about, precision)
     ms = products_ms[:, trial.end("products")]
-    if precision == "bf16":
+    if bf16:
         ms = ms + casts_ms[:, trial.end("casts")]
-    factor = np.ones(len(step.work))
+    factor, passes = np.ones(len(step.work)), step.of("kind", ELEMENTWISE)
     factor[rows] = ms / step.work["device_ms"].to_numpy()[rows]
-    measured = np.zeros(len(factor), dtype=bool)
-    for (what, given, name), span in about.beside.items():
-        if (what, given) == ("core", precision):
+    for name in ATTENTION_KERNELS:
+        if span := about.beside.get(("core", precision, name)):
             core = step.of("leaf", *CORE) & step.of("pass", name)
             factor[core] = trial.value("attention's core", span)
-            measured |= core
-    every = np.arange(len(step.row))
-    trial.change(Edit(work=every, factor=factor[step.row]))
-    if precision == "bf16":
-        factors = _autocast(trial, step.of("kind", ELEMENTWISE) & ~measured)
-        trial.change(Edit(work=every, factor=factors[step.row]))
-        _launch_casts(trial)
+            passes &= ~core
+    if bf16:
+        end = trial.end("other passes in bf16")
+        leaves = step.texts["leaf"][passes]
+        factor[passes] = [NARROWER.get(leaf, AS_WIDE).at(end) for leaf in leaves]
+        for name, casts in CASTS_LAUNCHED.items():
+            calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
+            more = trial.value("launches of casts", casts)
+            trial.change(Edit(calls, gap_factor=1 + more))
+    trial.change(Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
     trial.precision = precision
-
-
-def _autocast(trial: Trial, passes: Mask) -> Factors:
-    """What autocast leaves of each row's time, of which some are passes over tensors."""
-    leaves, end = trial.about.step.texts["leaf"], trial.end("other passes in bf16")
-    factors = {leaf: NARROWER.get(leaf, AS_WIDE).at(end) for leaf in set(leaves)}
-    return np.where(passes, [factors[leaf] for leaf in leaves], 1.0)
-
-
-def _launch_casts(trial: Trial) -> None:
-    """The launches of casts, which come with the products'."""
-    step = trial.about.step
-    for name, casts in CASTS_LAUNCHED.items():
-        calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
-        more = trial.value("launches of casts", casts)
-        trial.change(Edit(calls, gap_factor=1 + more))
-        trial.extra_launches += more * len(calls)
 
 
 def _fuse_attention(trial: Trial) -> None:
@@ -252,7 +235,6 @@ def _graph(trial: Trial) -> None:
     if not (trial.about.update_in_graph or counts_in_graph(trial.optimizer)):
         inside[step.where(step.of("pass", OPTIMIZER))] = False
     trial.change(*graphed(trial.plan.recording.calls, np.flatnonzero(inside)))
-    trial.extra_launches = 0.0
 
 
 EFFECTS: dict[str, Callable[[Trial], None]] = {

@@ -43,18 +43,6 @@ def luck(median_ms: float, fastest_ms: float, slowest_ms: float) -> Span:
     return Span(1 + max(-0.9, min(least, -MEASURED)), 1.0, 1 + max(most, MEASURED))
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """A step with remedies.
-
-    time_ms: with its 95 % interval; device_ms: the device's work; launches: calls the host makes.
-    """
-
-    time_ms: Span
-    device_ms: float
-    launches: float
-
-
 @dataclass(frozen=True, eq=False)
 class PlainStep:
     """A phase of a case without remedies, as it is replayed.
@@ -69,26 +57,27 @@ class PlainStep:
     luck: Span
     graph_gap_ns: Span
 
-    def predicted(self, remedies: Sequence[str]) -> Prediction:
-        """With remedies, in their order. Raises NotKnownError if one's effect can't be told."""
+    def predicted(self, remedies: Sequence[str]) -> Span:
+        """The time with remedies, in their order, with its 95 % interval.
+
+        Raises NotKnownError if the effect of one can't be told.
+        """
+        graph, step = GRAPH in remedies, self.about.step
 
         def time_ms(ends: Ends) -> float:
-            return replayed(self._with(remedies, ends).plan).step_ns / NS_PER_MS
+            plan = self._plan(graph, ends)
+            return replayed(self._with(remedies, plan, ends).plan).step_ns / NS_PER_MS
 
-        recorded = Plan.of(self.about.step.recording)
-        bare, usual = self._with(remedies, {}, recorded), self._with(remedies, {})
+        # What it takes of the device without the host.
+        bare = self._with(remedies, Plan.of(step.recording), {})
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
-        graph = GRAPH in remedies
-        usual_ms = replayed(usual.plan).step_ns / NS_PER_MS
+        usual_ms = time_ms({})
+        quantities = [*sorted(bare.asked), *self._uncertain(graph)]
         unsure_ms = self._unsure_ms(usual_ms, device_ms, graph)
-        quantities = [*sorted(usual.asked), *self._uncertain(graph)]
-        time = interval(time_ms, quantities, unsure_ms, self.about.least_ms(usual.precision))
-        launches = int((bare.plan.gap_ns > 0).sum()) + bare.extra_launches
-        return Prediction(time, device_ms, launches)
+        return interval(time_ms, quantities, unsure_ms, self.about.least_ms(bare.precision))
 
-    def _with(self, remedies: Sequence[str], ends: Ends, plan: Plan | None = None) -> Trial:
-        """The step, if no other plan is given, with remedies and quantities at these ends."""
-        plan = plan or self._plan(GRAPH in remedies, ends)
+    def _with(self, remedies: Sequence[str], plan: Plan, ends: Ends) -> Trial:
+        """A plan with remedies and quantities at these ends."""
         trial = Trial(self.about, plan, ends, self.about.precision, self.about.optimizer)
         for remedy in remedies:
             EFFECTS[remedy](trial)

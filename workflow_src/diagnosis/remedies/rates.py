@@ -6,7 +6,7 @@ products of a run.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,26 +84,15 @@ class Rates:
 
     def likely(self, precision: str, direction: str, sizes: Factors) -> Factors:
         """FLOPs per ms of a product of such sizes: the most, the usual and the least."""
-        most, found = (
-            self.product_flops_per_ms[precision],
-            self._by_kind.get((precision, direction)),
-        )
-        if found is None:
+        own = self.products
+        own = own[(own["precision"] == precision) & (own["direction"] == direction)]
+        if own.empty:
+            most = self.product_flops_per_ms[precision]
             return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
-        off = np.abs(found[:, :-1] - np.log(sizes)).sum(axis=1)
+        off = np.abs(np.log(own[SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
         near = np.argsort(off, kind="stable")[:NEAREST]
-        return np.quantile(found[near, -1], (1.0, 0.5, 0.0))
-
-    @cached_property
-    def _by_kind(self) -> dict[tuple[str, str], Factors]:
-        """By precision and direction: the logarithms of SIZES, and FLOPs per ms."""
-        kinds = self.products.groupby(["precision", "direction"])
-        return {
-            (str(precision), str(direction)): np.column_stack(
-                [np.log(rows[SIZES].to_numpy("float64")), rows["flops_per_ms"]]
-            )
-            for (precision, direction), rows in kinds
-        }
+        found: Factors = np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0))
+        return found
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
@@ -200,11 +189,12 @@ def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
     kind = np.select([core, forward | (k != about.tokens)], [0, 1], 2)
     whole = np.where(forward & ~core, n * k, 0.0)
     elements = whole[:, None] + moved[:, None] * spans[kind]
-    ms = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
+    ms: Factors = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
     for name in (FORWARD, BACKWARD):
         measured = about.beside.get(("cast_bytes", "bf16", name))
         alike = (work["pass"] == name) & (work["kind"] == PRODUCT)
         if measured is not None:
             share = (work["device_ms"] / work.loc[alike, "device_ms"].sum())[alike & (m == 0)]
             ms[(alike & (m == 0)).to_numpy()] = np.outer(share, measured)
-    return ms / about.rates.copy_bytes_per_ms
+    ms /= about.rates.copy_bytes_per_ms
+    return ms

@@ -86,7 +86,7 @@ class CaseOfRun:
         found = []
         for phase, last in zip(PHASES, PASSES, strict=True):
             if phase in self.abouts:
-                row = self.timings.loc[phase]
+                row: Any = self.timings.loc[phase]
                 # The medians of the fastest and slowest process; of one, percentiles of its steps.
                 several = row.get("processes", 1) > 1
                 ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
@@ -182,11 +182,8 @@ def _row(plain: PlainStep | str, remedies: Sequence[str]) -> Row:
     if isinstance(plain, str):
         return {"status": "not_known", "reason": plain}
     try:
-        found = plain.predicted(remedies)
+        low, usual, high = plain.predicted(remedies)
     except NotKnownError as error:
         return {"status": "not_known", "reason": str(error)}
-    low, usual, high = found.time_ms
-    return {
-        "status": "ok", "reason": "", "predicted_ms": usual, "low_ms": low, "high_ms": high,
-        "device_ms": found.device_ms, "launches": found.launches,
-    }  # fmt: skip
+    times = {"predicted_ms": usual, "low_ms": low, "high_ms": high}
+    return {"status": "ok", "reason": "", **times}

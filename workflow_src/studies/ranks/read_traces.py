@@ -12,7 +12,7 @@ from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.communication import communication
+from workflow_src.diagnosis.mechanisms.ranks import communication
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.joined import read_all

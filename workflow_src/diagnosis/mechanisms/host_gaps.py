@@ -11,16 +11,14 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Mask
-from workflow_src.diagnosis.host_calls import ranges_of
+from workflow_src.diagnosis.mechanisms.numbers import check_calls
+from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_HOST, of_size
+from workflow_src.diagnosis.step import ranges_of
 from workflow_src.diagnosis.subject import END, LARGE, NUMBER, Subject, once
-from workflow_src.diagnosis.transfers import SMALL_BYTES, TO_HOST, check_calls, of_size
 
-LOW = 0.25
-"""The quantile of gaps that is usual: of four, up to three may be out of line."""
-
-LOWEST = 0.1
-"""The quantile of gaps that is usual where many are out of line."""
+LOW, LOWEST = 0.25, 0.1
+"""The quantile of gaps that is usual: of four, up to three may be out of line; and where many are
+out of line."""
 
 STRETCHED = 3
 """A gap is out of line if it is so many times as long as others of its place and of its sisters,
@@ -29,11 +27,9 @@ and longer by so many times the median gap of all."""
 MANY_PLACES = 8
 """In so many places gaps are stretched if the host is kept from running: not only one's sisters."""
 
-MANY_GAPS = 0.02
-"""The share of all gaps that are stretched then."""
-
-MUCH_TIME = 0.1
-"""Or the share of the steps' time by which few gaps are stretched: in clean programs 0.3 %."""
+MANY_GAPS, MUCH_TIME = 0.02, 0.1
+"""The share of all gaps that are stretched then, or the share of the steps' time by which few are:
+in clean programs 0.3 %."""
 
 HELD_SHARE = 0.5
 """A gap is stretched too if it is longer by this share of what the others are stretched by."""
@@ -62,46 +58,53 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     comes directly after data that is copied to the host, and at or after a check of a result;
     loads: whether most of it passed in torch's DataLoader.
     """
-    calls, sides = subject.own, neighbors(subject)
+    calls, sides = subject.own, subject.sides
     folded = sides.apply(lambda each: each.map({n: re.sub(NUMBER, "", n) for n in each.unique()}))
+    number, sisters = (
+        names.groupby([*names], sort=False).ngroup().rename("number") for names in (sides, folded)
+    )
     table = calls[["gap_ns", "step"]].assign(before=sides["before"], after=sides["after"])
-    table["sisters"], number = _numbered(folded), _numbered(sides)
     nth = table.groupby(["step", number]).cumcount()
-    table["place"] = _numbered(pd.DataFrame({"number": number, "nth": nth}))
-    gaps = table.groupby("place")["gap_ns"]
+    table["place"], table["sisters"] = table.groupby([number, nth], sort=False).ngroup(), sisters
+    gaps, of_sisters = table.groupby("place")["gap_ns"], table.groupby("sisters")
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
     table["usual_ns"] = table["place"].map(places["usual_ns"])
-    ends = sides["launched"] == END
-    table.loc[ends, "usual_ns"] = _tails(subject).quantile(LOW)
     # What comes before the end of all is of the range that the other steps' ends come before.
-    table.loc[ends, "after"] = calls.loc[subject.recording.steps["call"].iloc[-1], "path_text"]
-    sisters, checks = table.groupby("sisters"), check_calls(subject)
-    fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
+    ends, steps = sides["launched"] == END, subject.recording.steps
+    tails = steps["end_ns"].to_numpy() - calls["end_ns"].reindex(steps["last_call"]).to_numpy()
+    tails = np.append(tails[:-1], table.loc[ends, "gap_ns"])
+    table.loc[ends, "usual_ns"] = pd.Series(tails).quantile(LOW)
+    table.loc[ends, "after"] = calls.loc[steps["call"].iloc[-1], "path_text"]
+    checks, fetched = check_calls(subject), of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
+    loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
+    loads_ns = loading.until(end) - loading.until(end - calls["gap_ns"].to_numpy())
+    after_check, after_fetch = (
+        pd.Series(calls.index.isin(others), calls.index).shift(fill_value=False)
+        for others in (checks, fetched)
+    )
     return table.assign(
         sisters_ns=table["place"].map(_of_sisters(places)),
         median_ns=table["gap_ns"].median(),
-        all_ns=table["sisters"].map(sisters["gap_ns"].quantile(LOWEST)),
+        all_ns=table["sisters"].map(of_sisters["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
-        in_layers=sisters["after"].transform("nunique") > 1,
-        fetched=_comes_after(calls, fetched),
-        checks=_comes_after(calls, checks) | calls.index.isin(checks),
-        loads=_in_loader(subject, calls),
+        in_layers=of_sisters["after"].transform("nunique") > 1,
+        fetched=after_fetch,
+        checks=after_check | calls.index.isin(checks),
+        loads=2 * loads_ns > table["gap_ns"],
     )
 
 
-def _comes_after(calls: pd.DataFrame, others: "Indices | pd.Series[int]") -> "pd.Series[bool]":
-    """Which calls come directly after some others."""
-    return pd.Series(calls.index.isin(others), calls.index).shift(fill_value=False)
-
-
-def neighbors(subject: Subject) -> pd.DataFrame:
-    """What was launched, or called, before and at each call of the loop, and in which ranges.
-
-    Columns: launched_before and before (its path), launched and after.
-    """
-    own = subject.own[["launched", "path_text"]]
-    before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
-    return before.join(own.rename(columns={"path_text": "after"}))
+def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
+    """For each place, with usual_ns and sisters: the lower quartile of its sisters' usual gaps."""
+    usual = places["usual_ns"].to_numpy()
+    found = np.full(len(places), np.nan)
+    for rows in places.groupby("sisters").indices.values():
+        if len(rows) > 1:
+            ordered = np.sort(usual[rows])
+            at = int(LOW * (len(rows) - 2))
+            own = np.searchsorted(ordered, usual[rows])
+            found[rows] = ordered[np.where(at < own, at, at + 1)]
+    return pd.Series(found, index=places.index)
 
 
 def gaps_of(subject: Subject) -> pd.DataFrame:
@@ -125,15 +128,12 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
     where each operation takes long enough to lose the interpreter, as under a profiler, at the same
     places in each step. Often there are none.
     """
-    gaps = gaps_of(subject)
-    much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
-    for found in (_by_chance(gaps, much_ns), _everywhere(gaps, much_ns)):
-        if found is not None:
-            return found
-    return gaps.iloc[:0].assign(in_line_ns=0.0)
+    gaps, much_ns = gaps_of(subject), MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    by_chance = _by_chance(gaps, much_ns)
+    return by_chance if len(by_chance) else _everywhere(gaps, much_ns)
 
 
-def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
+def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
     """Gaps longer than those of the same place, if in many places, and many or long.
 
     in_line_ns: the median of those like each of them that aren't. Where all like it are stretched,
@@ -144,16 +144,16 @@ def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
     excess_ns = rows["gap_ns"] - rows["all_ns"]
     many = len(rows) >= MANY_GAPS * len(table) or excess_ns.sum() >= much_ns
     if rows["place"].nunique() < MANY_PLACES or not many:
-        return None
+        return table.iloc[:0]
     least = HELD_SHARE * float(excess_ns.median())
     shortest = table.groupby("sisters")["gap_ns"].transform("min")
     in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
     compared = table.assign(in_line_ns=table["sisters"].map(in_line))
     found = compared[compared["gap_ns"] - compared["in_line_ns"] > least]
-    return found if found["place"].nunique() >= MANY_PLACES else None
+    return found if found["place"].nunique() >= MANY_PLACES else table.iloc[:0]
 
 
-def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
+def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
     """Long gaps of many kinds of places, if they are alike and few are between short and long.
 
     in_line_ns: the median of those like each of them that are short, or else of all short ones.
@@ -165,44 +165,10 @@ def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame | None:
     between = gap.between(middle / 10, middle / 3).mean()
     few = rows["sisters"].nunique() < MANY_PLACES or rows["gap_ns"].sum() < much_ns
     if few or alike < 0.5 or between > BETWEEN:
-        return None
+        return table.iloc[:0]
     short = table[~is_long]
     like = rows["sisters"].map(short.groupby("sisters")["gap_ns"].median())
     return rows.assign(in_line_ns=like.fillna(short["gap_ns"].median()))
-
-
-def _tails(subject: Subject) -> "pd.Series[int]":
-    """The host's time (ns) from the last call of each step to the step's end."""
-    steps, calls = subject.recording.steps, subject.recording.calls
-    gap = calls.loc[calls["name"] == END, "gap_ns"]
-    last = calls["end_ns"].reindex(steps["last_call"]).to_numpy()[:-1]
-    tails: pd.Series[int] = pd.concat([steps["end_ns"].iloc[:-1] - last, gap])
-    return tails
-
-
-def _numbered(names: pd.DataFrame) -> Indices:
-    """A number for each different row."""
-    return names.groupby(list(names.columns), sort=False).ngroup().to_numpy().astype(np.int64)
-
-
-def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
-    """For each place, with usual_ns and sisters: the lower quartile of its sisters' usual gaps."""
-    usual = places["usual_ns"].to_numpy()
-    found = np.full(len(places), np.nan)
-    for rows in places.groupby("sisters").indices.values():
-        if len(rows) > 1:
-            ordered = np.sort(usual[rows])
-            at = int(LOW * (len(rows) - 2))
-            own = np.searchsorted(ordered, usual[rows])
-            found[rows] = ordered[np.where(at < own, at, at + 1)]
-    return pd.Series(found, index=places.index)
-
-
-def _in_loader(subject: Subject, calls: pd.DataFrame) -> Mask:
-    """Whether most of the host's time before each of some calls passed in torch's DataLoader."""
-    loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
-    gap = calls["gap_ns"].to_numpy()
-    return np.asarray(2 * (loading.until(end) - loading.until(end - gap)) > gap)
 
 
 def in_torch(subject: Subject, beginning: str) -> Union:

@@ -1,0 +1,243 @@
+"""Forward and backward passes, told by products and by threads: in vain, done again, or metrics.
+
+Products of the loop's own thread are forward's; backward's are launched by autograd's thread. So
+nothing is told of a program whose autograd runs on the loop's thread.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.call_kinds import matching
+from workflow_src.common.intervals import Indices
+from workflow_src.common.nesting import NOWHERE
+from workflow_src.diagnosis.edit import Edit, Mask
+from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
+from workflow_src.diagnosis.subject import MOST, Subject, common_path, once, rows_of
+from workflow_src.placing.ranks import COLLECTIVE
+
+PRODUCTS = ("gemm", "attention")
+
+SEQUENCE = 6
+"""So many launches in a row that are the same as in forward are forward's, run again."""
+
+RECOMPUTED = 0.2
+"""The share of forward's products from which on backward is said to compute them again."""
+
+OF_BACKWARD = 3.2
+"""Products of a backward pass are two for each of its forward pass, or three where it computes
+that again; so a forward pass has at least the share 1 / 3.2 of them."""
+
+
+SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?backward"
+"""PyTorch's kernels of softmax and its logarithm, and those of their gradients. A compiler's are of
+parts of one, and tell nothing."""
+
+LOGARITHM = r"LogSoftMax|softmax_warp_\w+<(?:[^,]+, ?){3}(?:\(int\))?\d+, ?(?:\(bool\)1|true)"
+"""Such kernels of a logarithm: what they do last, or the argument of their template."""
+
+CHOICE = r"ArgMaxOps|ArgMinOps|gatherTopK"
+"""Kernels that choose the largest or smallest, of which there are no gradients."""
+
+ARITHMETIC = ("softmax", "loss", "elementwise", "cast", "reduction", "indexing", "copy")
+"""Families of kernels that metrics are computed by."""
+
+LAST = 8
+"""At most so many launches after the last softmax or choice are of the same metrics."""
+
+
+class Run(NamedTuple):
+    """Products without others of the other kind between them: rows of calls, names in order.
+
+    forward: whether the loop's own thread launched them.
+    """
+
+    forward: bool
+    calls: Indices
+    names: tuple[str, ...]
+
+
+@once
+def product_runs(subject: Subject) -> list[Run]:
+    """The runs of products in order of launch."""
+    products = subject.work[subject.work["family"].isin(PRODUCTS)]
+    calls = subject.calls.reindex(products["call"])
+    forward = (calls["thread"] == subject.loop_thread).to_numpy()
+    products = products.assign(forward=forward)[~calls["beside"].to_numpy(dtype=bool)]
+    number = (products["forward"] != products["forward"].shift()).cumsum()
+    return [
+        Run(bool(run["forward"].iloc[0]), run["call"].to_numpy(), tuple(run["name"]))
+        for _, run in products.groupby(number)
+    ]
+
+
+def micro_batches(subject: Subject) -> float:
+    """How many micro batches each step has; nan where no backward pass is told from forward.
+
+    That is forward passes with the same products, each followed by a backward pass, and no update
+    by an optimizer's kernels between them. Steps that differ have none.
+    """
+    every = [
+        run for run in product_runs(subject) if run.calls[0] >= subject.recording.first_counted
+    ]
+    forward = [run for run, after in pairwise(every) if run.forward and not after.forward]
+    if not forward:
+        return np.nan
+    usual, _ = Counter(run.names for run in forward).most_common(1)[0]
+    first = [run.calls[0] for run in forward if run.names == usual]
+    step = subject.calls["step"].reindex(first)
+    counts = step.value_counts()
+    updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
+    # Two passes of one step are micro batches only if no update comes between them.
+    updated = np.diff(np.searchsorted(np.sort(updates), first)) > 0
+    alike = counts.nunique() == 1 and not (updated & (np.diff(step.to_numpy()) == 0)).any()
+    return float(counts.iloc[0]) if alike else 1.0
+
+
+def needless_passes(subject: Subject) -> list[tuple[int, int]]:
+    """The calls, from the first to before the second, of each forward pass without backward's."""
+    every = product_runs(subject)
+    pairs = [(run, after) for run, after in pairwise(every) if run.forward]
+    found = [span for run, after in pairs if (span := _in_vain(subject, run, after))]
+    shortest = min((len(run.names) for run, _ in pairs), default=0)
+    if found and every[-1].forward and len(every[-1].names) == shortest:
+        # The last one of the capture, which would be followed by the next step's.
+        found.append((int(every[-1].calls[0]), int(subject.calls.index[-1])))
+    return found
+
+
+def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | None:
+    """The first call of forward passes without backward's, and that of the pass after them.
+
+    A second pass is told from the next of layers that are all alike by launches before its first
+    product that come between no others before it. As long as the calls before both first products
+    launch the same, they belong to the passes.
+    """
+    times = repeated(run.names, len(backward.names) / OF_BACKWARD)
+    kept = len(run.names) // times * (times - 1)
+    if times == 1:
+        return None
+    calls = subject.launching(True)
+    rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
+    at = np.searchsorted(rows, run.calls[: kept + 1]).tolist()
+    between = [set(names[one + 1 : other]) for one, other in pairwise(at)]
+    if between[-1] <= set().union(*between[:-1]):
+        return None
+    one, other = at[0], at[-1]
+    while one > 0 and other - 1 > one and names[one - 1] == names[other - 1]:
+        one, other = one - 1, other - 1
+    return int(rows[one]), int(rows[other])
+
+
+@kind
+def passes_in_vain(subject: Subject) -> Iterator[Finding]:
+    """Forward passes without backward's.
+
+    forward_twice: in the same range and step as those with; evaluation: in a range of its own, or
+    after the optimizer.
+    """
+    spans = needless_passes(subject)
+    if not spans:
+        return
+    calls = subject.calls
+    inside = np.concatenate([rows_of(calls.loc[first : after - 1]) for first, after in spans])
+    products = subject.work[subject.work["family"].isin(PRODUCTS)]
+    needless = products["call"].isin(inside)
+    forward = products["call"].isin(subject.launching(True).index)
+    where = common_path(products.loc[needless, "path_text"])
+    kept = common_path(products.loc[forward & ~needless, "path_text"])
+    first, after = calls["step"].reindex(np.ravel(spans)).to_numpy().reshape(-1, 2).T
+    apart = where != kept or bool((first != after).any())
+    key, passes = "evaluation" if apart else "forward_twice", calls.loc[[one for one, _ in spans]]
+    edit = Edit(inside, gap=0, cost=0, drops=True)
+    yield found(subject, key, passes, edit, where=where)
+
+
+@kind
+def recomputation(subject: Subject) -> Iterator[Finding]:
+    """Backward launches forward's sequences of kernels again; what it communicates is its own."""
+    forward, backward = subject.launching(True), subject.launching(False)
+    names, launched = forward["launched"].tolist(), backward["launched"].tolist()
+    known = {tuple(names[n : n + SEQUENCE]) for n in range(len(names) - SEQUENCE + 1)}
+    again = np.zeros(len(backward), dtype=bool)
+    for n in range(len(launched) - SEQUENCE + 1):
+        if tuple(launched[n : n + SEQUENCE]) in known:
+            again[n : n + SEQUENCE] = True
+    rows = backward[again & (backward["family"] != COLLECTIVE)]
+    repeats, products = (calls["family"].isin(PRODUCTS).sum() for calls in (rows, forward))
+    if repeats >= max(RECOMPUTED * products, 1):
+        edit = Edit(rows_of(rows), gap=0, cost=0, drops=True)
+        work = subject.work.loc[subject.work["call"].isin(rows.index), "path_text"]
+        yield found(subject, "recomputation", rows, edit, where=common_path(work))
+
+
+@kind
+def metrics(subject: Subject) -> Iterator[Finding]:
+    """Softmaxes beyond those that backward has gradients of, and choices, after the last product.
+
+    With what comes directly before the first, in between, and shortly after the last of them.
+    """
+    calls = _after_products(subject)
+    calls["begins"] = _without_gradient(subject, calls)
+    if calls.loc[calls["begins"], "step"].nunique() <= MOST * subject.step_count:
+        return  # It may be an evaluation.
+    own = calls["family"].isin(ARITHMETIC).to_numpy() & ~_of_loss(calls)
+    elsewhere = calls[["path_text", "step", "after"]]
+    breaks = (elsewhere != elsewhere.shift()).any(axis=1).to_numpy()
+    calls = calls.assign(segment=runs(own, breaks))
+    rows = []
+    for _, each in calls[calls["segment"] != NOWHERE].groupby("segment"):
+        at = np.flatnonzero(each["begins"])
+        if len(at):
+            rows.append(rows_of(each.iloc[max(at[0] - 1, 0) : at[-1] + 1 + LAST]))
+    if rows:
+        calls = subject.calls.loc[np.concatenate(rows)]
+        work = subject.work[subject.work["call"].isin(calls.index)]
+        edit = Edit(rows_of(calls), gap=0, cost=0, drops=True)
+        yield found(subject, "metrics", calls, edit, where=common_path(work["path_text"]))
+
+
+def _after_products(subject: Subject) -> pd.DataFrame:
+    """The loop's launches after forward's last product, of passes that backward follows.
+
+    To the next forward's first product. after: which pass it comes after. Steps with a forward pass
+    that has no backward are left out: their softmaxes may be of that.
+    """
+    calls, forward = subject.launching(True), [run for run in product_runs(subject) if run.forward]
+    first, ends = ([int(run.calls[at]) for run in forward] for at in (0, -1))
+    after = np.searchsorted(ends, calls.index) - 1
+    inside = np.searchsorted(first, calls.index, side="right") - 1 > after
+    needless = [call for span in needless_passes(subject) for call in span]
+    elsewhere = calls["step"].isin(subject.calls["step"].reindex(needless)) | (calls["step"] < 0)
+    return calls.assign(after=after)[(after >= 0) & ~inside & ~elsewhere]
+
+
+def _without_gradient(subject: Subject, calls: pd.DataFrame) -> Mask:
+    """Which calls launch a choice, or one of so many last softmaxes as have no gradient.
+
+    Of softmax and its logarithm apart, and of both together.
+    """
+    own = subject.own[matching(subject.own["launched"], SOFTMAX)]
+    logarithm, backward = (matching(own["launched"], name) for name in (LOGARITHM, BACKWARD))
+    own = own.assign(logarithm=logarithm, beyond=1 - 2 * backward)
+    own = own[backward | (own["thread"] == subject.loop_thread)]
+    softmaxes = own[own.index.isin(calls.index)]
+    few = np.ones(len(softmaxes), dtype=bool)
+    for keys in (["step", "logarithm"], ["step"]):
+        beyond = own.groupby(keys)["beyond"].transform("sum")[softmaxes.index]
+        last = softmaxes[few][::-1].groupby(keys).cumcount().reindex(softmaxes.index)
+        few &= (last < beyond).to_numpy()
+    return matching(calls["launched"], CHOICE) | calls.index.isin(softmaxes.index[few])
+
+
+def _of_loss(calls: pd.DataFrame) -> Mask:
+    """Which launches are of a loss: softmaxes with a gradient, what comes before, and the rest."""
+    softmax, others = matching(calls["launched"], SOFTMAX), ~calls["begins"].to_numpy()
+    loss = (softmax | (calls["family"] == "loss").to_numpy()) & others
+    of_loss: Mask = loss | (np.append((loss & softmax)[1:], False) & others)
+    return of_loss
