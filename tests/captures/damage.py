@@ -20,9 +20,9 @@ from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
-from workflow_src.timeline.captured import timeline
 from workflow_src.timeline.make import chrome_trace
 from workflow_src.timeline.picture import draw
+from workflow_src.timeline.steps import timeline
 
 ROOT = Path(__file__).parents[2]
 RECORDED = sorted([*ROOT.glob("tests/data/captures/*.gz"), *ROOT.glob("tests/data/nsys/*.sqlite")])

@@ -11,7 +11,7 @@ from workflow_src.cli.read_capture import main
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.joined import read_all
+from workflow_src.placing.ranks import read_all
 from workflow_src.tables.capture_tables import placed_tables
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"

@@ -62,9 +62,10 @@ def nanoseconds(microseconds: Any) -> int | None:
 
 def integers(values: Sequence[Any]) -> Indices:
     """JSON values as numbers of something; UNKNOWN for what is none."""
-    if all(value is None for value in values):
+    kinds = set(map(type, values))
+    if kinds <= {type(None)}:
         return np.full(len(values), UNKNOWN)
-    if all(type(value) is int for value in values):
+    if kinds == {int}:
         try:
             found = np.array(values, dtype=np.int64)
             return np.where((found >= 0) & (found < 2**62), found, UNKNOWN)

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -96,13 +97,17 @@ class Trace:
         groups = defaultdict[str | None, list[Event]](list)
         for event in events:
             if event.ph == LASTING:
-                groups[_category(event)].append(event)
+                groups[event.cat].append(event)
             elif event.ph in (BEGIN, END):
                 self._marks.append(event)
             elif event.ph is None:
                 self.lost["bad events"] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
+        # That of operators was that of torch's own annotations in 2021, too.
+        for event in groups.pop(OLD_OPERATOR, []):
+            is_own = torch_domain(str(event.name)) != DEFAULT
+            groups[ANNOTATION if is_own else OLD_OPERATOR].append(event)
         for category, some in groups.items():
             self._add(category, some)
 
@@ -119,7 +124,7 @@ class Trace:
             return
         start = length = np.zeros(len(events), dtype=np.int64)
         if part != "threads":
-            start, length = (times([getattr(e, name) for e in events]) for name in ("ts", "dur"))
+            start, length = (times([*map(attrgetter(n), events)]) for n in ("ts", "dur"))
         timed, lasts = start != NOT_A_TIME, length >= 0
         good = timed & (lasts | (part in ("calls", "waits")))
         self.lost[f"bad {part}"] += int((~good).sum())
@@ -152,14 +157,14 @@ class Trace:
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
             "start_ns": start,
             "end_ns": end,
-            "process": self._identities([event.pid for event in events]),
-            "thread": self._identities([event.tid for event in events]),
+            "process": self._identities([*map(attrgetter("pid"), events)]),
+            "thread": self._identities([*map(attrgetter("tid"), events)]),
         }
         if part == "work":
             kind = [*WORK].index(str(category).lower())
             columns["kind"] = np.full(len(events), kind, dtype=np.int8)
         for name in NUMBERS[part]:
-            columns[name] = integers([getattr(event.args, name) for event in events])
+            columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
 
     def pair(self) -> None:
@@ -236,13 +241,6 @@ def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
         found.add(events)
     found.pair()
     return found
-
-
-def _category(event: Event) -> str | None:
-    """An event's category; that of operators was that of torch's own annotations in 2021, too."""
-    if event.cat == OLD_OPERATOR and torch_domain(str(event.name)) != DEFAULT:
-        return ANNOTATION
-    return event.cat
 
 
 def part_of(category: str | None) -> str | None:

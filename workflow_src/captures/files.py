@@ -95,25 +95,25 @@ def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
 
     Raises one of UNREADABLE, after what can be read; TraceError beyond the limit.
     """
-    packed, total, part = _is_packed(path), 0, bytearray()
+    packed, total, part, size = _is_packed(path), 0, list[bytes](), 0
     allowed = UNPACKED_BYTES.get() if packed else math.inf
     with cast(BufferedReader, gzip.open(path)) if packed else path.open("rb") as file:
         try:
-            while piece := file.read1(most - len(part)):
-                total += len(piece)
+            while piece := file.read1(most - size):
+                total, size = total + len(piece), size + len(piece)
                 if total > allowed:
                     raise TraceError(
                         f"it unpacks to more than {allowed / GIB:.3g} GiB; if that is right, allow "
                         f"more: --config {UNPACKED}=... (--{UNPACKED_OPTION} by hand)"
                     )
-                part += piece
-                if len(part) == most:
-                    yield bytes(part)
-                    part.clear()
+                part.append(piece)
+                if size == most:
+                    yield b"".join(part)
+                    part, size = [], 0
         except UNREADABLE:
-            yield bytes(part)
+            yield b"".join(part)
             raise
-        yield bytes(part)
+        yield b"".join(part)
 
 
 def _is_packed(path: Path) -> bool:

@@ -20,12 +20,11 @@ from workflow_src.common.atomic_write import write_csv, write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.joined import read_all
+from workflow_src.placing.ranks import read_all
 from workflow_src.tables.capture_tables import TABLES, sentences, tables_of
-from workflow_src.timeline.captured import timeline
 from workflow_src.timeline.make import write_trace
 from workflow_src.timeline.picture import draw
-from workflow_src.timeline.steps import Timeline
+from workflow_src.timeline.steps import Timeline, timeline
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

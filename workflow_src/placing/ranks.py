@@ -1,4 +1,4 @@
-"""How long the processes of one capture wait for each other inside of collectives.
+"""Ranks of one job: how long they wait for each other, and traces of each made one capture.
 
 Processes that communicate, all of a program or a group of them, call the same collectives in the
 same order, each group in a stream of its own, and one call's kernels end together, when the last
@@ -6,17 +6,35 @@ process has come. Those of a broadcast need not: its sender may be done before a
 begun. What a kernel takes longer than the shortest one of its call, it waited. Nothing is told
 unless all kernels fit that, or all of the time that every process recorded: windows of traces of
 single ranks begin and end at their own moments.
+
+Clocks of ranks that were traced one by one may be those of different hosts. So the times of each
+are moved by how far, at the median, its collectives end after those of the first rank. Where ranks
+have different numbers of them, times stay as they are.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import KERNEL
-from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS
+from workflow_src.captures.capture import (
+    COLUMNS,
+    KERNEL,
+    UNKNOWN,
+    Capture,
+    Note,
+    joined_copies,
+)
+from workflow_src.captures.merged import DEVICES, numbered
+from workflow_src.captures.reading import read
+from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, jobs, rank_of
+from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
+from workflow_src.placing.families import families
 
 COLLECTIVE = "communication"
 """The family of kernels that communicate."""
@@ -89,3 +107,79 @@ def collectives(work: pd.DataFrame) -> pd.DataFrame:
     """The kernels (with `family`) that all processes run together."""
     found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
     return found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
+
+
+def read_all(paths: Sequence[Path]) -> Capture:
+    """The capture in one file, or in those of several ranks of one job.
+
+    Raises TraceError if one can't be read, or several aren't of one job.
+    """
+    if len(paths) == 1:
+        return read(paths[0])
+    if len(found := jobs(paths)) > 1:
+        names = ", ".join(map(str, paths))
+        raise TraceError(
+            f"{names}: these aren't traces of torch.profiler of one job's ranks, of which each "
+            "names another rank, and which overlap in time or have collectives that end together"
+        )
+    ranks = {rank: path for path in found[0].files if (rank := rank_of(path))}
+    return _joined({rank: read(path) for rank, path in ranks.items()})
+
+
+def _joined(captures: dict[Rank, Capture]) -> Capture:
+    """One capture of several ranks' captures, each of one process, whose number becomes the rank.
+
+    Raises TraceError if one has several processes.
+    """
+    for rank, capture in captures.items():
+        own = [process for process in capture.processes if process != UNKNOWN]
+        if len(own) > 1:
+            raise TraceError(
+                f"the trace of rank {rank.number} holds {len(own)} processes: give it alone"
+            )
+    ranks, parts = [*captures], [*captures.values()]
+    ends = [_collective_ends(capture.work) for capture in parts]
+    alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
+    ahead = [int(np.median(each - ends[0])) if alike else 0 for each in ends]
+
+    tables = {
+        name: pd.concat([
+            _moved(getattr(part, name), rank.number, ns)
+            for part, rank, ns in zip(parts, ranks, ahead, strict=True)
+        ])
+        for name in COLUMNS
+        if name != "copies"
+    }  # fmt: skip
+    tables["copies"] = joined_copies([(part.copies, len(part.work)) for part in parts])
+    counts = Counter[tuple[str, str]]()
+    for note in (note for part in parts for note in part.notes):
+        counts[note.code, note.about] += note.count
+    notes = [Note(code, count, about) for (code, about), count in counts.items()]
+    made = [part.recording for part in parts]
+    by = replace(
+        made[0],
+        launches=sum(each.launches for each in made),
+        unanswered=sum(each.unanswered for each in made),
+        card=made[0].card if len({each.card for each in made}) == 1 else None,
+    )
+    return Capture.of(tables, (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *notes), by)
+
+
+def _collective_ends(work: pd.DataFrame) -> Indices:
+    """When kernels of collectives end (ns) that do so together, in order."""
+    found = collectives(work.assign(family=families(work["name"])))
+    return np.sort(found["end_ns"].to_numpy()[ends_together(found["name"].tolist())])
+
+
+def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
+    """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
+    found = numbered(rows, rank, rows["process"].to_numpy())
+    for name, values in rows.items():
+        if name in ("start_ns", "end_ns"):
+            found[name] = values - ahead_ns
+        elif name in ("launch_ns", "launch_end_ns", "wait_ns", "record_ns"):
+            found[name] = (values - ahead_ns).where(values != UNKNOWN, UNKNOWN)
+        elif name in ("device", "record_device"):
+            own = values.astype("int64") + rank * DEVICES
+            found[name] = own.where(values != UNKNOWN, UNKNOWN)
+    return found

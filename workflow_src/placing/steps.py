@@ -38,9 +38,9 @@ def steps(found: Attributed) -> pd.DataFrame:
     """
     parts = [pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64")]
     ranges = step_ranges(found)[: 0 if found.capture.kernels_lost else None]
-    for (process, _), chosen in ranges.groupby(["process", "thread"]):
+    for _, chosen in ranges.groupby(["process", "thread"]):
         table = step_ledger(chosen, *of_thread(found, chosen)).rename(columns={"phase": "path"})
-        parts.append(table.assign(process=process)[list(STEP_COLUMNS)])
+        parts.append(table.assign(process=chosen["process"].iloc[0])[list(STEP_COLUMNS)])
     return pd.concat(parts).sort_values(["process", "path", "step"], ignore_index=True)
 
 

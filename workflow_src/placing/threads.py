@@ -55,7 +55,8 @@ Spans = tuple[Indices, Indices]
 def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
     """The row numbers of each combination of values."""
     groups = numbers.reset_index(drop=True).groupby(numbers.columns.tolist()).indices
-    return {tuple(map(int, key)): np.asarray(rows, np.int64) for key, rows in groups.items()}
+    each = ((np.asarray(key).tolist(), np.asarray(rows, np.int64)) for key, rows in groups.items())
+    return {tuple(key): rows for key, rows in each}
 
 
 @dataclass(frozen=True, eq=False)

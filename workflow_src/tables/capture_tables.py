@@ -117,10 +117,10 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
 
 def _kernels(sums: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
     """The same as a table, what has no path below what has one."""
-    order = ["process", "path", "busy_ns", "kind", "family", "name"]
-    placed, rows = sums["path"] != NOWHERE, sums.assign(path=sums["text"])
-    first = rows[placed].sort_values(order, ascending=[name != "busy_ns" for name in order])
-    rows = pd.concat([first, rows[~placed]], ignore_index=True)
+    order = ["nowhere", "process", "path", "busy_ns", "kind", "family", "name"]
+    rows = sums.assign(nowhere=sums["path"] == NOWHERE, path=sums["text"])
+    ascending = [name != "busy_ns" for name in order]
+    rows = rows.sort_values(order, ascending=ascending, ignore_index=True)
     return in_steps.added(rows[KERNELS], rows[IN_STEPS].set_axis(BUSY, axis=1))
 
 

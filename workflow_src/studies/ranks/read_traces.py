@@ -15,8 +15,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.mechanisms.ranks import communication
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
-from workflow_src.placing.joined import read_all
-from workflow_src.placing.ranks import COLLECTIVE
+from workflow_src.placing.ranks import COLLECTIVE, read_all
 from workflow_src.studies.study import Row
 
 STEP = "train_step"
