@@ -48,18 +48,12 @@ def existing_folder(text: str) -> Path:
 
 def pattern(text: str) -> str:
     """A regular expression. Raises ArgumentTypeError for another text."""
-    if problem := pattern_problem(text):
-        raise argparse.ArgumentTypeError(f"{text[:50]!r} {problem}")
-    return text
-
-
-def pattern_problem(text: str) -> str:
-    """Why a text is no regular expression; "" if it is one."""
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        return f"is no regular expression: {error}"
-    return ""
+        said = f"{text[:50]!r} is no regular expression: {error}"
+        raise argparse.ArgumentTypeError(said) from None
+    return text
 
 
 def new_file(text: str) -> Path:

@@ -37,8 +37,8 @@ def available_bytes(root: Path = Path("/")) -> int:
     return max(0, min([free, *_left_in_control_groups(root)]))
 
 
-V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-V2 = ("memory.max", "memory.current", "inactive_file")
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", "total_inactive_file")
+V2 = ("memory.max", "memory.current", "memory.stat", "inactive_file")
 """Files with the limit and the use of a control group, and what of the use is cache, by version."""
 
 
@@ -52,14 +52,7 @@ def _left_in_control_groups(root: Path) -> Iterator[int]:
         group = top / path.lstrip("/")
         for folder in (group, *group.parents):
             if folder.is_relative_to(top) and (folder / files[0]).is_file():
-                yield from _left_in(folder, *files)
-
-
-def _left_in(folder: Path, limit: str, used: str, cache: str) -> Iterator[int]:
-    allowed = (folder / limit).read_text(encoding="utf-8").strip()
-    if allowed == "max":
-        return
-    counts = dict(
-        line.split() for line in (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
-    )
-    yield int(allowed) - int((folder / used).read_text(encoding="utf-8")) + int(counts[cache])
+                allowed, used, stat = ((folder / each).read_text() for each in files[:3])
+                if allowed.strip() != "max":
+                    counts = dict(line.split() for line in stat.splitlines())
+                    yield int(allowed) - int(used) + int(counts[files[3]])

@@ -18,7 +18,7 @@ from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold_several
 from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.gpu_state import state
-from workflow_src.measure.machine import hardware, host_id, host_speed, software
+from workflow_src.measure.machine import environment, host_id, host_speed
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.windows import detaches
 
@@ -60,7 +60,7 @@ def measured_alone(
         where = {"host_id": host_id(), "node": socket.gethostname(), "device_name": device}
         return {
             key: found,
-            "environment": hardware(device) | software() | where,
+            "environment": environment(device) | where,
             "before": before,
             "after": after,
             "locks_are_shared": locks_are_shared(),

@@ -37,28 +37,24 @@ def use_threads(row: Mapping[str, Any]) -> None:
         torch.set_num_threads(row["cpu_threads"])
 
 
-def software() -> dict[str, Any]:
-    """Versions of Python, torch and CUDA, and the number of CPU threads that torch uses."""
-    return {
+def environment(device: str) -> dict[str, Any]:
+    """The CPU, the GPU if that is measured, versions, and the CPU threads that torch uses.
+
+    `device` is "cpu" or the UUID of a CUDA device.
+    """
+    found: dict[str, Any] = {"cpu": cpu_model(), "cpu_cores": os.cpu_count(), "gpu": ""}
+    with nvml() as there:
+        if there and device != "cpu":
+            handle = pynvml.nvmlDeviceGetHandleByUUID(device)
+            found["gpu"] = str(pynvml.nvmlDeviceGetName(handle))
+            found["gpu_memory_gib"] = pynvml.nvmlDeviceGetMemoryInfo(handle).total / GIB
+            found["driver"] = str(pynvml.nvmlSystemGetDriverVersion())
+    return found | {
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda": torch.version.cuda or "",
         "cpu_threads": torch.get_num_threads(),
     }
-
-
-def hardware(device: str) -> dict[str, Any]:
-    """The CPU, and the GPU if that is measured. `device` is "cpu" or the UUID of a CUDA device."""
-    found: dict[str, Any] = {"cpu": cpu_model(), "cpu_cores": os.cpu_count(), "gpu": ""}
-    with nvml() as there:
-        if not there or device == "cpu":
-            return found
-        handle = pynvml.nvmlDeviceGetHandleByUUID(device)
-        return found | {
-            "gpu": str(pynvml.nvmlDeviceGetName(handle)),
-            "gpu_memory_gib": pynvml.nvmlDeviceGetMemoryInfo(handle).total / GIB,
-            "driver": str(pynvml.nvmlSystemGetDriverVersion()),
-        }
 
 
 def host_id() -> str:

@@ -3,12 +3,12 @@
 The check is against attention in float64 of the same inputs, forward and backward.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import Case
 from workflow_src.common.errors import StageError
@@ -110,18 +110,6 @@ def random_inputs(context: int, d: int, device: str, dtype: torch.dtype) -> Inpu
     return q, k, v, gradient
 
 
-def written_out(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
-    """softmax(q k^T / sqrt(d)) v by torch's operators, of each position and the ones before it.
-
-    Of all positions, unless causal.
-    """
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if is_causal:
-        future = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool, device=q.device).triu(1)
-        scores = scores.masked_fill(future, -math.inf)
-    return scores.softmax(-1) @ v
-
-
 def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
     """`out` and, unless the core has no backward pass, its gradients `dq`, `dk` and `dv`.
 
@@ -143,7 +131,8 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
 def relative_errors(core: Core, inputs: Inputs, is_causal: bool = True) -> dict[str, float]:
     """The norm of the error over that of what is right, of each tensor of `outcome`."""
     q, k, v, gradient = (each.double() for each in inputs)
-    right = outcome(partial(written_out, is_causal=is_causal), (q, k, v, gradient))
+    attention = partial(scaled_dot_product_attention, is_causal=is_causal)
+    right = outcome(attention, (q, k, v, gradient))
     return {
         name: float((tensor.double() - right[name]).norm() / right[name].norm())
         for name, tensor in outcome(core, inputs).items()

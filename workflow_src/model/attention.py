@@ -60,16 +60,6 @@ class FusedAttention(nn.Module):
             return scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def triton_softmax() -> Callable[[Tensor], Tensor]:
-    """This project's Triton softmax. Raises UnavailableError where Triton isn't installed."""
-    # Imported here, because only the CUDA builds of PyTorch include Triton.
-    try:
-        from workflow_src.ops.softmax import differentiable_softmax
-    except ImportError as error:
-        raise UnavailableError("Triton is not installed") from error
-    return differentiable_softmax
-
-
 def attention_core(name: str, context: int) -> nn.Module:
     """The attention core called `name` (see case.ATTENTIONS); it has no parameters.
 
@@ -78,7 +68,12 @@ def attention_core(name: str, context: int) -> nn.Module:
     if name == "sdpa":
         return FusedAttention()
     if name == "triton_softmax":
-        return MaterializedAttention(context, triton_softmax())
+        # Imported here, because only the CUDA builds of PyTorch include Triton.
+        try:
+            from workflow_src.ops.softmax import differentiable_softmax
+        except ImportError as error:
+            raise UnavailableError("Triton is not installed") from error
+        return MaterializedAttention(context, differentiable_softmax)
     softmaxes = {"naive": written_out_softmax, "fused_softmax": fused_softmax}
     return MaterializedAttention(context, softmaxes[name])
 

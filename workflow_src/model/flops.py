@@ -50,37 +50,18 @@ def forward_work(case: Case) -> list[Work]:
     return [Work(component, flops[component], traffic[component]) for component in flops]
 
 
-def total_forward_flops(case: Case) -> int:
-    """FLOPs of one forward pass: all components of `forward_work`, softmax included."""
-    return sum(_flops(case).values())
-
-
-def backward_flops(case: Case) -> int:
-    """FLOPs of one backward pass: twice the forward pass's matrix products.
-
-    Each product C = A B needs two of the same size, dA = dC B^T and dB = A^T dC. The backward
-    pass of softmax and of the other elementwise operations is left out.
-    """
-    return 2 * matmul_flops(case)
-
-
 def matmul_flops(case: Case) -> int:
     """FLOPs of one forward pass's matrix products, the ones that MFU counts."""
     return sum(_flops(case)[component] for component in MATMUL_COMPONENTS)
 
 
 def phase_flops(case: Case, phase: str) -> int:
-    """Matrix-product FLOPs of one step of a phase; AdamW has no matrix products."""
-    backward = 0 if phase == "forward" else backward_flops(case)
-    return matmul_flops(case) + backward
+    """Matrix-product FLOPs of one step of a phase; AdamW has no matrix products.
 
-
-def rule_flops(case: Case, parameters: int, per_token: int) -> int:
-    """The rule of thumb: 2 (forward) or 6 (training) FLOPs per parameter and token.
-
-    After Kaplan et al. 2020, "Scaling laws for neural language models", section 2.1.
+    Those of a backward pass are twice the forward pass's: each product C = A B needs two of the
+    same size, dA = dC B^T and dB = A^T dC.
     """
-    return per_token * parameters * case.batch * case.context
+    return (1 if phase == "forward" else 3) * matmul_flops(case)
 
 
 def recomputed_flops(case: Case, sublayers: int) -> int:

@@ -9,12 +9,7 @@ from typing import Any
 from workflow_src.common.case import Case
 from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB
-from workflow_src.model.flops import (
-    backward_flops,
-    parameter_count,
-    rule_flops,
-    total_forward_flops,
-)
+from workflow_src.model.flops import forward_work, matmul_flops, parameter_count
 from workflow_src.model.saved_tensors import (
     WIDE,
     attention_tensors,
@@ -98,18 +93,21 @@ def peak_bytes(case: Case, phase: str) -> int:
 
 
 def model_row(case: Case) -> dict[str, Any]:
-    """All results of the formulas for a case, as a row."""
-    parameters = parameter_count(case)
+    """All results of the formulas for a case, as a row.
+
+    The rule of thumb: 2 (forward) or 6 (training) FLOPs per parameter and token, after Kaplan et
+    al. 2020, "Scaling laws for neural language models", section 2.1.
+    """
+    parameters, tokens = parameter_count(case), case.batch * case.context
     without = parameters - case.vocabulary * case.d_model
-    forward = total_forward_flops(case)
     return {
         "parameters": parameters,
         "parameters_without_embedding": without,
-        "forward_flops": forward,
-        "backward_flops": backward_flops(case),
-        "forward_rule_flops": rule_flops(case, without, 2),
-        "step_rule_flops": rule_flops(case, without, 6),
-        "step_rule_all_flops": rule_flops(case, parameters, 6),
+        "forward_flops": sum(each.flops for each in forward_work(case)),
+        "backward_flops": 2 * matmul_flops(case),
+        "forward_rule_flops": 2 * without * tokens,
+        "step_rule_flops": 6 * without * tokens,
+        "step_rule_all_flops": 6 * parameters * tokens,
         "weights_mib": WIDE * parameters / MIB,
         "gradients_mib": WIDE * parameters / MIB,
         "optimizer_mib": OPTIMIZER_BYTES * parameters / MIB,

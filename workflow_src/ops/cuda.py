@@ -24,15 +24,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("launch_gelu", &launc
 Launch = Callable[[int, int, int, int, int], int]
 
 
-def build_gelu() -> Callable[[Tensor], Tensor]:
-    """Build the kernel; returns a function of a CUDA tensor x.
-
-    Its result is contiguous, with the shape and dtype of x. Raises UnavailableError without a
-    CUDA device, nvcc or ninja, or if the build fails.
-    """
-    return partial(_call, _build())
-
-
 def _call(launch: Launch, x: Tensor) -> Tensor:
     x = x.contiguous()
     if x.data_ptr() % VECTOR_BYTES:
@@ -46,7 +37,12 @@ def _call(launch: Launch, x: Tensor) -> Tensor:
     return y
 
 
-def _build() -> Launch:
+def build_gelu() -> Callable[[Tensor], Tensor]:
+    """Build the kernel; returns a function of a CUDA tensor x.
+
+    Its result is contiguous, with the shape and dtype of x. Raises UnavailableError without a
+    CUDA device, nvcc or ninja, or if the build fails.
+    """
     if not torch.cuda.is_available():
         raise UnavailableError("there is no CUDA device")
     # Imported only here: the import looks for compilers and warns without CUDA.
@@ -68,5 +64,4 @@ def _build() -> Launch:
     except RuntimeError as error:
         print(error, flush=True)
         raise UnavailableError("the build of the CUDA kernel failed; its log says why") from error
-    launch: Launch = module.launch_gelu
-    return launch
+    return partial(_call, module.launch_gelu)

@@ -27,28 +27,19 @@ MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
 
 def here(device: str) -> dict[str, set[str]]:
     """The possible values of each column of COMPARED on this machine; unknown ones are left out."""
-    found = {"cpu": {cpu_model()}} | _nsys() | (_gpus() if device == "cuda" else {})
+    found = {"cpu": {cpu_model()}}
+    if shutil.which("nsys"):
+        asked = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False)
+        found["nsys"] = set(re.findall(r"version (\d{4}\.\d+)", asked.stdout))
+    with nvml() as there:
+        if there and device == "cuda":
+            handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
+            found["gpu"] = {str(pynvml.nvmlDeviceGetName(handle)) for handle in handles}
+            found["driver"] = {str(pynvml.nvmlSystemGetDriverVersion())}
     if (spec := importlib.util.find_spec("torch")) and spec.origin:
         about = runpy.run_path(str(Path(spec.origin).with_name("version.py")))
         found |= {"torch": {str(about["__version__"])}, "cuda": {str(about["cuda"] or "")}}
-    return found
-
-
-def _gpus() -> dict[str, set[str]]:
-    with nvml() as there:
-        if not there:
-            return {}
-        handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
-        names = {str(pynvml.nvmlDeviceGetName(handle)) for handle in handles}
-        return {"gpu": names, "driver": {str(pynvml.nvmlSystemGetDriverVersion())}}
-
-
-def _nsys() -> dict[str, set[str]]:
-    if shutil.which("nsys") is None:
-        return {}
-    asked = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False)
-    found = re.search(r"version (\d{4}\.\d+)", asked.stdout)
-    return {"nsys": {found[1]}} if found else {}
+    return {name: values for name, values in found.items() if values}
 
 
 def recorded(measured: Path) -> dict[str, str]:

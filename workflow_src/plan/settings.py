@@ -2,6 +2,7 @@
 
 import math
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +16,7 @@ from pydantic import (
     field_validator,
 )
 
-from workflow_src.common.arguments import pattern_problem
+from workflow_src.common.arguments import pattern
 from workflow_src.common.case import EXECUTIONS, OPTIMIZERS
 from workflow_src.common.errors import not_among
 from workflow_src.common.precisions import PRECISIONS
@@ -47,9 +48,10 @@ def among(names: Iterable[str]) -> AfterValidator:
 
 
 def _pattern(text: str) -> str:
-    if problem := pattern_problem(text):
-        raise ValueError(f"{text!r} {problem}")
-    return text
+    try:
+        return pattern(text)
+    except ArgumentTypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _distinct(values: list[T]) -> list[T]:
@@ -141,16 +143,14 @@ class Checked(BaseModel):
         """A setting, as it is, or else as it was typed."""
         try:
             return check(value)
-        except ValidationError:
+        except ValidationError as first:
             other = str(value) if type(value) is int else as_typed(value)
             if other == value:
                 raise
             try:
                 return check(other)
             except ValidationError as second:
-                if type(value) is not int:
-                    raise second from None
-            raise
+                raise (first if type(value) is int else second) from None
 
 
 class Size(Checked):

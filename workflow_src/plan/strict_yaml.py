@@ -1,5 +1,6 @@
 """YAML in which nothing is read otherwise than it looks."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,16 +29,15 @@ class _Strict(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
     def _require_plain(self, key: str, node: yaml.Node) -> None:
-        kind = node.tag.rpartition(":")[2]
+        kind, allowed = node.tag.rpartition(":")[2], ""
         if kind in ("int", "float") and not PLAIN.fullmatch(node.value):
-            raise ConfigError(
-                f"{key}: YAML reads {node.value} as {self.construct_object(node)}; allowed: a "
-                "number in digits without a 0 in front, a colon or an underscore, or text in quotes"
-            )
+            allowed = "a number in digits without a 0 in front, a colon or an underscore"
         if kind == "bool" and node.value.lower() not in ("true", "false"):
+            allowed = "true, false"
+        if allowed:
+            read = json.dumps(self.construct_object(node))
             raise ConfigError(
-                f"{key}: YAML reads {node.value} as {str(self.construct_object(node)).lower()}; "
-                "allowed: true, false, or text in quotes"
+                f"{key}: YAML reads {node.value} as {read}; allowed: {allowed}, or text in quotes"
             )
 
 

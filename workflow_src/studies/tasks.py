@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import UnavailableError, one_sentence
 from workflow_src.measure.activities import activities_of
@@ -110,10 +110,7 @@ def main(
     after another; each has its number in the point, under "process". `in_processes` runs them
     instead, if it is given.
     """
-    parser = Parser(description=__doc__)
-    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
-    parser.add_argument("--output", type=new_file, required=True)
-    given = parser.parse_args()
+    given = stage_arguments(__doc__, point=json.loads, output=new_file)
     point, count = given.point, given.point.get("processes", 1)
     if count > 1 and (module or in_processes):
         results = (

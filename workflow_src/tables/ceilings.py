@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.arguments import existing_file, new_file, stage_arguments
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.ceilings import RATES, rate_of
 from workflow_src.common.environment import MEASURED_WITH
@@ -44,10 +44,7 @@ def table(result: Mapping[str, Any]) -> pd.DataFrame:
 @one_sentence()
 def main() -> None:
     """Write the table of ceilings."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--measured", type=existing_file, required=True, help="ceilings.json")
-    parser.add_argument("--output", type=new_file, required=True)
-    given = parser.parse_args()
+    given = stage_arguments(__doc__, measured=existing_file, output=new_file)
     path: Path = given.measured
     with reading(path, "a measurement of ceilings", remake(path), StageError):
         found = table(json.loads(path.read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, new_file
+from workflow_src.common.arguments import existing_file, new_file, stage_arguments
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.common.errors import StageError, one_sentence, remake
@@ -54,16 +54,12 @@ def require_one(environments: pd.DataFrame) -> None:
 @one_sentence()
 def main() -> None:
     """Write the environments of measurements; more than one is an error unless allowed."""
-    parser = Parser(description=__doc__)
-    made = "environments.csv or points' JSON"
-    parser.add_argument("--measured", type=existing_file, nargs="+", required=True, help=made)
-    parser.add_argument("--output", type=new_file, required=True, help="CSV, a row per environment")
-    parser.add_argument("--mixed-environments", action="store_true")
-    arguments = parser.parse_args()
-    environments = distinct(arguments.measured)
-    if not arguments.mixed_environments:
+    paths = {"measured": [existing_file], "output": new_file}
+    given = stage_arguments(__doc__, mixed_environments=False, **paths)
+    environments = distinct(given.measured)
+    if not given.mixed_environments:
         require_one(environments)
-    write_csv(arguments.output, environments)
+    write_csv(given.output, environments)
 
 
 if __name__ == "__main__":

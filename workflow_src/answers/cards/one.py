@@ -3,7 +3,12 @@
 import pandas as pd
 
 from workflow_src.answers.cards.chapter import TEMPLATE, facts
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.arguments import (
+    existing_file,
+    existing_folder,
+    new_file,
+    stage_arguments,
+)
 from workflow_src.common.atomic_write import write_text
 from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, one_of, one_sentence, remake
@@ -24,13 +29,8 @@ def planned(plan: pd.DataFrame, case: str) -> dict[str, object]:
 @one_sentence()
 def main() -> None:
     """Write the card of one case."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--case-name", required=True, help="as in the plan")
-    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
-    parser.add_argument("--tables", type=existing_file, nargs="+", required=True, help="its own")
-    parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
-    parser.add_argument("--markdown", type=new_file, required=True, help="the card")
-    given = parser.parse_args()
+    read = {"plan": existing_file, "tables": [existing_file], "templates": existing_folder}
+    given = stage_arguments(__doc__, case_name=str, markdown=new_file, **read)
     plan = read_table(given.plan, "plan")
     if plan.empty:
         raise StageError(f"{given.plan} is not a plan (no case); {remake(given.plan)}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from workflow_src.common.arguments import Parser, new_file
+from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import StageError
 from workflow_src.measure.machine import use_threads
@@ -72,10 +72,7 @@ def run(point: Point) -> dict[str, Any]:
 
 def main() -> None:
     """Run the first steps of this process, and write how long each took."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--point", type=json.loads, required=True, help="the point as JSON")
-    parser.add_argument("--output", type=new_file, required=True, help="times as JSON")
-    given = parser.parse_args()
+    given = stage_arguments(__doc__, point=json.loads, output=new_file)
     # It is read when CUDA starts.
     os.environ["CUDA_MODULE_LOADING"] = given.point["loading"]
     use_threads(given.point)
