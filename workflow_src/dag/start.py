@@ -11,7 +11,7 @@ from workflow_src.dag.dag import Dag, dag_of
 from workflow_src.dag.paths import known
 from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import make_plan
-from workflow_src.studies.study import FORMER, STUDIES
+from workflow_src.studies.study import STUDIES
 
 
 def require_place(workflow: Any) -> None:
@@ -54,9 +54,6 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
             read_config(Path(file))
         dag = dag_of(make_plan(config))
         for name in dag.plan.settings["studies"]:
-            if name in FORMER:
-                said = f"{name!r} is now part of {FORMER[name]!r}; name that instead"
-                raise ConfigError(f"studies: {said}")
             known("studies", name, STUDIES)
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
