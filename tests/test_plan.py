@@ -134,7 +134,6 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     ("study", "said"),
     [
         ("warmpu", "'warmpu' is not one of profiler, warmup"),
-        ("flash", "'flash' is now part of 'attention'"),
     ],
 )
 def test_an_unknown_study_is_refused_with_the_known_ones(study: str, said: str) -> None:

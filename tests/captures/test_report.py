@@ -22,7 +22,7 @@ from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
 from workflow_src.capture_report.capture import Capture, in_steps
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
-from workflow_src.capture_report.pictures import numbered
+from workflow_src.capture_report.report import numbered
 from workflow_src.capture_report.summary import summary
 from workflow_src.cli import read_capture
 from workflow_src.common.asked import asked_of

@@ -1,10 +1,10 @@
 """The chapter of one capture: what is wrong with a step, and what the step does."""
 
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.capture_report import contents
 from workflow_src.capture_report.capture import Capture
-from workflow_src.capture_report.pictures import trace_button
 from workflow_src.capture_report.ranked import ranked, smaller, unfound
 from workflow_src.capture_report.screen import first_screen
 from workflow_src.captures.capture import UNREADABLE
@@ -80,3 +80,9 @@ def candidates(capture: Capture) -> pd.DataFrame:
     often = paths[(paths["instances"] > 1) & (not capture.stepped)]
     depth = often["path"].str.replace(r"\\.", "", regex=True).str.count("/")
     return lifted(often.loc[depth.sort_values(kind="stable").index][:FIRST])
+
+
+def trace_button(path: str) -> Markup:
+    """What saves the step's trace."""
+    link = '<a class="button" href="{}" download>Save this step for Perfetto</a>'
+    return Markup(f'<div class="note">{link}</div>').format(path)

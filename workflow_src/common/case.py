@@ -22,14 +22,6 @@ EAGER, COMPILED = "eager", "compiled"
 EXECUTIONS = (EAGER, COMPILED)
 """Whether the model runs as it is written, or under torch.compile."""
 
-OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
-"""Bytes per parameter in float32 that each reads and writes in a step.
-
-AdamW has to read weight, gradient and two moments, and to write all but the gradient. Written out,
-its operators move 88 (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters);
-torch's foreach takes 8 elementwise passes over two to four tensors each.
-"""
-
 NEEDS_CUDA = {
     "precision": tuple(name for name, each in DECLARED.items() if each.capability),
     "attention": ("triton_softmax",),

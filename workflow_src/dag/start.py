@@ -16,7 +16,7 @@ from workflow_src.dag.report import Report
 from workflow_src.plan.code import stage
 from workflow_src.plan.strict_yaml import read_config
 from workflow_src.plan.suites import Plan, make_plan
-from workflow_src.studies.study import FORMER, STUDIES
+from workflow_src.studies.study import STUDIES
 
 RULES = ("hooks", "plan", "measure", "tables", "timeline", "answers", "studies", "compare")
 
@@ -140,9 +140,6 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
             read_config(Path(file))
         dag = dag_of(make_plan(config))
         for name in dag.plan.settings["studies"]:
-            if name in FORMER:
-                said = f"{name!r} is now part of {FORMER[name]!r}; name that instead"
-                raise ConfigError(f"studies: {said}")
             known("studies", name, STUDIES)
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None

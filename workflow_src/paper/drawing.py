@@ -14,10 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import attempt
-
-Row = dict[str, Any]
 
 # Paul Tol's qualitative schemes "bright" and "muted", distinguishable with any color vision:
 # https://sronpersonalpages.nl/~pault/
@@ -46,18 +43,6 @@ STYLE: Any = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
 }
-
-
-def facets(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows grouped by what distinguishes them besides size and context, keyed by panel heading."""
-    columns = [c for c in CASE_COLUMNS[3:] if len({row[c] for row in rows}) > 1]
-    if "precision" not in columns and rows:
-        columns = ["precision", *columns]
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        parts = [f"batch {row[c]}" if c == "batch" else str(row[c]) for c in columns]
-        found.setdefault(", ".join(parts), []).append(row)
-    return found
 
 
 def nothing(message: str) -> Figure:

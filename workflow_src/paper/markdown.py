@@ -1,7 +1,6 @@
 """How numbers and other values stand in Markdown."""
 
 import html
-import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -19,40 +18,12 @@ def number(value: float) -> str:
     return text.rstrip(".")
 
 
-def earned(value: float, least: float | None = None, most: float | None = None) -> str:
-    """A value to the place of the first digit of half its interval, but two or three digits.
-
-    So the last digit's unit is no finer than a tenth of what the value may be off by. Two digits
-    without an interval.
-    """
-    half = (most - least) / 2 if least is not None and most is not None else None
-    if value == 0 or half is None:
-        return significant(value, 2)
-    digits = 1 + _exponent(value) - _exponent(half) if half else 3
-    return significant(value, min(max(digits, 2), 3))
-
-
 def significant(value: float, digits: int) -> str:
     """So many significant digits, without an exponent where that is readable: 130, 3.6."""
     rounded = float(f"{value:.{digits - 1}e}")
     if value == 0 or abs(rounded) >= 10 ** (digits - 1):
         return f"{rounded:,.0f}"
     return f"{rounded:#.{digits}g}"
-
-
-def _exponent(value: float) -> int:
-    return math.floor(math.log10(abs(value)))
-
-
-def whole(value: float) -> str:
-    """A count rounded to an integer, with thousands separators: 1,234."""
-    return f"{value:,.0f}"
-
-
-def calls(value: float) -> str:
-    """Calls per step; a non-integer is marked as such."""
-    near = abs(value - round(value)) < 1e-9
-    return whole(round(value)) if near else f"{value:.2f} (not an integer)"
 
 
 def joined(words: Iterable[str]) -> str:

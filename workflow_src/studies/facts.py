@@ -38,6 +38,12 @@ def or_state(cells: Numbers, table: pd.DataFrame) -> pd.Series:
     return cells.where(cells.notna() | table["ok"], table["state"])
 
 
+def sortable(cells: Numbers) -> pd.Series:
+    """Cells to sort by: texts as they are, Numbers as floats."""
+    has_texts = cells.map(lambda cell: isinstance(cell, str)).any()
+    return cells if has_texts else cells.astype(float)
+
+
 def span(cells: Numbers) -> object:
     """The least to the most, or one of them if both look alike; NaN without any."""
     low, high = of(cells, "min"), of(cells, "max")

@@ -30,9 +30,6 @@ STUDIES = (
 )
 """The studies, in the order of the report."""
 
-FORMER = {"flash": "attention"}
-"""Studies that became part of another, and which."""
-
 BESIDE = {"accounting": "ceilings", "attention": "ceilings", "levers": "remedies"}
 """The table of the run that a study's section is held against."""
 

@@ -78,9 +78,7 @@ def of_phases(rows: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
     predicted = to(rows["predicted_peak_mib"], "GiB")
     works = to(rows["busy_ms"].where(on_gpu) / ms, "share")
     best = rows["precision"].map(roofs["products"]).astype(object)
-    reached = to(
-        (to((rows["flops"] / ms).astype(object), "TFLOP/s") / best).astype(object), "share"
-    )
+    reached = to(to(rows["flops"] / ms, "TFLOP/s") / best, "share")
     return rows.assign(
         name=rows["phase"].map(lambda phase: PHASES.get(phase, phase)),
         peak=peak,
@@ -138,14 +136,14 @@ def components(rows: pd.DataFrame, roofs: pd.DataFrame) -> pd.DataFrame:
     reached = (rate / roof["products"]).mask(by_bandwidth, moved / roof["bandwidth"])
     wide = rows["component"].isin(PRODUCTS_ALONE) & ~rows["precision"].isin(NARROW)
     alone = wide | (rows["component"] == WITHOUT_PRODUCTS)
-    lower = by_bandwidth.map({True: "bandwidth", False: "products"}).where(
-        roof["ridge"].notna(), ""
-    )
+    lower = by_bandwidth.map({True: "bandwidth", False: "products"})
     named = {name: each.name for name, each in COMPONENTS.items()}
-    name = rows["component"].map(lambda each: named.get(each, each))
-    reached = to(reached.where(alone), "share")
-    lower = lower.where(roof["ridge"].notna(), "")
-    return rows.assign(name=name, rate=rate, lower=lower, reached=reached)
+    return rows.assign(
+        name=rows["component"].map(lambda each: named.get(each, each)),
+        rate=rate,
+        lower=lower.where(roof["ridge"].notna(), ""),
+        reached=to(reached.where(alone), "share"),
+    )
 
 
 def figure(parts: pd.DataFrame, roofs: pd.DataFrame) -> Plot:

@@ -7,7 +7,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import Numbers, added, end, of, over, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, sortable, unmeasured
 
 NAMES = {
     "naive": "written out",
@@ -94,47 +94,43 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
     ms, kernels and device time of both passes are those of forward and backward together where the
     two were measured apart; their cells say why there is none.
     """
-    told = passes[["point", *SERIES, "context"]].astype(str).agg(" ".join, axis=1)
+    key = ["point", *SERIES, "context"]
+    told = passes[key].astype(str).agg(" ".join, axis=1)
     passes = passes.assign(key=told if len(passes) else "")
-    by_phase = {
-        phase: passes[passes["phase"] == phase].drop_duplicates("key").set_index("key")
+    rows = passes.drop_duplicates("key").set_index("key")[["own", *key]]
+    forward, backward, both = (
+        passes[passes["phase"] == phase].drop_duplicates("key").set_index("key").reindex(rows.index)
         for phase in ("forward", "backward", "forward_backward")
-    }
-    rows = passes.drop_duplicates("key").set_index("key")[["point", "own", *SERIES, "context"]]
-
-    def column(name: str, phase: str) -> pd.Series:
-        return by_phase[phase][name].reindex(rows.index).astype(object)
+    )
 
     def whole(name: str) -> Numbers:
-        parts = pd.DataFrame({phase: column(name, phase) for phase in ("forward", "backward")})
-        apart = added(parts.dropna()).reindex(rows.index)
-        return column(name, "forward_backward").combine_first(apart).astype(object)
+        apart = pd.DataFrame({"forward": forward[name], "backward": backward[name]}).dropna()
+        return both[name].combine_first(added(apart).reindex(rows.index))
 
-    forward, backward = (column("time", phase) for phase in ("forward", "backward"))
-    ms, busy = whole("time"), whole("busy_ms")
-    state = column("state", "forward_backward").combine_first(column("state", "backward"))
-    ran = column("ok", "forward_backward").combine_first(column("ok", "backward")).eq(True)
+    def of_both(name: str) -> pd.Series:
+        return both[name].combine_first(backward[name])
+
+    ms, busy, ran = whole("time"), whole("busy_ms"), of_both("ok").eq(True)
+    rated = {"forward": forward, "backward": backward, "forward_backward": both}
     return rows.assign(
-        forward_ms=forward,
-        forward=or_state(forward, by_phase["forward"][["ok", "state"]].reindex(rows.index)),
-        backward=or_state(backward, by_phase["backward"][["ok", "state"]].reindex(rows.index)),
+        forward_ms=forward["time"],
+        forward=or_state(forward["time"], forward),
+        backward=or_state(backward["time"], backward),
         ms=ms,
-        both=ms.where(ms.notna() | ran, state),
-        calls=column("samples", "forward"),
-        peak=column("peak_mib", "forward_backward").combine_first(column("peak_mib", "backward")),
-        before=column("before_backward_mib", "forward"),
-        before_predicted=column("predicted_peak_mib", "forward"),
-        peak_predicted=column("predicted_peak_mib", "forward_backward").combine_first(
-            column("predicted_peak_mib", "backward")
-        ),
-        kernels=column("kernels", "forward"),
+        both=ms.where(ms.notna() | ran, of_both("state")),
+        calls=forward["samples"],
+        peak=of_both("peak_mib"),
+        before=forward["before_backward_mib"],
+        before_predicted=forward["predicted_peak_mib"],
+        peak_predicted=of_both("predicted_peak_mib"),
+        kernels=forward["kernels"],
         kernels_both=whole("kernels"),
         busy=busy,
         working=to(busy / ms, "share"),
         **{
-            f"{name}_{phase}": column(name, phase)
+            f"{name}_{phase}": found[name]
             for name in ("rate", "limit", "share")
-            for phase in by_phase
+            for phase, found in rated.items()
         },
     )
 
@@ -146,12 +142,7 @@ def shown_of(every: pd.DataFrame) -> pd.DataFrame:
     sizes = mine["head_size"][mine["ms"].notna()]
     size = HEAD_SIZE if (sizes == HEAD_SIZE).any() else of(sizes, "max")
     shown: pd.DataFrame = mine[mine["head_size"] == size]
-    return shown.sort_values("context", key=floats, kind="stable")
-
-
-def floats(column: pd.Series) -> pd.Series:
-    """A column as it is sorted."""
-    return column.astype(float)
+    return shown.sort_values("context", key=sortable, kind="stable")
 
 
 def against(shown: pd.DataFrame, wrong: object) -> Facts:
@@ -161,7 +152,7 @@ def against(shown: pd.DataFrame, wrong: object) -> Facts:
     naive = timed[timed["name"] == WRITTEN_OUT]
     context = first((naive if len(naive) else timed)[::-1])["context"]
     here = shown[shown["context"] == context].drop_duplicates("name")
-    here = here.sort_values("ms", key=floats, kind="stable")
+    here = here.sort_values("ms", key=sortable, kind="stable")
     best, plain = first(here), first(here[here["name"] == WRITTEN_OUT])
     low, high = (end(here["ms"], which).combine_first(here["ms"]) for which in (0, 1))
     apart = (low[here["name"] == WRITTEN_OUT] > high.iloc[:1].max()).any()
@@ -191,8 +182,8 @@ def against(shown: pd.DataFrame, wrong: object) -> Facts:
 
 def fastest(shown: pd.DataFrame) -> pd.DataFrame:
     """The fastest forward pass at each context, by that."""
-    timed = shown[shown["forward_ms"].notna()].sort_values("forward_ms", key=floats)
-    timed = timed.drop_duplicates("context").sort_values("context", key=floats)
+    timed = shown[shown["forward_ms"].notna()].sort_values("forward_ms", key=sortable)
+    timed = timed.drop_duplicates("context").sort_values("context", key=sortable)
     return pd.DataFrame(
         {"name": timed["name"].to_numpy(), "ms": timed["forward_ms"].to_numpy()},
         timed["context"].astype(float),
@@ -223,10 +214,9 @@ def errors(checks: pd.DataFrame) -> pd.DataFrame:
 
 def longest(every: pd.DataFrame) -> pd.DataFrame:
     """Each series at its longest context with a rate."""
-    rated = every[every["rate_forward"].notna()].sort_values("context", key=floats, kind="stable")
-    return rated.drop_duplicates(SERIES, keep="last").sort_values(
-        ["precision", "batch", "head_size"], key=lambda c: c.map(str), kind="stable"
-    )
+    rated = every[every["rate_forward"].notna()].sort_values("context", key=sortable, kind="stable")
+    last = rated.drop_duplicates(SERIES, keep="last")
+    return last.sort_values(SERIES[:-1], key=lambda c: c.map(str), kind="stable")
 
 
 def figure(shown: pd.DataFrame) -> Plot:

@@ -50,12 +50,12 @@ def facts(run: Run) -> Facts:
 
 
 def told(table: pd.DataFrame) -> pd.DataFrame:
-    """Each way to checkpoint: its peak, how far off that was foretold, its time and passes.
+    """Each way to checkpoint: its peak, how far off that was foretold, and its time.
 
     beside: a peak without weights and optimizer state, which grow with depth in any case.
     """
     sublayers = table["sublayers"].astype(float)
-    names = ["peak_mib", "samples", "attention_calls"]
+    names = ["peak_mib", "samples"]
     ran = table[names].where(table["ok"])
     peak, foretold = ran["peak_mib"], table["predicted_peak_mib"]
     few = sublayers.fillna(0).map({0.0: "none", 1.0: "half"})
@@ -75,7 +75,6 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
         predicted_beside=foretold - steady,
         off=to(abs(foretold / peak - 1), "share"),
         n=ran["samples"],
-        passes=ran["attention_calls"],
         again=to(table["recomputed_flops"] / table["flops"], "share"),
     )
 

@@ -17,7 +17,6 @@ from workflow_src.measure.phases import build
 from workflow_src.measure.rows import free
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
-from workflow_src.model.attention import MultiHeadAttention
 from workflow_src.model.transformer import Block, TransformerLM
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
@@ -59,32 +58,14 @@ def arrangements(
 
 
 def _measured(workload: Workload, sublayers: int, nested: bool, before: int, point: Point) -> Row:
-    """Samples of a training step, its peak, and how many blocks ran forward in one step."""
+    """Samples of a training step, and its peak."""
     device = workload.case.device
     with arranged(workload.model, sublayers, nested):
         if not workload.optimizer.state:
             # Its first step makes the optimizer's state, which would otherwise miss in a peak.
             workload.train_step()
-        with _attention_calls() as calls:
-            peak = step_peak(workload, "train_step", before)
-        times = sample_steps(workload.train_step, device, 0, point["steps"])
-    return times | peak | {"attention_calls": len(calls)}
-
-
-@contextmanager
-def _attention_calls() -> Iterator[list[nn.Module]]:
-    """A list that has, afterwards, an entry per forward pass of an attention, first or repeated."""
-    calls: list[nn.Module] = []
-
-    def note(module: nn.Module, given: object) -> None:
-        if isinstance(module, MultiHeadAttention):
-            calls.append(module)
-
-    hook = nn.modules.module.register_module_forward_pre_hook(note)
-    try:
-        yield calls
-    finally:
-        hook.remove()
+        peak = step_peak(workload, "train_step", before)
+        return peak | sample_steps(workload.train_step, device, 0, point["steps"])
 
 
 class Sublayer(nn.Module):

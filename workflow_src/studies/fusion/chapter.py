@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot, power
 from workflow_src.paper.number import Numbers, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, or_state, unmeasured
+from workflow_src.studies.facts import load, or_state, sortable, unmeasured
 
 NAMES = {
     "copy": "copy",
@@ -53,11 +53,6 @@ def facts(run: Run) -> Facts:
         "missing": unmeasured(table, "words", "name"),
         "figure": figure(ran),
     }
-
-
-def sortable(cells: Numbers) -> pd.Series:
-    """Cells to sort by: texts, or Numbers as floats."""
-    return cells.astype(float) if str(cells.name) in ("elements", "columns") else cells
 
 
 def size(elements: object) -> object:

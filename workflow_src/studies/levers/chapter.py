@@ -8,7 +8,7 @@ from workflow_src.common.case import OPTIMIZERS
 from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
 from workflow_src.common.words import PHASES, in_words
 from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import end, holds, lift, of, over, to, within
+from workflow_src.paper.number import each, end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, unmeasured
@@ -36,13 +36,11 @@ def facts(run: Run) -> Facts:
     best, stacked = firsts(steps), on_top(steps)
     judged = steps[steps["agrees"].notna()]
     agree = of(judged["agrees"], "count")
-    if (steps["saves"].notna() & ~steps["is_plain"]).any():
-        mostly = "as predicted" if agree >= MOSTLY * len(judged) else "missed"
-        verdict = (mostly if len(judged) else "unpredicted") if len(best) else "nothing"
-    else:
-        verdict = "can't tell"
+    verdict = "as predicted" if agree >= MOSTLY * len(judged) else "missed"
+    verdict = verdict if len(judged) else "unpredicted"
+    tried = steps["saves"].notna() & ~steps["is_plain"]
     return {
-        "verdict": verdict,
+        "verdict": (verdict if len(best) else "nothing") if tried.any() else "can't tell",
         "best": first(best.sort_values("saves", ascending=False)),
         "agree": agree,
         "cases": by_case(steps, best),
@@ -57,9 +55,7 @@ def facts(run: Run) -> Facts:
 
 def differ(rows: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     """Whether the processes of two times, row by row, don't overlap; so where one has no ends."""
-    low, high, least, most = (
-        frame[name].astype(object) for frame in (rows, other) for name in ENDS
-    )
+    (low, high), (least, most) = ([cells[name] for name in ENDS] for cells in (rows, other))
     return ~((high >= least) & (low <= most)).astype(bool)
 
 
@@ -79,20 +75,18 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
     of_plain = table[[f"{name}_plain" for name in ENDS]].set_axis(ENDS, axis=1)
     broken = ~table["finite"] & table["finite_plain"].ne(False)
     once = table["batches"].isna() | (table["batches"] == 1)
-    saves = table["saving_share"].astype(object).where(table["ok"])
+    saves = table["saving_share"].where(table["ok"])
     shown = differ(table, of_plain)
-    printed = pd.Series(zip(saves, shown.map({True: "", False: " ‡"}), strict=True), dtype=object)
-    device = (table["device_ms"] / table["device_ms_plain"]).astype(object)
+    marked = saves.where(shown, each(saves, lambda share: (share, " ‡")))
+    device_saves = 1 - (table["device_ms"] / table["device_ms_plain"]).astype(object)
     return table.assign(
         words=table["names"].map(lambda all_: " + ".join(map(in_words, all_)) or PLAIN),
         said=table["phase"].replace(PHASES),
         counts=table["ok"] & table["median_ms"].notna() & once & ~broken,
         shown=shown,
         saves=saves,
-        printed=saves.where(shown | saves.isna(), printed)
-        .where(~broken, NOT_FINITE)
-        .where(~table["is_plain"]),
-        device_saves=to((1 - device).astype(object).where(~table["is_plain"]), "share"),
+        printed=marked.where(~broken, NOT_FINITE).where(~table["is_plain"]),
+        device_saves=to(device_saves.where(~table["is_plain"]), "share"),
         ms=or_state(table["time"], table),
     )
 
@@ -107,10 +101,9 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
     """
     mine = remedies["case"].isin(table["case"]) & (remedies["batch"].astype(float) == BATCH)
     rows = remedies[mine & (remedies["status"] == "ok")]
-    middle, low, high = (
-        to((1 - (lift(rows[name]) / lift(rows["plain_ms"])).astype(object)).astype(object), "share")
-        for name in ("predicted_ms", "high_ms", "low_ms")
-    )
+    plain_ms, names = lift(rows["plain_ms"]), ("predicted_ms", "high_ms", "low_ms")
+    parts = ((lift(rows[name]) / plain_ms).astype(object) for name in names)
+    middle, low, high = (to(1 - part, "share") for part in parts)
     known = rows[["case", "phase"]].assign(key=rows["remedies"], expected=within(middle, low, high))
     keys = [key_of(*row) for row in zip(table["names"], table["phase"], strict=True)]
     table = table.assign(key=keys).merge(known, how="left", on=["case", "phase", "key"])
@@ -122,11 +115,11 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
         for name in ENDS
     )
     least, most = (1 - (slow / first_).astype(object)), (1 - (fast / last).astype(object))
-    off = (table["saves"] - expected).astype(object).where(table["counts"])
+    off = (table["saves"] - expected).where(table["counts"])
     agrees = holds(off, (least <= high) & (most >= low), "both intervals overlap")
-    as_told = agrees.map(lambda cell: "" if cell != cell else "yes" if cell == 1 else "no")
-    table = table.assign(least=to(least, "share"), most=to(most, "share"))
-    return table.assign(expected=expected, low=low, high=high, agrees=agrees, as_told=as_told)
+    as_told = agrees.map({1: "yes", 0: "no"}).fillna("")
+    table = table.assign(least=to(least, "share"), most=to(most, "share"), low=low, high=high)
+    return table.assign(expected=expected, agrees=agrees, as_told=as_told)
 
 
 def key_of(names: Sequence[str], phase: str) -> str:
@@ -169,15 +162,14 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
     before = rows[["median_ms", *ENDS]].shift().astype(object).where(same)
     known = rows["names"].map(len).shift(fill_value=0).where(same, 0)
     added = [names[at:] for names, at in zip(rows["names"], known, strict=True)]
-    gain = (before["median_ms"] - rows["median_ms"]).astype(object)
     fast, slow = ENDS
-    earned = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
-    mark = differ(rows, before).map({True: "", False: " ‡"})
-    gains = pd.Series(list(zip(earned, mark, strict=True)), rows.index, dtype=object)
+    gain = before["median_ms"] - rows["median_ms"]
+    gain = within(gain, before[fast] - rows[slow], before[slow] - rows[fast])
+    marked = gain.where(differ(rows, before), each(gain, lambda number: (number, " ‡")))
     return rows.assign(
         added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
         tick=["+" * at + "+".join(names) or PLAIN for names, at in zip(added, same, strict=True)],
-        gain=gains.where(same),
+        gain=marked,
     )
 
 
@@ -195,7 +187,7 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     best = best.set_index("case")
     found = {
         "plain": plain["ms"],
-        "works": to((plain["device_ms"] / plain["median_ms"]).astype(object), "share"),
+        "works": to(plain["device_ms"] / plain["median_ms"], "share"),
         "first": best["words"] + best["clear"].map({True: "", False: " or another"}),
         "saves": best["saves"],
         "shortest": least["words"],
@@ -210,25 +202,20 @@ def by_case(steps: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
 def effects(steps: pd.DataFrame) -> pd.DataFrame:
     """Memory and errors of training steps; what was compared and has no error isn't finite."""
     grown = (steps["peak_memory_mib"] / steps["peak_memory_mib_plain"]).astype(object) - 1
-    told = steps["error_state"] == "ok"
-    errors = {
-        name: steps[name].astype(object).where(steps[name].notna() | ~told, NOT_FINITE)
-        for name in ERRORS
-    }
+    compared = steps["error_state"] == "ok"
     return steps.assign(
         peak=to(steps["peak_memory_mib"], "GiB"),
-        grown=to(grown.astype(object).where(~steps["is_plain"]), "change"),
-        **errors,
+        grown=to(grown.where(~steps["is_plain"]), "change"),
+        **{name: steps[name].where(steps[name].notna() | ~compared, NOT_FINITE) for name in ERRORS},
     )
 
 
 def figure(stacked: pd.DataFrame) -> Plot:
     """A panel per case: each step of its stack, of it the device's work, and what was predicted."""
-    told = stacked["plain_ms"] * (1 - stacked["expected"])
     bars = {
         "measured": stacked["median_ms"],
         "the device's work in it (profiled)": stacked["device_ms"],
-        "predicted": told.astype(object),
+        "predicted": stacked["plain_ms"] * (1 - stacked["expected"]),
     }
     panels = []
     for case, mine in stacked.groupby("case", sort=False):

@@ -32,9 +32,8 @@ def facts(run: Run) -> Facts:
     sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
     found, best = alignment(fine), bests(sized)
     fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))
-    verdict = found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell"
     return found | {
-        "verdict": verdict,
+        "verdict": found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell",
         "fastest": fastest,
         "waits": sized["waits"].any(),
         "rates": rates(every[every["sweep"] == "sizes"]),
@@ -79,21 +78,20 @@ def rates(mine: pd.DataFrame) -> pd.DataFrame:
 
 def bests(sized: pd.DataFrame) -> pd.DataFrame:
     """By precision the best rate, beside the datasheet's, and from which n on all reach half."""
-    made = []
-    for name, mine in sized.groupby("precision", sort=False):
-        top = of(mine["rate"], "max").value
-        best = first(mine[mine["rate"] == top])
-        slow = mine["size"][mine["rate"] < top / 2].max()
-        fast = mine["n"][~(mine["size"] <= slow)]
-        peak = peak_tflop_per_s(best["gpu"], str(name))
-        sheet = Number(peak, "TFLOP/s", best["rate"].rows, "datasheet") if peak else NAN
-        share = (best["rate"] / sheet).to("share") if peak else NAN
-        about = {"precision": name, "top": best["rate"], "n": best["n"], "sheet": sheet}
-        half = fast.iloc[0] if len(fast) else NAN
-        about |= {"share": share, "half": half, "ran": best["ran"], "kernel": best["kernel"]}
-        made.append(about)
-    columns = ["precision", "top", "n", "sheet", "share", "half", "ran", "kernel"]
-    return pd.DataFrame(made, columns=columns)
+    top = sized["rate"].astype(float).groupby(sized["precision"], sort=False)
+    best = sized.loc[top.idxmax()]
+    slow = sized[sized["rate"].astype(float) < top.transform("max") / 2]
+    after = sized["precision"].map(slow.groupby("precision")["size"].max())
+    half = sized[~(sized["size"] <= after)].drop_duplicates("precision").set_index("precision")["n"]
+    pairs = zip(best["gpu"], best["precision"], best["rate"], strict=True)
+    sheet: list[object] = [
+        Number(peak, "TFLOP/s", rate.rows, "datasheet") if peak else NAN
+        for gpu, name, rate in pairs
+        for peak in [peak_tflop_per_s(gpu, name)]
+    ]
+    best = best.assign(sheet=pd.Series(sheet, best.index, dtype=object), top=best["rate"])
+    share = to(best["rate"] / best["sheet"], "share")
+    return best.assign(share=share, half=best["precision"].map(half))
 
 
 def of_best(sized: pd.DataFrame, best: pd.DataFrame) -> pd.Series:

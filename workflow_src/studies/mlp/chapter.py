@@ -9,7 +9,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, sortable, span, unmeasured
 
 BASE_DIM = 256
 """The width that others are held against."""
@@ -34,7 +34,7 @@ def facts(run: Run) -> Facts:
 
 def widths(sweep: pd.DataFrame) -> pd.DataFrame:
     """The steps by width: time, device time, its share of the step, and all over the base's."""
-    found = sweep[sweep["dim"].notna()].sort_values("dim", key=lambda dim: dim.astype(float))
+    found = sweep[sweep["dim"].notna()].sort_values("dim", key=sortable)
     ms, busy = found["median_ms"].where(found["ok"]), found["busy_ms"].where(found["ok"])
     found = found.assign(shown=or_state(found["time"], found), ms=ms, busy=busy)
     found["working"] = to(busy / ms, "share")

@@ -57,7 +57,7 @@ def paired(timed: pd.DataFrame) -> pd.DataFrame:
     speedup = (found["median_ms"] / found["median_ms_cast"]).astype(object)
     found = found.assign(speedup=speedup)[speedup.notna()]
     low, high, least, most = (
-        found[name].astype(object) for name in ("p20_ms", "p80_ms", "p20_ms_cast", "p80_ms_cast")
+        found[f"{name}_ms{of}"].astype(object) for of in ("", "_cast") for name in ("p20", "p80")
     )
     on_cpu = found["device"] == "cpu"
     works = to(found["busy_share_cast"].where(~on_cpu), "share")
@@ -98,11 +98,11 @@ def compared(models: pd.DataFrame) -> Facts:
 def speedups(models: pd.DataFrame) -> pd.DataFrame:
     """A row per size: autocast's speed-up over each precision, and how much of its step is work."""
     mark = models["alike"].map({True: " ≈", False: ""}).where(~models["waits"], " †")
-    cells = pd.Series(list(zip(models["printed"], mark, strict=True)), models.index, dtype=object)
     heading = models["measured"] + ": over " + models["precision"]
+    mine = models.assign(heading=heading, cell=[*zip(models["printed"], mark, strict=True)])
     works = models.drop_duplicates(KEY)
     works = works.assign(heading=works["measured"] + ": device works", cell=works["works"])
-    every = pd.concat([models.assign(heading=heading, cell=cells), works])
+    every = pd.concat([mine, works])
     every = every.drop_duplicates(["size", "heading"]).sort_values("measured", kind="stable")
     found = every.pivot(index="size", columns="heading", values="cell")
     found = found.reindex(models["size"].unique(), columns=every["heading"].unique())

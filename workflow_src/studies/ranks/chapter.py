@@ -10,7 +10,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Number, Numbers, each, of, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
-from workflow_src.studies.facts import load, or_state, span, unmeasured
+from workflow_src.studies.facts import load, or_state, sortable, span, unmeasured
 
 NAMES = {
     "alone": "no communication",
@@ -141,20 +141,15 @@ def unhidden_ms(ways: pd.DataFrame, reduced: pd.DataFrame) -> Numbers:
     block = 4 * (width * width) + 3 * (width * wide) + 2 * width
     weights = ways["layers"] * block + 2 * (ways["vocabulary"] * width) + width
     gradients = each((4 * weights).astype(object), lambda number: replace(number, unit="bytes"))
-    largest = first(reduced.sort_values("bytes", key=floats)[::-1])
+    largest = first(reduced.sort_values("bytes", key=sortable)[::-1])
     found: Numbers = gradients / largest["bytes"] * largest["median_ms"]
     return found.where(ways["way"].isin(ALL_GRADIENTS))
-
-
-def floats(cells: pd.Series) -> pd.Series:
-    """Cells as they are sorted."""
-    return cells.astype(float)
 
 
 def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
     """Bus bandwidth of all-reduces by size, and per case the step of each way beside its parts."""
     link = LINKS.get(next(iter(reduced["gpu"]), ""))
-    sizes = reduced.sort_values("mb", key=floats)
+    sizes = reduced.sort_values("mb", key=sortable)
     levels = {"NVLink, one way": float(link)} if link else {}
     title, axis = "All-reduce alone: bus bandwidth, GB/s", "MB"
     panels = [Panel(sizes, "mb", "bus_gb_per_s", log="x", title=title, xlabel=axis, levels=levels)]

@@ -1,7 +1,6 @@
 """Study warmup: what first steps cost, how many an average must leave out, and why."""
 
-from collections.abc import Sequence
-
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.words import PHASES
@@ -27,7 +26,9 @@ def facts(run: Run) -> Facts:
     phase = table["phase"].map(PHASES).fillna(table["phase"])
     table = table.assign(name=table["size"] + (", " + phase).where(phase != "", ""))
     runs = settling(table[table["sweep"] == ""])
-    loading = kinds(table[table["ok"] & (table["sweep"] == "loading")])
+    loading = table[table["ok"] & (table["sweep"] == "loading")]
+    begun = loading["prepared"].map({True: STARTED, False: PLAIN})
+    loading = loading.assign(kind=begun.where(loading["loading"] != "EAGER", LOADED))
     found = phases(runs)
     build = to(loading["build_ms"], "s")
     return needed(runs) | {
@@ -50,7 +51,7 @@ def settling(runs: pd.DataFrame) -> pd.DataFrame:
     excess = ((runs["mean_ms"] - runs["settled_ms"]) / runs["settled_ms"]).where(known)
     after = runs["settled_after_steps"]
     return runs.assign(
-        excess=to(excess.astype(object), "change"),
+        excess=to(excess, "change"),
         settles=after.notna() & excess.notna(),
         until=after.where(after.notna() | ~runs["ok"], "not within the run"),
         first=or_state(runs["first_step_ms"], runs),
@@ -90,16 +91,17 @@ def phases(runs: pd.DataFrame) -> pd.DataFrame:
     many = ran.groupby(["name", "host_id"], sort=False).size().reset_index(name="runs")
     many = many.sort_values("runs", ascending=False, kind="stable").drop_duplicates("name")
     same = ran[ran["host_id"] == ran["name"].map(many.set_index("name")["host_id"])]
-    begun = over(same, "name", "first_step_ms", "median")
-    settled = over(same, "name", "settled_ms", "median")
-    loose = {*ran["name"][ran["settled_after_steps"].isna()]}
+    begun, settled = (
+        over(same, "name", name, "median") for name in ("first_step_ms", "settled_ms")
+    )
     after = over(ran, "name", "settled_after_steps", "max")
+    loose = after.index.isin(ran["name"][ran["settled_after_steps"].isna()])
     lost = runs[~runs["name"].isin(ran["name"])].drop_duplicates("name").set_index("name")["state"]
     found = {
         "first": pd.concat([begun, lost]),
         "settled": settled,
         "over": begun / settled,
-        "after": marked(after, [name in loose for name in after.index]),
+        "after": marked(after, loose),
     }
     return pd.DataFrame(found, runs["name"].unique()).rename_axis("name").reset_index()
 
@@ -112,23 +114,14 @@ def means(runs: pd.DataFrame) -> pd.DataFrame:
     by, known = ["name", "steps"], runs[runs["excess"].notna()]
     settle = known.groupby(by)["settles"].transform("any").astype(bool)
     off = over(known[known["settles"] | ~settle], by, "excess", "median")
-    right = {*known[settle].set_index(by).index}
-    found = wide(marked(off, [run not in right for run in off.index]))
+    found = wide(marked(off, ~off.index.isin(known[settle].set_index(by).index)))
     found = found.sort_index(axis=1).rename(columns="{:.0f}".format).rename_axis(columns=None)
     return found.rename_axis("size, phase").reset_index() if len(found) else found
 
 
-def marked(cells: Numbers, loose: Sequence[bool]) -> pd.Series:
+def marked(cells: Numbers, loose: np.ndarray) -> pd.Series:
     """Cells, with a mark where so it is said."""
-    pairs = zip(cells, loose, strict=True)
-    made: list[object] = [(cell, " †") if is_loose else cell for cell, is_loose in pairs]
-    return pd.Series(made, cells.index, dtype=object)
-
-
-def kinds(loading: pd.DataFrame) -> pd.DataFrame:
-    """Trials with their kind."""
-    begun = loading["prepared"].map({True: STARTED, False: PLAIN})
-    return loading.assign(kind=begun.where(loading["loading"] != "EAGER", LOADED))
+    return cells.where(~loose, each(cells, lambda number: (number, " †")))
 
 
 def trials(loading: pd.DataFrame) -> pd.DataFrame:
@@ -159,17 +152,20 @@ def trials(loading: pd.DataFrame) -> pd.DataFrame:
 
 def figure(runs: pd.DataFrame) -> Plot:
     """A panel per size and phase: mean with std, median and first step over warm-up steps."""
-    runs = runs[runs["steps"].notna()].sort_values("steps", kind="stable").assign(high=NAN)
-    mean = {"ms": runs["mean_ms"], "high": added(runs[["mean_ms", "std_ms"]])}
-    drawn: dict[str, dict[str, Numbers]] = {
-        "first step of the process": {"ms": runs["first_step_ms"]},
-        "mean of measured steps (bar: + std)": mean,
-        "median of measured steps": {"ms": runs["median_ms"]},
+    runs = runs[runs["steps"].notna()].sort_values("steps", kind="stable")
+    mean, high = "mean of measured steps (bar: + std)", added(runs[["mean_ms", "std_ms"]])
+    drawn = {
+        "first step of the process": runs["first_step_ms"],
+        mean: runs["mean_ms"],
+        "median of measured steps": runs["median_ms"],
     }
-    every = [runs.assign(drawn=label).assign(**cells) for label, cells in drawn.items()]
+    every = [
+        runs.assign(drawn=label, ms=ms, low=ms, high=high if label == mean else NAN)
+        for label, ms in drawn.items()
+    ]
     panels = [
         Panel(
-            mine.assign(low=mine["ms"]),
+            mine,
             x="steps",
             y="ms",
             by="drawn",
