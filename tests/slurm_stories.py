@@ -6,7 +6,6 @@ partition of its own, so that what is done to a node, or fills it, happens to on
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ from tests.slurm import (
     wait_in_run,
     wait_until,
 )
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.workflow import SUITE, Project, make_project
 from workflow_src.common import device_locks
 
 EXECUTORS = {"slurm": "main", "cluster-generic": "second"}
@@ -92,19 +91,14 @@ def options(executor: str) -> list[str]:
     return [*profile, *quick, *polls, "--config", *SUITE, *CLUSTER]
 
 
-STOPS = {"before SIGINT", "before SIGKILL"}
-"""Moments at which what is queued or running is stopped."""
-
-
 @dataclass(frozen=True)
 class Story:
-    """A run that was interrupted, or killed; then one whose measurements met a fault each."""
+    """A run that was interrupted; then one whose measurements met a fault each."""
 
     project: Project
     nodes: list[str]
-    printed: dict[str, str] = field(default_factory=dict)
-    queues: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What was queued or running at moments of it."""
+    interrupted: dict[str, str] = field(default_factory=dict)
+    """The number and the state of each job that was interrupted."""
     faults: dict[str, str] = field(default_factory=dict)
     """The number of the job that met each fault."""
     jobs: list[Job] = field(default_factory=list)
@@ -112,8 +106,7 @@ class Story:
 
     @property
     def of_the_last_run(self) -> list[Job]:
-        stopped = {n for moment in STOPS & self.queues.keys() for n in self.queues[moment]}
-        return [job for job in self.jobs if job.number not in stopped]
+        return [job for job in self.jobs if job.number not in self.interrupted]
 
     def seen_by(self, job: Job) -> tuple[str, str]:
         """The node and the index of the GPU that a measuring job saw."""
@@ -127,12 +120,12 @@ class Story:
 
 
 def tell(executor: str, folder: Path) -> Story:
-    """Stop two runs, and let the next complete in spite of all faults."""
+    """Interrupt a run, and let the next complete in spite of all faults."""
     project = make_project(folder, **in_partition(EXECUTORS[executor], folder))
     story = Story(project, nodes_of(EXECUTORS[executor]))
     held = FirstRuns.of(project)
     notes = note_gpus(project)
-    stop(executor, story, held)
+    interrupt(executor, story, held)
     held.again()
     with ThreadPoolExecutor() as pool, held.released_on_error():
         run = pool.submit(project.run, *TARGETS[executor], *EVENTS, *options(executor))
@@ -153,41 +146,24 @@ def in_partition(partition: str, folder: Path) -> dict[str, str]:
     return {"SBATCH_PARTITION": partition, device_locks.VARIABLE: str(locks)}
 
 
-def stop(executor: str, story: Story, held: FirstRuns) -> None:
-    """Interrupt a run with one job running and one queued; of one executor, kill the next."""
-    project = story.project
-    with drained(story.nodes[2]):
-        stop_with(signal.SIGINT, executor, story, held)
-        wait_until(lambda: not queue(project.folder), "the end of the interrupted jobs")
-        if executor != "slurm":
-            return
-        held.again()
-        stop_with(signal.SIGKILL, executor, story, held)
-        story.queues["after SIGKILL"] = queue(project.folder)
-        story.printed["locked"] = project.run(*STOPPED, *options(executor), check=False)
-        ended = subprocess.run(
-            [ROOT / "tools" / "cancel_slurm_jobs"],
-            cwd=project.folder,
-            capture_output=True,
-            text=True,
-        )
-        story.printed["cancel"] = ended.stdout
-        story.queues["after cancel"] = queue(project.folder)
-        project.run("--unlock")
-
-
-def stop_with(number: signal.Signals, executor: str, story: Story, held: FirstRuns) -> None:
+def interrupt(executor: str, story: Story, held: FirstRuns) -> None:
+    """Interrupt a run with one job running and one queued."""
     folder = story.project.folder
-    with ThreadPoolExecutor() as pool, held.released_on_error():
+    with (
+        drained(story.nodes[2]),
+        ThreadPoolExecutor() as pool,
+        held.released_on_error(),
+    ):
         run = pool.submit(story.project.run, *STOPPED, *options(executor), check=False)
         wait_in_run(
             run,
             lambda: sorted(queue(folder).values()) == ["PENDING", "RUNNING"] and held.started(),
             "one job running and one queued",
         )
-        story.queues[f"before {number.name}"] = queue(folder)
-        os.kill(snakemake_in(folder, "--profile"), number)
-        story.printed[number.name] = run.result()
+        story.interrupted.update(queue(folder))
+        os.kill(snakemake_in(folder, "--profile"), signal.SIGINT)
+        run.result()
+        wait_until(lambda: not queue(folder), "the end of the interrupted jobs")
 
 
 def provoke(executor: str, story: Story) -> None:

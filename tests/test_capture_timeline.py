@@ -79,19 +79,3 @@ def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
     assert [(colors[color], text) for color, name, text in boxes if name == "communication"] == [
         ("communication", "1.00e-06 ms in 1"), ("communication", "0.000900 ms in 1")
     ]  # fmt: skip
-
-
-def test_a_step_inside_of_other_ranges_is_drawn_alone(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.range("epoch", 0, 9000)
-    for start in (0, 3000, 6000):
-        export.range("step", start, start + 3000)
-        export.range("forward", start + 100, start + 900)
-        export.range("loader", start + 200, start + 2900, thread=7)
-        export.work(start + 200, 20, demangledName=export.string("gemm"))
-    written(tmp_path, export.write(), "--step", "step")
-    drawn = (tmp_path / "step.svg").read_text()
-    assert "epoch: step 1" not in drawn
-    assert re.findall(r">([^<]*in the capture)<", drawn) == [
-        "epoch/step: step 1, 0.00300 ms in the capture"
-    ]

@@ -1,6 +1,5 @@
 """The phases and steps of a case's capture, and what belongs to each."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from workflow_src.placing.case_capture import CaseCapture, placed_case
 DATA = Path(__file__).parent / "data" / "nsys"
 AUTOGRAD_THREAD = DATA / "autograd_thread_nsys2025.3.sqlite"
 SINGLE_THREAD = DATA / "single_thread_nsys2025.3.sqlite"
-OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
 
 
 @pytest.fixture
@@ -34,32 +32,6 @@ def kernel_time(capture: Capture, word: str) -> int:
 def test_backward_has_its_kernels_although_another_thread_launched_them() -> None:
     assert kernel_time(read(AUTOGRAD_THREAD), "backward") == 2_216_506
     assert kernel_time(read(SINGLE_THREAD), "backward") == 2_219_160
-
-
-def test_joining_kernels_by_thread_loses_backward() -> None:
-    """Matching by thread, as nvtx_kern_sum does, misses kernels launched by autograd's thread."""
-
-    def on_threads_with_ranges(path: Path) -> Capture:
-        capture = read(path)
-        threads = capture.ranges["thread"].unique()
-        return replace(capture, work=capture.work[capture.work["thread"].isin(threads)])
-
-    assert kernel_time(on_threads_with_ranges(AUTOGRAD_THREAD), "backward") == 4_448
-    assert kernel_time(on_threads_with_ranges(OLD), "") == 4_653_813 - 2_277_708
-
-
-def test_busy_is_inclusive_and_span_runs_from_first_start_to_last_end(export: Export) -> None:
-    export.range("train_step", 0, 100)
-    export.range("forward", 10, 50)
-    export.range("train_step", 200, 300)
-    for launch in (20, 60, 250):
-        export.work(launch)
-    found = placed_case(export.read()).ranges
-    assert found["path"].tolist() == ["train_step", "train_step/forward", "train_step"]
-    assert found["busy_ns"].tolist() == [20, 10, 10]
-    assert found["span_ns"].tolist() == [50, 10, 10]
-    assert found["step"].tolist() == [0, 0, 1]
-    assert found["phase"].tolist() == ["train_step"] * 3
 
 
 def test_a_range_outside_any_step_has_no_phase(export: Export) -> None:

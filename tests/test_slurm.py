@@ -14,7 +14,6 @@ from tests.slurm_stories import (
     CAPTURE,
     EXECUTORS,
     MEASURED,
-    STOPS,
     TABULATED,
     TARGETS,
     Stories,
@@ -30,7 +29,7 @@ by_plugin = pytest.mark.parametrize("executor", ["slurm"])
 
 @pytest.fixture
 def story(stories: Stories, executor: str) -> Story:
-    """A run that was interrupted, killed, and run again; its measurements then met a fault each."""
+    """A run that was interrupted, and run again; its measurements then met a fault each."""
     told: Story = stories[executor].result()
     return told
 
@@ -92,9 +91,8 @@ def test_a_preempted_job_is_requeued_and_completes(story: Story) -> None:
 @by_executor
 def test_interrupting_snakemake_cancels_its_jobs(story: Story, executor: str) -> None:
     """The next run needs no unlock: it would have ended at once."""
-    before = story.queues["before SIGINT"]
-    assert sorted(before.values()) == ["PENDING", "RUNNING"]
-    ended = [job for job in story.jobs if job.number in before]
+    assert sorted(story.interrupted.values()) == ["PENDING", "RUNNING"]
+    ended = [job for job in story.jobs if job.number in story.interrupted]
     assert len(ended) == 2 and all(job.state.startswith("CANCELLED") for job in ended)
     if executor == "cluster-generic":
         named = [job.name.startswith("snakejob.") for job in ended]
@@ -103,25 +101,11 @@ def test_interrupting_snakemake_cancels_its_jobs(story: Story, executor: str) ->
 
 @pytest.mark.slurm
 @pytest.mark.workflow
-@by_plugin
-def test_jobs_of_a_killed_snakemake_stay_until_they_are_canceled(story: Story) -> None:
-    """Of one executor: what is left is told by where it was submitted, not by whom."""
-    before = story.queues["before SIGKILL"]
-    assert story.queues["after SIGKILL"] == before
-    assert "cannot be locked" in story.printed["locked"]
-    assert set(story.printed["cancel"].split()) >= set(before)
-    assert not story.queues["after cancel"]
-    said = ask("make", "-n", "-o", ".venv/installed", "-C", str(ROOT), "unlock")
-    assert said.index("tools/cancel_slurm_jobs") < said.index("snakemake --unlock")
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_the_next_run_completes_a_stopped_one(story: Story) -> None:
     assert {BENCHMARK, CAPTURE} <= story.project.results()
     stopped = [job for job in story.jobs if job not in story.of_the_last_run]
-    assert len(stopped) == 2 * len(STOPS & story.queues.keys())
+    assert len(stopped) == 2
     assert "COMPLETED" not in {job.state for job in stopped}
     new = story.of_the_last_run
     assert all(job.end <= later.start for job in stopped for later in new), "none beside another"

@@ -2,9 +2,7 @@
 
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +14,6 @@ from tests.golden import same_as_before
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.cards import one
 from workflow_src.answers.cards.chapter import TEMPLATE, cards, facts
-from workflow_src.answers.cards.phases import OTHER_KERNELS, phases
 from workflow_src.answers.facts import tables_of
 from workflow_src.answers.questions import CARDS
 from workflow_src.common.case import CASE_COLUMNS
@@ -31,64 +28,8 @@ def read(folder: Path) -> Run:
     return Run([folder / f"{name}.csv" for name in tables_of(CARDS)])
 
 
-def run_of(folder: Path, *samples: Sample) -> Run:
-    return read(write_tables(folder, *samples))
-
-
-def of_short(run: Run, phase: str = "forward") -> dict[str, Any]:
-    """What is printed of one phase of the first case."""
-    row = phases(run).loc[(SHORT.case, phase)]
-    return {str(name): str(cell) for name, cell in row.items() if cell == cell}
-
-
 def chapter(run: Run) -> Written:
     return write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE])
-
-
-def test_a_card_has_what_was_measured_of_each_phase(tmp_path: Path) -> None:
-    """Of a plain step of 50 ms the device works for 20; a replay takes 27 of 36 ms.
-
-    Of forward it takes 9 ms, where its 98 kernels take 10, 102 us each.
-    """
-    replayed = {"forward": 9.0, "forward_backward": 27.0}
-    run = run_of(tmp_path, replace(SHORT, replayed_ms=replayed))
-    said, step = of_short(run), of_short(run, "train_step")
-    names = ("unprofiled", "replayed", "longer", "steps", "samples", "per_launch", "works")
-    shown = ["12.0", "not comparable", "+5 %", "2", "10", "102", "83 %"]
-    assert [said[name] for name in names] == shown
-    assert said["replay_reason"] == OTHER_KERNELS and (said["memory"], said["gpu_gb"]) == (
-        "0.977",
-        "16",
-    )
-    assert (step["works"], step["products"]) == ("40 %", "50 %")
-
-
-@pytest.mark.parametrize(
-    ("plain", "phase", "gpu", "mfu"),
-    [
-        (10.0, "forward", "NVIDIA H200", 1.0 / 67),
-        (10.0, "forward", "Another GPU", None),
-        (20.0, "forward", "NVIDIA H200", 0.5 / 67),
-        (20.0, "forward_backward", "NVIDIA H200", 1.5 / 67),
-    ],
-)
-def test_a_rate_is_held_against_the_datasheet_s_peak(
-    tmp_path: Path, plain: float, phase: str, gpu: str, mfu: float | None
-) -> None:
-    """10^10 FLOPs in 10 ms are 1 TFLOP/s; training makes three times as many.
-
-    MFU is the share for which the device works x products' share x their own rate of the peak.
-    """
-    work = {"scores": (4 * 10**9, 1), "head": (6 * 10**9, 1), "softmax": (10**9, 1)}
-    median = Sample().median_ms | {phase: plain}
-    sample = Sample(work=work, environment={"gpu": gpu}, median_ms=median)
-    folder = write_tables(tmp_path, sample)
-    found = phases(read(folder)).loc[(sample.case, phase)]
-    assert (found["mfu"] == found["mfu"]) == (mfu is not None)
-    if mfu:
-        assert float(found["mfu"]) == pytest.approx(mfu)
-        factors = [float(found[name]) for name in ("works", "products", "rate_of_peak")]
-        assert factors[0] * factors[1] * factors[2] == pytest.approx(mfu)
 
 
 @pytest.mark.parametrize("seed", [*seeds(range(3)), None])

@@ -48,9 +48,9 @@ def test_a_capture_in_which_all_fits_is_ok_throughout(tmp_path: Path) -> None:
     ("change", "told"),
     [
         (
-            "INSERT INTO DIAGNOSTIC_EVENT VALUES ('CUPTI dropped 12 records. Some CUPTI events "
+            "INSERT INTO DIAGNOSTIC_EVENT VALUES ('CUPTI dropped 1,203 records. Some CUPTI events "
             "might be missing.')",
-            {"dropped": ("12", "doubt")},
+            {"dropped": ("1203", "doubt")},
         ),
         ("DROP TABLE DIAGNOSTIC_EVENT", {"dropped": ("", "unknown")}),
         (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.building import Export, cpu_trace
+from tests.captures.building import Export
 from tests.captures.test_report import loop
 from tests.workflow import ROOT
 from workflow_src.cli import read_capture as cli
@@ -93,15 +93,6 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
     assert kernels["change_ms"].sum() == 42 - 34
 
 
-def test_kernels_of_one_short_name_are_told_apart(tabulated: Callable[..., Path]) -> None:
-    add = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<{}> >(int)"
-    a = tabulated({add.format("float"): 10})
-    b = tabulated({add.format("c10::BFloat16"): 5})
-    assert compared(a, b).tables["kernels"]["short_name"].tolist() == [
-        "vectorized_elementwise(add): float", "vectorized_elementwise(add): BFloat16"
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("before", "after", "verdict", "status"),
     [
@@ -126,15 +117,6 @@ def test_each_verdict_and_its_status(
         "compare.md", "compare.html", "compare.json", "paths.csv", "kernels.csv", "findings.csv",
         "host.csv",
     }  # fmt: skip
-
-
-def test_a_slow_loader_makes_steps_of_a_cpu_slower_whose_operators_take_the_same(
-    tmp_path: Path,
-) -> None:
-    traces = [cpu_trace(tmp_path / f"{us}", us) for us in (100, 600)]
-    found = compared(*(tables_of(each, each.parent / "tables") for each in traces))
-    assert [verdict for *_, verdict in judged(found)] == ["no difference shown", "slower"]
-    assert judged(found)[1][:2] == pytest.approx([0.5, 1.0])
 
 
 def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: Path) -> None:

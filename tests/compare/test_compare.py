@@ -251,21 +251,6 @@ def test_whatever_prevents_a_verdict_ends_with_2(
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
-    a = run(tmp_path / "a", Sample(), seed=0)
-    b = run(tmp_path / "b<&>", Sample(environment={"torch": "<u>2"}), seed=1, scale=1.1)
-    evidence = written(tmp_path / "o", a, b)["evidence"].values()
-    assert all(why["rows"] and why["formula"] for why in evidence)
-    assert {table.partition(": ")[0] for why in evidence for table in why["rows"]} == {"A", "B"}
-    html = (tmp_path / "o" / "compare.html").read_text()
-    assert "<u>2" not in html and "&lt;u&gt;2" in html and "://" not in html
-    names = {path.name for path in (tmp_path / "o").iterdir()}
-    tables = {"times.csv", "kernels.csv", "ledger.csv"}
-    assert names == {"compare.md", "compare.html", "compare.json", *tables}
-    found = pd.read_csv(tmp_path / "o" / "times.csv")
-    assert list(found[found["kind"] == "plain time"]["verdict"]) == ["slower"] * 3
-
-
 @pytest.mark.parametrize("seed", [3, 5, 10, 26])
 def test_any_part_of_two_runs_is_compared(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

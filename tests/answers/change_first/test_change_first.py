@@ -4,18 +4,15 @@ Unless a test says otherwise, a plain training step takes 50 ms, for 20 of which
 """
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.answers.chapters import TEMPLATES, run_of
+from tests.answers.chapters import run_of
 from tests.synthetic_tables import Sample, write_tables
-from workflow_src.answers.change_first.chapter import facts
 from workflow_src.answers.change_first.savings import chosen, first, savings
 from workflow_src.paper.run import Run
-from workflow_src.paper.written import Written, write
 
 STEP, FORWARD = "train_step", "forward"
 G, B, BOTH, PAIR = "graph", "bf16", "bf16+graph", "fused+graph"
@@ -59,14 +56,6 @@ def predictions(
     return pd.DataFrame([*found, about | unknown])
 
 
-def lever(variant: str, remedies: str, ms: float, **about: object) -> dict[str, object]:
-    """A variant of the study, whose plain step takes 100 ms and 90 to 110 in single processes."""
-    row = {"case": Sample().case, "variant": variant, "remedies": remedies, "batches": 1}
-    row |= {"phase": STEP, "status": "ok", "median_ms": ms, "error_state": "ok"}
-    row |= {"fastest_process_ms": 0.9 * ms, "slowest_process_ms": 1.1 * ms, "processes": 3}
-    return row | {"gradients_error": 0.01} | about
-
-
 def test_a_replay_and_other_cases_measure_remedies_alone_and_with_a_graph(read) -> None:
     """Of one process: 10 % of a step's samples lie below 0.95 and above 1.1 of the median."""
     run = read(
@@ -84,39 +73,6 @@ def test_a_replay_and_other_cases_measure_remedies_alone_and_with_a_graph(read) 
     }
     for place in (2, 3, 4):
         assert known(run, place=place) == {}, "nothing is better, or it differs in more"
-
-
-def test_plain_times_of_two_hosts_do_not_compare_but_replays_do(read) -> None:
-    other = train(30.0, precision="bf16", replayed_ms={STEP: 22.0}, environment={"host_id": "b"})
-    assert [*known(read(Sample(environment={"host_id": "a"}), other))] == ["bf16+graph"]
-
-
-@pytest.mark.parametrize(("us", "times"), [("5", (30, 25, 33)), ("20", (30, 28.5, 40))])
-def test_ends_of_another_case_reach_to_the_speed_of_the_plain_ones_host(read, us, times) -> None:
-    """30 ms, of which 10 are the host's: half as long, or twice, if its operations take so long."""
-    slower = train(30.0, precision="bf16", environment={"host_operation_us_before": "10"})
-    assert known(read(Sample(environment={"host_operation_us_before": us}), slower)) == {B: times}
-
-
-def test_the_study_gives_times_beside_its_own_plain_time_where_its_numbers_are_right(read) -> None:
-    rows = [
-        lever("plain", "", 100.0),
-        lever("graph", "graph", 60.0),
-        lever("sdpa", "sdpa", 40.0, gradients_error=None),
-        lever("batch_x2", "batch_x2", 50.0, batches=2),
-        lever("fused", "fused", 80.0, phase=FORWARD),
-        lever("then_graph", "sdpa+graph", 30.0),
-    ]
-    run = read(Sample(replayed_ms={STEP: 20.0}), studies_levers=pd.DataFrame(rows))
-    found = savings(run).set_index(["remedies", "trains"])
-    assert found["how"].to_dict() == {
-        ("graph", False): "replay",
-        ("graph", True): "study",
-        ("sdpa+graph", True): "study",
-    }
-    graph = found.loc[("graph", True)]
-    assert (float(graph["plain"]), float(graph["saved"])) == (100, 0.4) and graph["first"]
-    assert float(graph["saved"].ends[0]) == pytest.approx(1 - 66 / 90)
 
 
 def test_what_was_measured_counts_and_keeps_its_prediction_beside_it(read) -> None:
@@ -169,26 +125,3 @@ def test_first_is_the_single_remedy_that_saves_most_and_trains(
     assert [*found.index[found["contends"]]] == contenders
     assert [*found.index[found["first"]]] == contenders[:1]
     assert "".join(found.index[found["best"]]) == best
-
-
-def chapter(run: Run) -> Written:
-    return write("f", partial(facts, run), TEMPLATES, ["answers/change_first.j2"])
-
-
-FUSED, BF16 = ("fused", 40.0, 39.0, 41.0), Sample(precision="bf16", context=256)
-CASES = {
-    "one": ((Sample(), FUSED),),
-    "mixed": ((Sample(), FUSED), (Sample(context=256), ("sdpa", 30.0, 29.0, 31.0))),
-    "by precision": ((Sample(), FUSED), (BF16, ("sdpa", 30.0, 29.0, 31.0))),
-    "nothing": ((Sample(), ("fused", 50.0, 40.0, 60.0)),),
-    "can't tell": ((Sample(), ()),),
-}
-
-
-@pytest.mark.parametrize("verdict", CASES)
-def test_each_verdict_has_a_headline_of_25_words(read, verdict: str) -> None:
-    rows = [predictions(sample, row) for sample, row in CASES[verdict] if row]
-    frames = {"remedies": pd.concat(rows)} if rows else {}
-    made = chapter(read(*(sample for sample, _ in CASES[verdict]), **frames))
-    assert made.verdict == verdict
-    assert len(made.markdown["headline"].split()) <= 25

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.answers.chapters import facts
 from tests.synthetic_tables import STEPS, Sample
 
@@ -19,24 +17,6 @@ def of_times(plain: float, profiled: float, context: int = 128, **about: object)
     return replace(made, **about)
 
 
-@pytest.mark.parametrize(
-    ("samples", "verdict", "agree"),
-    [
-        ([(10.5, 11.5)], "everywhere", "1 of 1"),
-        ([(20, 30), (10.5, 12)], "nowhere", "0 of 2"),
-        ([(20, 30), (10.5, 11)], "where it works", "1 of 2"),
-        ([(20, 21), (10.5, 12)], "partly", "1 of 2"),
-        ([(20, 16)], "nowhere", "0 of 1"),
-    ],
-)
-def test_the_verdict_follows_from_where_times_agree(
-    tmp_path: Path, samples: list[tuple[float, float]], verdict: str, agree: str
-) -> None:
-    made = [of_times(*each, context=128 + n) for n, each in enumerate(samples)]
-    found = facts("a", tmp_path, *made)
-    assert (found["verdict"], str(found["agree"])) == (verdict, agree)
-
-
 def test_times_of_launch_bound_passes_have_a_mark_and_others_their_digits(tmp_path: Path) -> None:
     lost = of_times(1, 1, 512, status={"forward": ("oom", "CUDA out of memory")})
     found = facts("a", tmp_path, of_times(20, 30), of_times(10.5, 11, 256), lost)
@@ -47,15 +27,6 @@ def test_times_of_launch_bound_passes_have_a_mark_and_others_their_digits(tmp_pa
     assert not isinstance(of_cpu.iloc[0, 1], tuple)  # A CPU launches nothing.
     assert list(map(str, profiled.iloc[0, 1:])) == ["30.0", "11.0", "OOM"]
     assert found["bound"] and STEPS == 2
-
-
-@pytest.mark.parametrize(("replayed", "saved"), [(16.0, "20 %"), (9.0, None)])
-def test_a_replay_of_less_than_its_kernels_time_ran_others(
-    tmp_path: Path, replayed: float, saved: str | None
-) -> None:
-    found = facts("a", tmp_path, of_times(20, 30, replayed_ms={"forward": replayed}))
-    (cell,) = found["by_case"]["saved"]
-    assert str(cell) == saved if saved else cell != cell
 
 
 def test_each_phase_has_its_mean_and_what_compiling_changes(tmp_path: Path) -> None:
