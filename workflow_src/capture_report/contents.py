@@ -106,6 +106,8 @@ def paths(capture: Capture) -> pd.DataFrame:
         **{name: pd.Series(cells, rows.index, dtype=object) for name, cells in made.items()},
         share=to(rows["busy_ms"] / capture.known_total, "share"),
     ).iloc[order]
+    for name in rows.columns.intersection(["backward_ms", "backward_ms_per_step"]):
+        found[name] = found[name].where(found[name].astype(float) > 0, NAN)
     per_step = [name for name in rows if str(name).endswith("_per_step")]
     return found if capture.stepped else found.drop(columns=per_step)
 

@@ -45,23 +45,30 @@ def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indi
         order = np.lexsort((-operators["end_ns"].to_numpy(), operators["start_ns"].to_numpy()))
         own = _by_numbers(operators.iloc[order].reset_index(drop=True), placed, paths)
         found = np.where(own == NOWHERE, found, own)
-    outer = path
+    told = np.flatnonzero(found >= 0)
+    outer = path[told]
     while (outer != NOWHERE).any():
-        found = np.where((outer == found) & (outer != NOWHERE), NOT_TOLD, found)
+        found[told[outer == found[told]]] = NOT_TOLD
         outer = np.append(paths.above, NOWHERE)[outer]
-    return np.asarray(found, dtype=np.int64)
+    return found
 
 
 def _by_ranges(paths: Paths) -> Indices:
     """Of each path of gradients that of forward, or NOT_TOLD, as around them; else NOWHERE."""
-    number = {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
     found = np.full(len(paths.text), NOWHERE)
-    for row, text in enumerate(paths.text):
-        if match := GRADIENTS.fullmatch(text):
+    rows = [row for row, text in enumerate(paths.text) if "backward/gradients" in text]
+    number = _numbers(paths) if rows else {}
+    for row in rows:
+        if match := GRADIENTS.fullmatch(paths.text[row]):
             process, outer = paths.process[row], match["outer"]
             found[row] = number.get((process, f"{outer}forward{match['inner']}"), NOT_TOLD)
             found[number[process, f"{outer}backward"]] = NOT_TOLD
     return found
+
+
+def _numbers(paths: Paths) -> dict[tuple[int, str], int]:
+    """The number of each path, by its process and text."""
+    return {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
 
 
 def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
@@ -86,16 +93,15 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     node = _held(trees, work, work["launch_ns"].to_numpy())
     node[(work["missing"] != "").to_numpy()] = NOWHERE
     node[_with_inner(ranges, module[again])[work["range"].to_numpy()]] = NOWHERE
-    return np.where(node == NOWHERE, NOWHERE, path[stands_for[node]])
+    return np.asarray(np.where(node == NOWHERE, NOWHERE, path[stands_for[node]]), dtype=np.int64)
 
 
 def _trees(rows: pd.DataFrame, own: Indices) -> Trees:
     """The rows of `own` by thread, nested."""
     start, end = (rows[name].to_numpy() for name in ("start_ns", "end_ns"))
-    each = rows_by(rows[THREAD].iloc[own]).items()
+    each = {key: own[some] for key, some in rows_by(rows[THREAD].iloc[own]).items()}
     return {
-        key: (np.append(own[some], NOWHERE), tree(start[own[some]], end[own[some]]))
-        for key, some in each
+        key: (np.append(some, NOWHERE), tree(start[some], end[some])) for key, some in each.items()
     }
 
 
@@ -188,7 +194,7 @@ def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> 
     around, made: the path of the node that runs it again, and of that node's maker. Where no path
     has the same names below the maker's, it stays the path of the second run.
     """
-    number = {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
+    number = _numbers(paths)
     asked = pd.DataFrame({"again": again, "around": around, "made": made})
     code, different = asked.groupby([*asked], sort=False).ngroup(), asked.drop_duplicates()
     found = []
