@@ -7,7 +7,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import lane_before
-from workflow_src.diagnosis.recording import QUEUE, SHORT_NS
+from workflow_src.diagnosis.recording import QUEUE, SHORT_NS, SYNCHRONIZE, WAITS
 
 RETURN_NS = 30_000
 """A waiting call returns at most so long after what it waited for, or it waited for more."""
@@ -31,13 +31,14 @@ HELD_UP = 1.5
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
-    """A row per activity that a call returns after, with `call`, `work` and `blocked`.
+    """A row per activity that a call returns after, with WAITS.
 
-    blocked: whether the call was made before the activity had ended. A call that copies waits for
-    its own copy if that ran before the call returned: from pageable memory, a short one doesn't.
-    Calls that wait for all streams do for what ended before they return. Of the last activities of
-    lanes, others wait for that which ended last, or if none ran any more, for that of the most
-    recent launch's lane.
+    blocked: whether the call was made before the activity had ended. return_ns is as recorded, but
+    that of a synchronization no longer than usual. A call that copies waits for its own copy if
+    that ran before the call returned: from pageable memory, a short one doesn't. Calls that wait
+    for all streams do for what ended before they return. Of the last activities of lanes, others
+    wait for that which ended last, or if none ran any more, for that of the most recent launch's
+    lane.
     """
     waiting = calls[calls["may_wait"]]
     call, begun = waiting.index.to_numpy(), waiting["start_ns"].to_numpy()
@@ -60,7 +61,12 @@ def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     copied = own & (np.append(start, 0)[last] < waiting["end_ns"].to_numpy())
     nth, of = np.nonzero(np.where(own.any(axis=0), copied, chosen).T)
     row = last[of, nth]
-    return pd.DataFrame({"call": call[nth], "work": row, "blocked": end[row] > begun[nth]})
+    blocked, took = end[row] > begun[nth], waiting["end_ns"].to_numpy()[nth] - end[row]
+    synchronizes = (waiting["kind"] == SYNCHRONIZE).to_numpy()[nth]
+    took = np.where(synchronizes, np.minimum(took, RETURN_NS), took)
+    return_ns = np.where(blocked, took, SHORT_NS)
+    found = {"call": call[nth], "work": row, "return_ns": return_ns, "blocked": blocked}
+    return pd.DataFrame(found)[list(WAITS)]
 
 
 def own_costs(
@@ -85,18 +91,6 @@ def own_costs(
     return np.where(held, np.minimum(took, expected), took).astype(np.int64)
 
 
-def returns(calls: pd.DataFrame, work: pd.DataFrame, waiting: pd.DataFrame) -> Indices:
-    """The time (ns) from the end of each awaited activity to the return of its call.
-
-    As recorded; that of a synchronization is no longer than usual.
-    """
-    end = calls["end_ns"].to_numpy()[waiting["call"]]
-    took = end - work["end_ns"].to_numpy()[waiting["work"]]
-    synchronizes = (calls["kind"] == "synchronize").to_numpy()[waiting["call"]]
-    limited = np.where(synchronizes, np.minimum(took, RETURN_NS), took)
-    return np.where(waiting["blocked"].to_numpy(dtype=bool), limited, SHORT_NS).astype(np.int64)
-
-
 def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
     """How many launches a lane takes before the next one waits, and the calls that it held up.
 
@@ -104,7 +98,13 @@ def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
     """
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     launches = work[work["call"] != NOWHERE].drop_duplicates("call")
-    call, depth = launches["call"].to_numpy(), _depths(launches, calls)
+    call = launches["call"].to_numpy()
+    # How many earlier activities of its lane hadn't started when each launch returned.
+    returned, depth = calls["end_ns"].to_numpy()[call], np.zeros(len(call), dtype=np.int64)
+    for rows in launches.groupby("lane").indices.values():
+        started = np.maximum.accumulate(launches["start_ns"].to_numpy()[rows])
+        begun = np.searchsorted(started, returned[rows], side="right")
+        depth[rows] = np.maximum(np.arange(len(rows)) - begun, 0)
     deepest = int(depth.max(initial=0))
     usual = float(np.median(took[call])) if len(call) else 0.0
     full, slow = depth >= max(FULL * deepest, LEAST_QUEUE), took[call] > SLOW * usual
@@ -112,13 +112,3 @@ def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
         return max(QUEUE, deepest), np.zeros(0, dtype=np.int64)
     held = full & (took[call] > HELD_UP * usual)
     return int(np.median(depth[held & slow])), call[held]
-
-
-def _depths(launches: pd.DataFrame, calls: pd.DataFrame) -> Indices:
-    """How many earlier activities of its lane hadn't started when each launch returned."""
-    returned = calls["end_ns"].to_numpy()[launches["call"]]
-    depth = np.zeros(len(launches), dtype=np.int64)
-    for rows in launches.groupby("lane").indices.values():
-        started = np.maximum.accumulate(launches["start_ns"].to_numpy()[rows])
-        depth[rows] = np.arange(len(rows)) - np.searchsorted(started, returned[rows], side="right")
-    return np.maximum(depth, 0)

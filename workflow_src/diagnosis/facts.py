@@ -147,5 +147,5 @@ def differing_steps(subject: Subject) -> pd.DataFrame:
     names = sums.columns.to_frame(index=False).set_axis(["what", "path"], axis=1).loc[place]
     found = names.assign(step=step, ms=ms[step, place], median_ms=median[place])
     found = found.reset_index(drop=True)
-    order = (found["ms"] - found["median_ms"]).abs().sort_values(ascending=False).index
-    return found.loc[order].reset_index(drop=True)
+    order = (found["median_ms"] - found["ms"]).abs().sort_values(ascending=False, kind="stable")
+    return found.loc[order.index].reset_index(drop=True)

@@ -131,8 +131,8 @@ def found(
     work_ns = float(device_ns[counted[subject.work.loc[device_ns.index, "call"]]].sum())
     # Where the device lags, the host's time between the ends of two steps isn't a step's.
     host_ns = min(float(changes.host_ns[counted].sum()) / steps, subject.check.recorded_ns)
-    touched = changes.calls[recording.columns["work.call"]] | changes.work
-    touched &= recording.columns["work.call"] >= 0
+    of_work = recording.columns["work.call"]
+    touched = changes.calls[of_work] & (of_work >= 0)
     copied = subject.copies["bytes"].reindex(np.flatnonzero(touched))
     told: dict[str, Any] = {
         "calls": max(round(float(np.median(often[at]))), 1),
@@ -198,7 +198,7 @@ def _example(subject: Subject, family: str, changes: Changes) -> str:
         calls = subject.calls[changes.calls[subject.calls.index] & ~subject.calls["launches"]]
         if changes.of_gaps or calls.empty:
             return ""
-        return str(calls.groupby("name", observed=True)["blocked_ns"].sum().idxmax())
+        return short(str(calls.groupby("name", observed=True)["blocked_ns"].sum().idxmax()))
     of_family = work[work["family"] == family]
     longest = of_family if len(of_family) else work
     name = longest.groupby("name", observed=True)["device_ns"].sum().idxmax()

@@ -92,16 +92,12 @@ def _held_up(subject: Subject, rows: Indices) -> tuple[Mask, pd.DataFrame, pd.Da
     launched = (of_work >= 0) & np.append(True, of_work[1:] != of_work[:-1])[: len(of_work)]
     place = np.where(launched, np.searchsorted(launches, of_work), -1)[rows]
     # A gap belongs to the launch at or after its call, a wait to the launch after its own call.
-    at, after = (np.searchsorted(launches, own.index + each, side="left") for each in (0, 1))
+    blocked = own["end_ns"] - own["start_ns"] - own["cost_ns"]
     found = []
-    for times, group in (
-        (own["gap_ns"], at),
-        (own["end_ns"] - own["start_ns"] - own["cost_ns"], after),
-    ):
-        longest = times.groupby(group).idxmax()
+    for times, later in ((own["gap_ns"], 0), (blocked, 1)):
+        longest = times.groupby(np.searchsorted(launches, own.index + later)).idxmax()
         table = pd.DataFrame({"call": longest, "ns": times.loc[longest].to_numpy()}, longest.index)
-        empty = {"call": NOWHERE, "ns": 0}
-        found.append(table.reindex(place).fillna(empty).astype("int64").reset_index(drop=True))
+        found.append(table.reindex(place, fill_value=0).reset_index(drop=True))
     return launched[rows], found[0], found[1]
 
 

@@ -16,9 +16,9 @@ from workflow_src.captures.rows import rows_where
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Nesting, tree
-from workflow_src.diagnosis.awaited import own_costs, queue_of, returns, waits
+from workflow_src.diagnosis.awaited import own_costs, queue_of, waits
 from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
-from workflow_src.diagnosis.recording import CALLS, OTHER, WAITS, WORK, Recording
+from workflow_src.diagnosis.recording import CALLS, OTHER, WORK, Recording
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import blocking
 from workflow_src.placing.steps import step_ranges
@@ -66,8 +66,7 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     places = attributed.work.loc[work["activity"], ["device", "stream"]]
     awaited = event_ties(work, places, calls, events[events["process"] == process])
     work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
-    waiting = waiting.assign(return_ns=returns(calls, work, waiting))
-    tables = calls[list(CALLS)], work[list(WORK)], waiting[list(WAITS)], ties
+    tables = calls[list(CALLS)], work[list(WORK)], waiting, ties
     return Recording(process, *tables, steps, queue)
 
 

@@ -85,8 +85,8 @@ class Subject:
         """Recording.calls from the first of the first step to the last one of the last step, with:
 
         path_text ("" where no range was open), blocked_ns (of its duration, held up), launches
-        (whether any work), family (of the first, or ""), launched (the name of the only one, or
-        else the call's own: a CUDA graph isn't one of the kernels in it).
+        (whether any work), device_ns (of all of it), family (of the first, or ""), launched (the
+        name of the only one, or else the call's own: a CUDA graph isn't one of the kernels in it).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
@@ -96,6 +96,7 @@ class Subject:
             path_text=self.texts(calls["path"]),
             blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
             launches=calls.index.isin(first.index),
+            device_ns=self.work.groupby("call")["device_ns"].sum().reindex(calls.index).fillna(0),
             family=first.astype(object).reindex(calls.index).fillna(""),
             launched=only.reindex(calls.index).fillna(calls["name"]).astype(object),
         )

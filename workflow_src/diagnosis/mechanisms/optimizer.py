@@ -38,20 +38,10 @@ four tensors and writes three, and by operators it reads and writes 18 (model/ad
 
 @kind
 def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
-    """The optimizer updates each parameter by itself, with several small kernels."""
-    updates = [each for each in _stretches(subject) if _in_turn(each)]
-    if not updates:
-        return
-    launches = pd.concat(updates)
-    rows, group = rows_of(launches), np.repeat(np.arange(len(updates)), [*map(len, updates)])
-    device_ns = subject.work.groupby("call")["device_ns"].sum().reindex(rows).to_numpy()
-    left_ns = FUSED_SHARE * np.bincount(group, device_ns)
-    edits = merged(subject.recording, rows, group, left_ns.astype(np.int64))
-    yield found(subject, "parameter_by_parameter", launches, *edits)
+    """The optimizer updates each parameter by itself, with several small kernels.
 
-
-def _stretches(subject: Subject) -> list[pd.DataFrame]:
-    """The loop's elementwise launches between products in a range, where they are many."""
+    These are the loop's elementwise launches between products in a range, where they are many.
+    """
     calls = subject.launching(True)
     calls = calls[calls["kind"] == LAUNCH]
     one = ~calls.index.isin(subject.work.loc[~subject.work["alone"], "call"])
@@ -61,9 +51,12 @@ def _stretches(subject: Subject) -> list[pd.DataFrame]:
     calls = calls.assign(number=product.cumsum(), alone=alone)
     updates = (calls["family"] == "elementwise") & ~matching(calls["launched"], COMPARISON)
     together = ["number", "step", "path_text", "alone"]
-    calls = calls[updates & one]
-    many = calls.groupby(together)["number"].transform("size") >= MANY * KERNELS
-    return [each for _, each in calls[many].groupby(together)]
+    launches = calls[updates & one].groupby(together).filter(_in_turn)
+    if len(launches):
+        group = launches.groupby(together).ngroup().to_numpy()
+        left_ns = (FUSED_SHARE * np.bincount(group, launches["device_ns"])).astype(np.int64)
+        edits = merged(subject.recording, rows_of(launches), group, left_ns)
+        yield found(subject, "parameter_by_parameter", launches, *edits)
 
 
 def _in_turn(launches: pd.DataFrame) -> bool:
@@ -74,7 +67,8 @@ def _in_turn(launches: pd.DataFrame) -> bool:
     often = launches["launched"].value_counts()
     common = often[often >= max(MANY, int(often.max()) / 3)]
     several = len(common) >= (1 if launches["alone"].all() else KERNELS)
-    return several and bool(common.sum() > len(launches) / 2)
+    many = len(launches) >= MANY * KERNELS
+    return many and several and bool(common.sum() > len(launches) / 2)
 
 
 @kind
@@ -88,29 +82,21 @@ def zero_fills(subject: Subject) -> Iterator[Finding]:
     fills = calls.assign(run=(~zero).cumsum(), all_at_once=many)[zero]
     often = fills.groupby("run")["run"].transform("size") >= MANY
     fills = fills[often | fills["all_at_once"]]
-    if fills.empty:
-        return
-    device_ns = subject.work.drop_duplicates("call").set_index("call")["device_ns"]
-    alone = fills[~fills["all_at_once"]].groupby("step").size()
-    gone = pd.concat([fills, _additions(subject, alone, device_ns)])
-    again = fills[fills["run"].duplicated()]
-    edits = Edit(rows_of(gone), cost=0, drops=True), Edit(rows_of(again), gap=0)
-    yield found(subject, "zero_fills", fills, *edits)
+    if len(fills):
+        gone = pd.concat([fills, _additions(subject, fills[~fills["all_at_once"]])])
+        again = fills[fills["run"].duplicated()]
+        edits = Edit(rows_of(gone), cost=0, drops=True), Edit(rows_of(again), gap=0)
+        yield found(subject, "zero_fills", fills, *edits)
 
 
-def _additions(
-    subject: Subject, fills: "pd.Series[int]", device_ns: "pd.Series[int]"
-) -> pd.DataFrame:
-    """Backward's additions to filled gradients, by fills of each step; none where it has fewer.
+def _additions(subject: Subject, fills: pd.DataFrame) -> pd.DataFrame:
+    """Backward's additions to filled gradients, as many as fills; none where it has fewer.
 
     Those that take least, since others are of activations: a bound. The host's time before each
-    stays, in which autograd hands a gradient over. device_ns: of each launching call.
+    stays, in which autograd hands a gradient over.
     """
     calls = subject.launching(False)
-    calls = calls[matching(calls["launched"], ADDITION)]
-    wanted = calls["step"].map(fills).fillna(0)
-    number = calls.groupby("step")["step"].transform("size")
-    calls = calls[(wanted <= number) & (number <= MOST_ADDITIONS * wanted)]
-    by_length = calls.assign(ns=device_ns.reindex(calls.index)).sort_values("ns")
-    nth = by_length.groupby("step").cumcount()
-    return calls[nth.reindex(calls.index) < wanted[calls.index]]
+    calls = calls[matching(calls["launched"], ADDITION)].sort_values("device_ns", kind="stable")
+    wanted, of_step = calls["step"].map(fills.groupby("step").size()).fillna(0), calls["step"]
+    nth, number = of_step.groupby(of_step).cumcount(), of_step.map(of_step.value_counts())
+    return calls[(nth < wanted) & (wanted <= number) & (number <= MOST_ADDITIONS * wanted)]

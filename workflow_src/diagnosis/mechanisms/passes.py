@@ -38,9 +38,6 @@ SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?b
 """PyTorch's kernels of softmax and its logarithm, and those of their gradients. A compiler's are of
 parts of one, and tell nothing."""
 
-LOGARITHM = r"LogSoftMax|softmax_warp_\w+<(?:[^,]+, ?){3}(?:\(int\))?\d+, ?(?:\(bool\)1|true)"
-"""Such kernels of a logarithm: what they do last, or the argument of their template."""
-
 CHOICE = r"ArgMaxOps|ArgMinOps|gatherTopK"
 """Kernels that choose the largest or smallest, of which there are no gradients."""
 
@@ -186,7 +183,9 @@ def metrics(subject: Subject) -> Iterator[Finding]:
     calls["begins"] = _without_gradient(subject, calls)
     if calls.loc[calls["begins"], "step"].nunique() <= MOST * subject.step_count:
         return  # It may be an evaluation.
-    own = calls["family"].isin(ARITHMETIC).to_numpy() & ~_of_loss(calls)
+    # Softmaxes with a gradient, and what else is of a loss.
+    loss = matching(calls["launched"], SOFTMAX) | (calls["family"] == "loss").to_numpy()
+    own = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | calls["begins"].to_numpy())
     elsewhere = calls[["path_text", "step", "after"]]
     breaks = (elsewhere != elsewhere.shift()).any(axis=1).to_numpy()
     calls = calls.assign(segment=runs(own, breaks))
@@ -218,26 +217,10 @@ def _after_products(subject: Subject) -> pd.DataFrame:
 
 
 def _without_gradient(subject: Subject, calls: pd.DataFrame) -> Mask:
-    """Which calls launch a choice, or one of so many last softmaxes as have no gradient.
-
-    Of softmax and its logarithm apart, and of both together.
-    """
+    """Which calls launch a choice, or one of so many last softmaxes as have no gradient."""
     own = subject.own[matching(subject.own["launched"], SOFTMAX)]
-    logarithm, backward = (matching(own["launched"], name) for name in (LOGARITHM, BACKWARD))
-    own = own.assign(logarithm=logarithm, beyond=1 - 2 * backward)
-    own = own[backward | (own["thread"] == subject.loop_thread)]
-    softmaxes = own[own.index.isin(calls.index)]
-    few = np.ones(len(softmaxes), dtype=bool)
-    for keys in (["step", "logarithm"], ["step"]):
-        beyond = own.groupby(keys)["beyond"].transform("sum")[softmaxes.index]
-        last = softmaxes[few][::-1].groupby(keys).cumcount().reindex(softmaxes.index)
-        few &= (last < beyond).to_numpy()
-    return matching(calls["launched"], CHOICE) | calls.index.isin(softmaxes.index[few])
-
-
-def _of_loss(calls: pd.DataFrame) -> Mask:
-    """Which launches are of a loss: softmaxes with a gradient, what comes before, and the rest."""
-    softmax, others = matching(calls["launched"], SOFTMAX), ~calls["begins"].to_numpy()
-    loss = (softmax | (calls["family"] == "loss").to_numpy()) & others
-    of_loss: Mask = loss | (np.append((loss & softmax)[1:], False) & others)
-    return of_loss
+    backward = matching(own["launched"], BACKWARD)
+    own = own.assign(beyond=1 - 2 * backward)[backward | (own["thread"] == subject.loop_thread)]
+    last = own[own.index.isin(calls.index)][::-1].groupby("step").cumcount()
+    few = last < own.groupby("step")["beyond"].transform("sum")[last.index]
+    return matching(calls["launched"], CHOICE) | calls.index.isin(last.index[few])

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from workflow_src.common.case import OPTIMIZER_TRAFFIC_BYTES
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.units import NS_PER_MS
@@ -67,9 +68,6 @@ FUSED_PRICE = Span(1.0, 2.0, 4.0)
 ELEMENTS_AT_ONCE = 320 * 65_536
 """What one launch of a multi-tensor kernel takes: 320 blocks of 65,536 elements (PyTorch's
 ATen/native/cuda/MultiTensorApply.cuh)."""
-
-UPDATE_BYTES = {"foreach": 80, "fused": 28}
-"""Bytes per parameter in float32 that AdamW moves (common/case.py tells why)."""
 
 UPDATE_OPERATORS = 9
 """Operators of AdamW written out, for each tensor of parameters."""
@@ -207,7 +205,8 @@ def _update(optimizer: str, trial: Trial) -> None:
     if not about.parameters:
         raise NotKnownError("its optimizer's operators don't tell the number of parameters")
     count = round(UPDATE_PASSES[optimizer] * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
-    copied_ms = UPDATE_BYTES[optimizer] * about.parameters / about.rates.copy_bytes_per_ms
+    moved = OPTIMIZER_TRAFFIC_BYTES[optimizer] * about.parameters
+    copied_ms = moved / about.rates.copy_bytes_per_ms
     ms = trial.value("bytes of AdamW", around(copied_ms, PASSES_UNSURE))
     tensors = len(calls) / UPDATE_OPERATORS
     host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors

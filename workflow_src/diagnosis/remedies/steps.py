@@ -24,10 +24,8 @@ PASSES = (FORWARD, BACKWARD, OPTIMIZER)
 NO_HOST = dict.fromkeys(PASSES, 0.0)
 """The host's time for a launch (ns) in each pass of which nothing is known yet."""
 
-PRODUCT, CORE_PRODUCT, ELEMENTWISE, UPDATE, OTHER = (
-    *("product", "core product", "elementwise"),
-    *("update", "other"),
-)
+PRODUCT, CORE_PRODUCT, ELEMENTWISE = "product", "core product", "elementwise"
+UPDATE, OTHER = "update", "other"
 """Kinds of work: products outside and inside of attention's core, chains of passes over tensors,
 the optimizer's, and what no remedy touches, as casts."""
 
@@ -43,7 +41,8 @@ WORK = ("pass", "path", "leaf", "kind", "launches", "device_ms", "instances", *S
 SINGLE = ("gemm", "attention", "embedding", "optimizer", "loss", "communication")
 """Families whose kernels are no pass over a tensor that could be fused with its neighbors."""
 
-SHAPE = re.compile(r"^\d+(?: x \d+)*$")
+SHAPE = re.compile(r"(?:(\d+) x )?(\d+) x (\d+)")
+"""Of a matrix, or of several."""
 
 
 def work_of(operators: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +69,9 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
     sizes[operators["family"] != "gemm"] = 0
     work = pd.DataFrame(columns).join(sizes)
     work["kind"] = _kinds(work, operators)
-    work["instances"] = _instances(work)
+    # A range runs in a step as often as most of its operators do.
+    ranges = work.groupby(["case", "phase", "pass", "path"])["launches"]
+    work["instances"] = ranges.transform(lambda launches: launches.mode().iloc[-1])
     return work[["case", "phase", *WORK]].reset_index(drop=True)
 
 
@@ -98,25 +99,15 @@ def _is_cast(operators: pd.DataFrame) -> pd.Series:
     return (operators["family"] == "copy") & changes & matrix
 
 
-def _instances(work: pd.DataFrame) -> pd.Series:
-    """How often a range runs in a step: the commonest number of launches of its operators."""
-    by = ["case", "phase", "pass", "path"]
-    counted = work.groupby([*by, "launches"]).size().rename("operators").reset_index()
-    commonest = counted.sort_values([*by, "operators", "launches"]).drop_duplicates(by, keep="last")
-    return work[by].merge(commonest, on=by, how="left")["launches"].set_axis(work.index)
-
-
 def product_sizes(shapes: object) -> tuple[int, int, int, int]:
     """m, n, k and the number of matrices of a product with these inputs; zeros if it is none."""
-    parts = str(shapes).split("; ")
-    shaped = [[int(each) for each in part.split(" x ")] for part in parts if SHAPE.match(part)]
-    matrices = [part for part in shaped if len(part) in (2, 3)]
-    if len(matrices) < 2:
-        return 0, 0, 0, 0
-    a, b = matrices[-2:]
-    if len(a) != len(b) or a[-1] != b[-2]:
-        return 0, 0, 0, 0
-    return a[-2], b[-1], a[-1], a[0] if len(a) == 3 else 1
+    matches = [SHAPE.fullmatch(part) for part in str(shapes).split("; ")]
+    matrices = [each.groups() for each in matches if each]
+    if len(matrices) > 1:
+        (batch, m, k), (other, rows, n) = matrices[-2:]
+        if k == rows and (batch is None) == (other is None):
+            return int(m), int(n), int(k), int(batch or 1)
+    return 0, 0, 0, 0
 
 
 UNIT_NS = 1_000_000
