@@ -47,7 +47,7 @@ rule case_tables:
         "Tabulate {wildcards.case}"
     shell:
         "python -m workflow_src.tables.case_tables --export {input.export:q}"
-        " --benchmark {input.benchmark:q} --families {input.families:q} --output {params.folder:q}"
+        " --benchmark {input.benchmark:q} --output {params.folder:q}"
         " > {log:q} 2>&1"
 
 

@@ -18,5 +18,5 @@ rule timeline:
     message:
         "Draw the steps of {wildcards.case}"
     shell:
-        "python -m workflow_src.timeline.make --export {input.export:q} --families {input.families:q}"
-        " --svg {output.svg:q} --trace {output.trace:q} > {log:q} 2>&1"
+        "python -m workflow_src.timeline.make --export {input.export:q} --svg {output.svg:q}"
+        " --trace {output.trace:q} > {log:q} 2>&1"

@@ -22,7 +22,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.workload import Workload
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case, require_complete
 from workflow_src.placing.families import families
-from workflow_src.tables.case_tables import kernels_table, named, stats_total_ns
+from workflow_src.tables.case_tables import kernels_table, stats_total_ns
 
 pytestmark = [
     pytest.mark.gpu,
@@ -55,7 +55,7 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 def kernels_of(case: CaseCapture) -> pd.DataFrame:
-    return named(kernels_table(case.ranges, case.work))
+    return kernels_table(case.ranges, case.work)
 
 
 @needs_nsys

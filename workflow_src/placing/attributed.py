@@ -68,7 +68,6 @@ class Attributed:
 def attributed(
     capture: Capture,
     domains: tuple[str, ...] | None,
-    rules: pd.DataFrame | None = None,
     fold: str | None = None,
     step: str = "",
 ) -> Attributed:
@@ -101,7 +100,7 @@ def attributed(
     if steps.alike:
         called[steps.is_step] = shapes(called[steps.is_step])
     paths = paths_of(placed.ranges.assign(name=called), fold_numbers=fold != "")
-    named, of_names = work_names(capture.work, rules)
+    named, of_names = work_names(capture.work)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = pd.Categorical(of_names["family"])[named]
     work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
@@ -132,15 +131,13 @@ def _lost(capture: Capture) -> tuple[Note, ...]:
     return (Note(code, lost, f"{lost} of {made.launches} launches"),)
 
 
-def work_names(work: pd.DataFrame, rules: pd.DataFrame | None) -> tuple[Indices, pd.DataFrame]:
-    """The kind and name of each activity by number, and a row for each: family, short_name.
-
-    Families are those of `rules`, and GRAPH and CAST.
-    """
+def work_names(work: pd.DataFrame) -> tuple[Indices, pd.DataFrame]:
+    """The kind and name of each activity by number, and a row for each: family, which may be GRAPH
+    or CAST, and short_name."""
     groups = work.groupby(["kind", "name"], sort=False)
     names = groups.size().index.to_frame(index=False).astype({"name": object})
     kind, name = names["kind"], names["name"].astype(str)
-    family = families(name, rules).where(kind != GRAPH, GRAPH)
+    family = families(name).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)
     found = names.assign(
         family=family.mask(casts, CAST).astype(object), short_name=distinct_names(name)

@@ -15,7 +15,7 @@ from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import Work, forward_work
 from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
-from workflow_src.placing.families import RULES, coverage, load_rules, naming
+from workflow_src.placing.families import coverage, naming
 from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.measured import environment, timings
@@ -47,7 +47,8 @@ def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """A row per path, kind and name: calls and device time launched with that innermost path.
+    """A row per path, kind and name: calls and device time launched with that innermost path, and
+    short_name, family and, if the name reveals it, precision_ran.
 
     Launches outside every step range have an empty phase and path.
     """
@@ -61,12 +62,8 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
     return table.assign(
         calls_per_step=table["calls"] / per_step,
         busy_ms_per_step=table["busy_ns"] / NS_PER_MS / per_step,
+        **naming(table["name"]),
     )
-
-
-def named(kernels: pd.DataFrame, rules: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The kernels table with short_name, family and, if the name reveals it, precision_ran."""
-    return kernels.assign(**naming(kernels["name"], rules))
 
 
 def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None) -> pd.DataFrame:
@@ -116,17 +113,12 @@ def work_table(result: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=Work._fields)
 
 
-def case_tables(
-    export: Path, benchmark: Path, rules: pd.DataFrame | None = None
-) -> dict[str, pd.DataFrame]:
-    """All tables of a case by name; `rules` are those of families.csv unless given.
-
-    Raises StageError if one of its files can't be used.
-    """
+def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
+    """All tables of a case by name. Raises StageError if one of its files can't be used."""
     case = read_case(export)
     require_complete(case)
     capture, ranges, activities = case.capture, case.ranges, case.work
-    kernels = named(kernels_table(ranges, activities), rules)
+    kernels = kernels_table(ranges, activities)
     by_nsys = capture.recording.profiler == "nsys"
     stats_ns = stats_total_ns(export / "cuda_gpu_kern_sum.csv") if by_nsys else None
     with reading(benchmark, "a benchmark's result", remake(benchmark), StageError):
@@ -136,7 +128,7 @@ def case_tables(
             "timings": timings(result),
             "work": work_table(result),
             "environments": environment(result, version),
-            **operator_tables(ranges, activities, result, rules),
+            **operator_tables(ranges, activities, result),
         }
         for table in tables.values():
             # Text that can't be written as UTF-8 fails here, where the message names the file.
@@ -154,12 +146,10 @@ def main() -> None:
     parser = Parser(description=__doc__)
     parser.add_argument("--export", type=existing_folder, required=True, help="export's folder")
     parser.add_argument("--benchmark", type=existing_file, required=True, help="benchmark's JSON")
-    parser.add_argument("--families", type=existing_file, default=RULES, help="families.csv")
     parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
     arguments = parser.parse_args()
     with one_sentence(arguments.export.name):
-        rules = load_rules(arguments.families)
-        found = case_tables(arguments.export, arguments.benchmark, rules)
+        found = case_tables(arguments.export, arguments.benchmark)
         for name in TABLES:
             write_csv(arguments.output / f"{name}.csv", found[name])
 

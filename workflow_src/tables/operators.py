@@ -160,14 +160,11 @@ def operator_tables(
     ranges: pd.DataFrame,
     activities: pd.DataFrame,
     result: Mapping[str, Any],
-    rules: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """The tables operators, products and alignment of a case, from a capture and a benchmark."""
     case = case_of(result["case"])
     steps = in_steps(ranges, activities)
-    steps = steps.assign(
-        family=families(steps["name"], rules), short_name=short_names(steps["name"])
-    )
+    steps = steps.assign(family=families(steps["name"]), short_name=short_names(steps["name"]))
     modules = told_apart(ranges["path"].unique())
     made: dict[str, list[pd.DataFrame]] = {"operators": [], "products": [], "alignment": []}
     for phase, of_phase in steps.groupby("phase", sort=False):

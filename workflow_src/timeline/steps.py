@@ -78,11 +78,9 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
     return median
 
 
-def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timeline:
-    """The timeline of a case's capture; `rules` are those of families.csv unless given.
-
-    Activities have the path, phase and step that they were launched in.
-    """
+def timeline_of(case: CaseCapture) -> Timeline:
+    """The timeline of a case's capture, whose activities have the path, phase and step that they
+    were launched in."""
     ranges, work, calls = case.ranges, case.work, case.capture.calls
     named = {path: found.name for path, found in components([*ranges["path"], ""]).items()}
     ranges = ranges.assign(component=ranges["path"].map(named))
@@ -92,7 +90,7 @@ def timeline_of(case: CaseCapture, rules: pd.DataFrame | None = None) -> Timelin
     work = work.assign(
         **own,
         component=pd.Series(own["path"]).map(named).to_numpy(),
-        family=families(work["name"], rules),
+        family=families(work["name"]),
         short_name=short_names(work["name"]),
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
