@@ -76,7 +76,7 @@ rule report:
         markdown="report.md",
         html="report.html",
     log:
-        f"{dag.results}/logs/report.log",
+        f"{dag.plan.results}/logs/report.log",
     params:
         others=dag.report.others(),
         tag=dag.plan.tag,
