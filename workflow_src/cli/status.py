@@ -207,7 +207,7 @@ def to_run(jobs: Sequence[dry_run.Job]) -> str:
     before = kept.records()
     usual = kept.by_rule(before.values())
     times = [
-        before[job.outputs[0]].seconds if job.outputs[0] in before else usual[job.rule]
+        before[job.outputs[0]][1] if job.outputs[0] in before else usual[job.rule]
         for job in jobs
         if job.outputs[0] in before or job.rule in usual
     ]
