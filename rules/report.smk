@@ -77,7 +77,7 @@ rule report:
         html="report.html",
         summary=f"{dag.results}/summary.json",
     log:
-        f"{dag.results}/logs/report.log",
+        f"{dag.plan.results}/logs/report.log",
     params:
         others=dag.report.others(),
         tag=dag.plan.tag,

@@ -59,7 +59,7 @@ def lines(given: Sequence[str]) -> Iterator[str]:
     jobs, failed, running = dry_run.jobs(given), failures(), snakemakes()
     states = list(states_of(dag, jobs, failed, bool(running)))
     counts, drift = Counter(job.rule for job in jobs), dag.measured.drift()
-    yield f"{dag.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
+    yield f"{dag.plan.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
     rows = defaultdict[str, list[str]](list)
     others = defaultdict[str, Counter[str]](Counter)
     for each in states:
@@ -106,7 +106,7 @@ def states_of(
     reasons, begun = {path: job.why for job in jobs for path in job.outputs}, kept.started()
 
     def state(stage: str, name: str, file: str) -> State:
-        path = f"{dag.results}/{file}"
+        path = f"{dag.plan.results}/{file}"
         if path in begun:
             if running:
                 return State(stage, name, path, "running")
@@ -207,7 +207,7 @@ def to_run(jobs: Sequence[dry_run.Job]) -> str:
     before = kept.records()
     usual = kept.by_rule(before.values())
     times = [
-        before[job.outputs[0]].seconds if job.outputs[0] in before else usual[job.rule]
+        before[job.outputs[0]][1] if job.outputs[0] in before else usual[job.rule]
         for job in jobs
         if job.outputs[0] in before or job.rule in usual
     ]

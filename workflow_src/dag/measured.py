@@ -9,7 +9,7 @@ from pathlib import Path
 from workflow_src.common.case import PHASES, Case, case_of
 from workflow_src.common.errors import ConfigError
 from workflow_src.common.units import MIB
-from workflow_src.dag.paths import Wildcards, chapter_templates, known, made, measures, results_of
+from workflow_src.dag.paths import Wildcards, chapter_templates, known, made, measures
 from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.suites import Plan
@@ -109,7 +109,7 @@ class Measured:
 
     def _files(self, case: str) -> list[Path]:
         """The benchmark and the capture of a case."""
-        results = Path(results_of(self.plan))
+        results = Path(self.plan.results)
         capture = results / "capture" / f"{case}{self.plan.capture_suffix}"
         return [results / "benchmark" / f"{case}.json", capture]
 
@@ -123,7 +123,7 @@ class Measured:
         return [case for case in dict.fromkeys((cases[0], cases[-1])) if self._drawable(case)]
 
     def _drawable(self, case: str) -> bool:
-        results = Path(results_of(self.plan))
+        results = Path(self.plan.results)
         if self._files(case)[1].is_file() or (results / "export" / case).is_dir():
             return True
         joined = results / "tables" / "captures.csv"
@@ -162,7 +162,7 @@ class Measured:
         made = {Path(str(output)) for output in outputs}
         if made.intersection(self.files()) and (found := self.drift(made)):
             raise SystemExit(
-                f"config: {results_of(self.plan)}/ can't be added to. {found}. Measure all of it "
+                f"config: {self.plan.results}/ can't be added to. {found}. Measure all of it "
                 f"again by adding {MEASURE_AGAIN} to the same command, or keep it and measure the "
                 "rest under another tag (--config tag=...)"
             )

@@ -41,11 +41,6 @@ def known(key: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def results_of(plan: Plan) -> str:
-    """The folder of a run's results."""
-    return f"results/{plan.tag}"
-
-
 def tables_of(names: Iterable[str]) -> list[str]:
     """Joined tables as inputs of a rule with the wildcard tag."""
     return [f"results/{{tag}}/tables/{name}.csv" for name in names]
@@ -62,7 +57,7 @@ def made(plan: Plan, name: str) -> list[str]:
 
     Runs measured before there was one are rewritten and assembled without it.
     """
-    table = f"{results_of(plan)}/tables/{name}.csv"
+    table = f"{plan.results}/tables/{name}.csv"
     return [table] if measures(name) or Path(table).is_file() else []
 
 

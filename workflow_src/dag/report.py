@@ -20,7 +20,6 @@ from workflow_src.dag.paths import (
     known,
     made,
     made_for_another,
-    results_of,
     tables_of,
 )
 from workflow_src.plan.suites import Plan
@@ -93,7 +92,7 @@ class Report:
         names = [f"answers/{name}" for name in ("opening", *QUESTIONS)]
         names += [f"sections/{name}" for name in self.studies.chosen]
         names += [f"answers/{name}" for name in (*FRONT, "cards")]
-        return [f"{results_of(self.plan)}/{name}.md" for name in names]
+        return [f"{self.plan.results}/{name}.md" for name in names]
 
     def others(self) -> list[str]:
         """The studies of this project's model that were not chosen; none of a brought one."""
@@ -112,13 +111,13 @@ class Report:
         return {
             **self.appendix_inputs(),
             "templates": [*BODIES, *PAGE],
-            "timelines": [f"{results_of(self.plan)}/timelines/{case}.svg" for case in shown],
+            "timelines": [f"{self.plan.results}/timelines/{case}.svg" for case in shown],
             "appendix": list(self.files("appendix")),
         }
 
     def files(self, part: str) -> tuple[str, ...]:
         """The files of a part, "report" or "appendix"."""
-        return ROOT_FILES if part == "report" else (f"{results_of(self.plan)}/appendix.md",)
+        return ROOT_FILES if part == "report" else (f"{self.plan.results}/appendix.md",)
 
     def asked(self, part: str) -> str:
         """What a part is made for, as a param and as the note at the end of its files.
@@ -143,7 +142,7 @@ class Report:
 
     def everything(self) -> list[str]:
         """All that the report consists of, and the tables that it is made from."""
-        results, inputs = results_of(self.plan), self.inputs()
+        results, inputs = self.plan.results, self.inputs()
         drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         drawn += [f"study_{name}" for name in self.studies.chosen]
         made = [f"{results}/figures/{name}.svg" for name in drawn]

@@ -11,7 +11,7 @@ from typing import Any
 from workflow_src.common.errors import ConfigError
 from workflow_src.dag.captures import Captures, captures_of
 from workflow_src.dag.measured import Measured, Studies
-from workflow_src.dag.paths import ROOT_FILES, Wildcards, known, results_of
+from workflow_src.dag.paths import ROOT_FILES, Wildcards, known
 from workflow_src.dag.report import Report
 from workflow_src.plan.code import stage
 from workflow_src.plan.strict_yaml import read_config
@@ -39,11 +39,6 @@ class Dag:
     def everything(self) -> list[str]:
         """The default targets."""
         return list(ROOT_FILES) if self.captures.files else self.report.everything()
-
-    @property
-    def results(self) -> str:
-        """The folder of this run's results."""
-        return results_of(self.plan)
 
     @property
     def settings(self) -> str:
@@ -88,7 +83,7 @@ class Dag:
         settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
         raise ConfigError(
             f"tag: results/{tag}/ does not belong to this run, whose results are in "
-            f"{self.results}/; to make it, add --config {settings}"
+            f"{self.plan.results}/; to make it, add --config {settings}"
         )
 
 
@@ -144,5 +139,5 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
     if found := dag.measured.drift():
-        print(f"note: {dag.results}/ is kept as it is. {found}.", file=sys.stderr)
+        print(f"note: {dag.plan.results}/ is kept as it is. {found}.", file=sys.stderr)
     return dag

@@ -5,7 +5,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -14,14 +13,6 @@ METADATA = Path(".snakemake", "metadata")
 LOCKS = Path(".snakemake", "locks")
 STARTED = Path(".snakemake", "incomplete")
 """Relative to the project's folder, in which snakemake runs."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """What Snakemake keeps of an output: the rule that made it, and how long its job took."""
-
-    rule: str
-    seconds: float
 
 
 def output_of(path: Path, folder: Path) -> str:
@@ -35,10 +26,10 @@ def output_of(path: Path, folder: Path) -> str:
     return ""
 
 
-def records(folder: Path = METADATA) -> dict[str, Record]:
-    """The record of each output that is there, as jobs that failed have records too.
+def records(folder: Path = METADATA) -> dict[str, tuple[str, float]]:
+    """Of each output that is there the rule that made it, and how many seconds its job took.
 
-    One that is damaged, or being written, is left out.
+    Jobs that failed have records, too. One that is damaged, or being written, is left out.
     """
     found = {}
     for path in (path for path in folder.rglob("*") if path.is_file()):
@@ -46,16 +37,16 @@ def records(folder: Path = METADATA) -> dict[str, Record]:
             kept = json.loads(path.read_text(encoding="utf-8"))
             seconds = float(kept["endtime"]) - float(kept["starttime"])
             if Path(output := output_of(path, folder)).exists():
-                found[output] = Record(str(kept["rule"]), max(0.0, seconds))
+                found[output] = str(kept["rule"]), max(0.0, seconds)
     return found
 
 
-def by_rule(known: Iterable[Record]) -> dict[str, float]:
+def by_rule(known: Iterable[tuple[str, float]]) -> dict[str, float]:
     """The mean seconds of a job of each rule."""
-    seconds = defaultdict(list)
-    for record in known:
-        seconds[record.rule].append(record.seconds)
-    return {rule: mean(times) for rule, times in seconds.items()}
+    found = defaultdict(list)
+    for rule, seconds in known:
+        found[rule].append(seconds)
+    return {rule: mean(times) for rule, times in found.items()}
 
 
 def in_words(seconds: float) -> str:

@@ -43,7 +43,7 @@ class Follower(logging.Handler):
         self.derived = jobs.keys() - self.left.keys()
         self.all_derived = len(self.derived)
         outputs = {number: str(jobs[number].output[0]) for number in self.left}
-        self.seconds = {n: known[path].seconds for n, path in outputs.items() if path in known}
+        self.seconds = {n: known[path][1] for n, path in outputs.items() if path in known}
         self.usual = by_rule(known.values())
         self.started = dict[int, float]()
         self.took = defaultdict[str, list[float]](list)

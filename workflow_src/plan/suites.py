@@ -51,6 +51,11 @@ class Plan:
     settings: Mapping[str, Any]
 
     @property
+    def results(self) -> str:
+        """The folder of the run's results."""
+        return f"results/{self.tag}"
+
+    @property
     def case_ids(self) -> list[str]:
         """The ids of the cases, in the order of the plan."""
         return [case.case for case in self.cases]
