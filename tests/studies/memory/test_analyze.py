@@ -6,7 +6,7 @@ from typing import Any
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
 from workflow_src.studies.memory.measure import case_rows
-from workflow_src.studies.memory.saved import measure_saved
+from workflow_src.studies.memory.saved import block_rows
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Row
 
@@ -24,7 +24,7 @@ def derive(rows: list[Row], **point: Any) -> list[Row]:
 
 def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:
     """Names go by size and order; the shapes are those that the names say."""
-    total, *tensors = derive(measure_saved(CASE, compiled=False), measures="block")[:6]
+    total, *tensors = derive(block_rows(CASE, compiled=False), measures="block")[:6]
     assert total["saved_mib"] == total["predicted_mib"]
     assert total["gradients_mib"] == total["gradients_predicted_mib"]
     names = {each.name for each in [*attention_tensors(CASE), *feed_forward_tensors(CASE)]}

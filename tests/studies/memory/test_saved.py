@@ -42,4 +42,6 @@ def test_a_compiled_block_saves_what_the_handouts_accounting_names() -> None:
     core.softmax = softmax_with_indices
     run = torch.compile(block, backend=PARTITIONED, dynamic=False)
     found, _ = saved_by(lambda: run(stream), [*block.parameters(), core.future])
-    assert sum(each.bytes for each in found) == total_bytes(compiled_course_tensors(CASE))
+    assert sum(each["bytes"] for each in found.values()) == total_bytes(
+        compiled_course_tensors(CASE)
+    )

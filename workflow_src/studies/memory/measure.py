@@ -29,13 +29,12 @@ from workflow_src.measure.allocations import (
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.phases import run_phases
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.measure.rows import attempt, free, said
+from workflow_src.measure.rows import free
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import emitting, range_
 from workflow_src.model.transformer import TransformerLM
-from workflow_src.studies.memory.saved import measure_saved
+from workflow_src.studies.memory.saved import block_rows
 from workflow_src.studies.models import case_of
-from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import main
 
@@ -217,24 +216,6 @@ def _kind(allocation: Allocation, held: Sequence[Held]) -> str:
             if alive and allocation.address in known:
                 return kind
     return ""
-
-
-def block_rows(case: Case, compiled: bool) -> list[Row]:
-    """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
-    found: list[Row] = []
-
-    def run() -> Row:
-        if compiled and (
-            why := refusal(lambda: torch.compile(torch.sin)(torch.ones(1, device=case.device)))
-        ):
-            return {"status": "skipped", "reason": why}
-        found.extend(measure_saved(case, compiled))
-        return {}
-
-    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
-    about |= {"measurement": "block_saves", "heads": case.heads, "compiled": compiled}
-    row = said(f"block of {case.heads} heads", attempt(run, partial(free, case.device)))
-    return found if row["status"] == "ok" else [about | row]
 
 
 if __name__ == "__main__":

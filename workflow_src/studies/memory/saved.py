@@ -1,29 +1,20 @@
 """What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
 
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import own_line
 from workflow_src.measure.precision import AUTOCAST
+from workflow_src.measure.rows import attempt, free, said
 from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.transformer import Block, initialize
+from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Row
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A storage that autograd saves: its bytes, the first tensor in it, and the line of code."""
-
-    bytes: int
-    shape: tuple[int, ...]
-    dtype: str
-    line: str
-    pointer: int
 
 
 def block_of(case: Case) -> tuple[Block, Tensor]:
@@ -41,12 +32,13 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
     return block, stream
 
 
-def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[list[Saved], Tensor]:
-    """The storages that autograd saves of `run`, each once, without those of `there`; its result.
+def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[int, Row], Tensor]:
+    """The storages that autograd saves of `run`, by address, without those of `there`; its result.
 
-    The result's graph can't be run backward.
+    Of each its bytes, and shape, type and line of code of the first tensor in it. The result's
+    graph can't be run backward.
     """
-    found: dict[int, Saved] = {}
+    found: dict[int, Row] = {}
     kept: list[torch.UntypedStorage] = []
     before = {tensor.untyped_storage().data_ptr() for tensor in there}
 
@@ -56,17 +48,37 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[list[S
             return
         kept.append(storage)
         stack = traceback.extract_stack()[::-1]
-        line = own_line((frame.filename, frame.lineno or 0) for frame in stack)
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        entry = Saved(storage.nbytes(), tuple(tensor.shape), dtype, line, storage.data_ptr())
-        found[storage.data_ptr()] = entry
+        found[storage.data_ptr()] = {
+            "bytes": storage.nbytes(),
+            "shape": " x ".join(map(str, tensor.shape)),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "line": own_line((frame.filename, frame.lineno or 0) for frame in stack),
+        }
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
         out = run()
-    return list(found.values()), out
+    return found, out
 
 
-def measure_saved(case: Case, compiled: bool) -> list[Row]:
+def block_rows(case: Case, compiled: bool) -> list[Row]:
+    """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
+    about = {name: getattr(case, name) for name in ("context", "batch", "heads", "size")}
+    about |= {"precision": case.precision, "compiled": compiled}
+    found: list[Row] = []
+
+    def run() -> Row:
+        small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
+        if compiled and (why := refusal(small)):
+            return {"status": "skipped", "reason": why}
+        found.extend(measure_saved(case, compiled))
+        return {}
+
+    row = said(f"block of {case.heads} heads", attempt(run, partial(free, case.device)))
+    status = {name: row[name] for name in ("status", "reason")}
+    return [about | status | each for each in found or [{"measurement": "block_saves"}]]
+
+
+def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
     """A row `block_saves` with totals in bytes, and a row `saved_tensor` for each storage.
 
     allocated_bytes: by how much the CUDA allocator's memory grew over the block's forward pass,
@@ -75,47 +87,34 @@ def measure_saved(case: Case, compiled: bool) -> list[Row]:
     """
     block, stream = block_of(case)
     run = torch.compile(block, dynamic=False) if compiled else block
-    there = [*block.parameters(), *block.buffers()]
-    about = {"context": case.context, "batch": case.batch, "heads": case.heads, "size": case.size}
-    about |= {"precision": case.precision, "compiled": compiled}
-    _forward(run, case, stream)
-    allocated = _grown(run, case, stream)
-    found, out = saved_by(lambda: _forward(run, case, stream), there)
-    gradients = torch.autograd.grad(_forward(run, case, stream).sum(), list(block.parameters()))
-    total = {
+    dtype = AUTOCAST.get(case.precision)
+
+    def forward() -> Tensor:
+        with torch.autocast(case.device, dtype=dtype, enabled=dtype is not None):
+            made: Tensor = run(stream)
+            return made
+
+    forward()
+    allocated = _grown(forward) if case.device == "cuda" else None
+    found, out = saved_by(forward, [*block.parameters(), *block.buffers()])
+    gradients = torch.autograd.grad(forward().sum(), list(block.parameters()))
+    yield {
         "measurement": "block_saves",
-        "saved_bytes": sum(each.bytes for each in found),
+        "saved_bytes": sum(each["bytes"] for each in found.values()),
         "allocated_bytes": allocated,
         "stream_bytes": stream.untyped_storage().nbytes(),
-        "output_saved": out.untyped_storage().data_ptr() in {each.pointer for each in found},
+        "output_saved": out.untyped_storage().data_ptr() in found,
         "gradient_bytes": sum(each.untyped_storage().nbytes() for each in gradients),
     }
-    tensors = [
-        {
-            "measurement": "saved_tensor",
-            "bytes": each.bytes,
-            "shape": " x ".join(map(str, each.shape)),
-            "dtype": each.dtype,
-            "line": each.line,
-        }
-        for each in sorted(found, key=lambda each: -each.bytes)
-    ]
-    return [about | {"status": "ok", "reason": ""} | row for row in (total, *tensors)]
+    for each in sorted(found.values(), key=lambda each: -each["bytes"]):
+        yield {"measurement": "saved_tensor"} | each
 
 
-def _forward(run: Callable[[Tensor], Tensor], case: Case, stream: Tensor) -> Tensor:
-    dtype = AUTOCAST.get(case.precision)
-    with torch.autocast(case.device, dtype=dtype, enabled=dtype is not None):
-        return run(stream)
-
-
-def _grown(run: nn.Module | Callable[[Tensor], Tensor], case: Case, stream: Tensor) -> int | None:
-    """Bytes by which the allocator's memory has grown when a forward pass has ended."""
-    if case.device != "cuda":
-        return None
+def _grown(forward: Callable[[], Tensor]) -> int:
+    """Bytes by which the CUDA allocator's memory has grown when a forward pass has ended."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
-    out = _forward(run, case, stream)
+    out = forward()
     torch.cuda.synchronize()
     grown = torch.cuda.memory_allocated() - before
     del out
