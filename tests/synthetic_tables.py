@@ -81,10 +81,6 @@ class Sample:
     environment: Mapping[str, Any] = field(default_factory=dict)
     replayed_ms: Mapping[str, float] = field(default_factory=dict)
     """By phase; without any, timings.csv is one of a run that replayed nothing."""
-    not_replayed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Status and reason by phase."""
-    active_ms: Mapping[str, float] = field(default_factory=dict)
-    """By phase, in which some activity ran; without any, there are no rows of ledger.csv."""
     products: Mapping[str, list[Product]] = field(default_factory=dict)
     """By phase; without any, there are no rows of products.csv."""
     optimizer: str = "adamw"
@@ -119,24 +115,11 @@ class Sample:
         return rows
 
     def replay(self, phase: str) -> dict[str, Any]:
-        if phase in self.not_replayed:
-            status, reason = self.not_replayed[phase]
-            return {"replay_status": status, "replay_reason": reason}
         if phase not in self.replayed_ms:
             return {}
         ms = self.replayed_ms[phase]
         times = {"replayed_median_ms": ms, "replayed_p20_ms": ms, "replayed_p80_ms": ms}
         return {"replay_status": "ok", "replay_reason": ""} | times
-
-    def ledger(self) -> list[dict[str, Any]]:
-        """Rows of ledger.csv: two steps per phase, of 0.1 ms less and more device work."""
-        rows = []
-        for phase, ms in self.active_ms.items():
-            for step in range(STEPS):
-                active = round((ms + 0.1 * (2 * step - 1)) * 1e6)
-                times = {"wall_ns": 2 * active, "device_active_ns": active, "idle_ns": active}
-                rows.append(self.front | {"phase": phase, "step": step} | times)
-        return rows
 
     def product_rows(self) -> list[dict[str, Any]]:
         """Rows of products.csv, without the columns that no answer reads."""
@@ -224,7 +207,6 @@ def tables(*samples: Sample) -> dict[str, pd.DataFrame]:
         "captures": Sample.captures,
         "work": Sample.work_rows,
         "environments": Sample.environments,
-        "ledger": Sample.ledger,
         "products": Sample.product_rows,
     }
     return {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_snakemake7 import Old, make_old
 from tests.workflow import KILLED, SUITE, Project
 from workflow_src.common.asked import asked_of, noted, without_note
 
@@ -74,20 +73,6 @@ def test_runs_take_turns_and_the_second_time_nothing_is_done(both: Project) -> N
     forget(both)
     both.run(*OWN)
     assert runs(both) == {"smoke"} and both.stale("all", *OWN) == {}
-
-
-@pytest.mark.workflow
-@pytest.mark.snakemake7
-def test_snakemake_7_judges_reports_alike(
-    both: Project, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    make_old(tmp_path_factory.mktemp("old"))
-    forget(both)
-    for config, expected in ((("tag=again",), ["appendix", "report"]), ((), [])):
-        old = Old(both.folder, config=config)
-        printed = old.run("--cores", "1", "-n", "report.md")
-        found = set(re.findall(r"^(\w+) +1$", printed, re.MULTILINE))
-        assert sorted(found) == expected, printed
 
 
 def test_a_note_is_told_from_the_text_and_taken_off_again(tmp_path: Path) -> None:

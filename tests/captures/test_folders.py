@@ -13,7 +13,6 @@ import pytest
 from tests.captures.building import Export, tables_in
 from tests.captures.folders import as_folder, write_table
 from tests.test_nsys import requires_nsys
-from tests.workflow import Project, make_project
 from workflow_src.captures.reading import read
 from workflow_src.common.errors import TraceError
 from workflow_src.measure import capture as nsys
@@ -135,23 +134,6 @@ def test_a_file_that_was_cut_off_is_named(folder: Path, left: int) -> None:
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(TraceError, match=rf"its file {path.name} can't be read \(.*; export or"):
         read(folder)
-
-
-@pytest.mark.workflow
-@pytest.mark.parametrize("folder", [".parquet"], indirect=True)
-def test_a_folder_is_reported_and_again_after_a_change_of_a_file(
-    tmp_path: Path, folder: Path
-) -> None:
-    project: Project = make_project(tmp_path)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    words = ("report.md", "--config", f"captures=[{folder}/]")
-    project.run(*words)
-    assert "\n## theirs\n" in (project.folder / "report.md").read_text()
-    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert project.stale(*words) == {}
-    changed(folder / "StringIds.parquet", lambda table: table.slice(0, 0))
-    again = {"read_capture": 1, "captures_report": 1}
-    assert project.stale(*words) == again
 
 
 @pytest.mark.parametrize("folder", [".arrow", ".parquet"], indirect=True)
