@@ -123,20 +123,19 @@ def created(node: Any) -> None:
 
 def enter(name: str, *_: Any) -> None:
     """Begin to follow the nodes of a module, also where its forward runs again in backward."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not Capture.following:
         return
     again = HERE.running if torch._C._current_graph_task_id() >= 0 else None
     HERE.outer.append((HERE.path, again))
     if not HERE.path:
         ON_CREATION(created).__enter__()
-    if again:
-        switch()
+    switch()
     HERE.path, HERE.made = (*(again.path if again else HERE.path), name), None
 
 
 def leave(*_: Any) -> None:
     """End that, and go on where the module was called."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not Capture.following:
         return
     (HERE.path, again), HERE.made = HERE.outer.pop(), None
     if not HERE.path:
@@ -147,8 +146,10 @@ def leave(*_: Any) -> None:
 class Capture:
     """Ranges of modules, backward and optimizer, and a window of `steps` steps after `first`.
 
-    gradients: whether a further step has ranges of modules in backward.
+    gradients: whether a further step, `by_module`, has ranges of modules in backward.
     """
+
+    following = False
 
     def __init__(
         self,
@@ -159,16 +160,17 @@ class Capture:
         gradients: bool = False,
     ):
         self.first, self.end, self.step = first, first + steps, -1
-        self.by_module: int | None = None  # The step in which backward has ranges of modules.
+        self.by_module: int | None = None
         self.undo: list[Callable[[], object]] = []
         if not (NSYS or FOLDER):
             return
-        if gradients and NSYS and ON_CREATION:
-            self.by_module, self.end = self.end, self.end + 1
-        elif gradients and NSYS:
-            print(f"No ranges of modules in backward: torch {torch.__version__} is before 2.14.")
         self.modules = [("forward", model), *below(model, depth)]
         self.hook(lambda name, *_: push(name), lambda *_: pop())
+        if gradients and NSYS and ON_CREATION:
+            self.by_module, self.end = self.end, self.end + 1
+            self.hook(enter, leave)
+        elif gradients and NSYS:
+            print(f"No ranges of modules in backward: torch {torch.__version__} is before 2.14.")
         self.wrap(torch.autograd, "backward", "backward")
         before = optimizer.register_optimizer_step_pre_hook(self.before_optimizer)
         after = optimizer.register_optimizer_step_post_hook(lambda *_: pop())
@@ -242,9 +244,8 @@ class Capture:
             (self.profiler.step if self.step else self.profiler.start)()
         elif self.step == self.first:
             torch.cuda.profiler.start()
-        if self.step == self.by_module:
-            self.hook(enter, leave)
-        push("step by module" if self.step == self.by_module else "step")
+        Capture.following = self.step == self.by_module
+        push("step by module" if Capture.following else "step")
 
     def meet(self) -> None:
         """Wait for this rank's device, then, where all share one window, for the other ranks."""

@@ -40,7 +40,7 @@ def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indi
     A path that backward itself lies in, such as a step's around a loss, tells nothing.
     """
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
-    found = np.append(_by_ranges(paths), NOWHERE)[path]
+    found: Indices = np.append(_by_ranges(paths), NOWHERE)[path]
     if (operators["kind"] == NODE).any():
         order = np.lexsort((-operators["end_ns"].to_numpy(), operators["start_ns"].to_numpy()))
         own = _by_numbers(operators.iloc[order].reset_index(drop=True), placed, paths)
