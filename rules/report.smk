@@ -75,7 +75,7 @@ rule report:
     output:
         markdown="report.md",
         html="report.html",
-        summary=f"{dag.results}/summary.json",
+        summary=f"{dag.plan.results}/summary.json",
     log:
         f"{dag.plan.results}/logs/report.log",
     params:

@@ -19,7 +19,7 @@ from workflow_src.paper.run import Run, facets
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
-MEMORY_BOUND, FEW_FLOPS = 0.60, 0.05
+MEMORY_BOUND, FEW_FLOPS = 0.50, 0.05
 """Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
 
 KEY = ["case", "phase"]

@@ -83,7 +83,9 @@ OPENING = Question(
 )
 
 FRONT: dict[str, Question] = {
-    "cases": Question("cases", "All cases", ("timings", "kernels", "captures"), ("ledger",)),
+    "cases": Question(
+        "cases", "All cases", ("timings", "kernels", "captures"), ("environments", "ledger")
+    ),
     "trust": Question(
         "trust",
         "Can these numbers be trusted?",

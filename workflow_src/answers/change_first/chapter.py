@@ -57,6 +57,9 @@ def facts(run: Run) -> Facts:
         "guessed": not longest["measured"].all(),
         "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
+        "saves": matrices(cases, cases["saving"].combine_first(cases["cell"])),
+        "measured": of(holds(known["saving"], known["how"] == "measured", "measured"), "count"),
+        "tf32": bool((cases["remedies"] == "tf32").any()),
         "example": first(cases[cases.index == chosen]),
         "by_case": cases[cases["change"].notna()].reset_index(),
         "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
@@ -88,6 +91,7 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     made = pd.DataFrame(
         {
             **{name: top[name] for name in ("remedies", "change", "plain")},
+            "saving": top["saved"],
             "saved": marked(top),
             "how": top["measured"].map({True: "measured", False: "predicted"}),
             "others": others[others.index.isin(top.index)],

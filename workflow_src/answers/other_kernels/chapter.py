@@ -24,7 +24,7 @@ from workflow_src.common.operators import COPY
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import STATES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
+from workflow_src.paper.number import Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import AXES, Run, first, matrices, medians, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
@@ -146,21 +146,21 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
 
 def leader(cases: pd.DataFrame) -> Facts:
     """The component that is the largest of all else in most cases (of several, the first by name),
-    in how many, and its median share there."""
+    and in how many."""
     counts = cases["largest"].value_counts()
     name = min(counts.index, key=lambda each: (-counts[each], each), default="")
-    share, mine = cases["largest_share"], cases["largest"] == name
-    leads = of(holds(share, mine, f"the largest is {name}"), "count")
-    return {"largest": name, "leads": leads, "share": of(share[mine])}
+    mine = cases["largest"] == name
+    leads = of(holds(cases["largest_share"], mine, f"the largest is {name}"), "count")
+    return {"largest": name, "leads": leads}
 
 
 def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
-    """Medians over the cases, at each precision, and what leads there."""
+    """Medians over the cases, at each precision."""
     base, name = in_first(run, known), "".join(run.precisions[:1])
     rows = {
         "products' share of device time": (known["product_share"], "spread"),
         "share besides products": (known["besides"], "spread"),
-        "it is over half in": (most, "count"),
+        "that is over half in": (most, "count"),
         "launches of products": (known["product_launches"], "spread"),
         "launches besides products": (known["launches"], "spread"),
         "casts of weights, of device time": (known["cast_share"], "spread"),
@@ -168,15 +168,7 @@ def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
         f"all else's time / that in {name}": (known["others"] / base["others"], "spread"),
         "all else but casts, the same": (known["uncast"] / base["uncast"], "spread"),
     }
-    told = {name: leader(mine) for name, mine in known.groupby("precision", sort=False)}
-    labels = {"largest": "largest component besides products", "leads": "most often, in"}
-    labels |= {"share": "its share of device time there"}
-    led = [
-        {"": label} | {name: each[key] or NAN for name, each in told.items()}
-        for key, label in labels.items()
-    ]
-    numbers = medians(known, rows)
-    return pd.concat([numbers[:3], pd.DataFrame(led, dtype=object), numbers[3:]])
+    return medians(known, rows)
 
 
 def by_precision(known: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:

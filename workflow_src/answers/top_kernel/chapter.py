@@ -12,7 +12,10 @@ from workflow_src.paper.written import Facts
 SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
 """The parts that the summary tells of."""
 
-ALIKE = {BACKWARD: "backward's is forward's, in", BOTH: "that of both together is forward's, in"}
+ALIKE = {
+    BACKWARD: "same kernel first in forward and backward, in",
+    BOTH: "same in forward and forward + backward, in",
+}
 """The parts whose top kernel is held against forward's."""
 
 
