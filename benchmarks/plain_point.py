@@ -173,7 +173,8 @@ class PlainPoint:
         }
         weights = parameter_count(case) - case.vocabulary * case.d_model
         stream = STREAM_CASTS * case.layers * case.batch * case.context * case.d_model
-        moved = CASTS_UNSURE.times(CAST_BYTES * (weights + float(stream)))
+        moved_bytes = CAST_BYTES * (weights + float(stream))
+        moved = Span(*(moved_bytes * each for each in CASTS_UNSURE))
         return found | {("cast_bytes", "bf16", name): moved for name in now}
 
     def _piece_ms(self, piece: str, mode: str, name: str) -> float:

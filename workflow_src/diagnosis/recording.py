@@ -32,7 +32,6 @@ WORK = (
 )
 WAITS = ("call", "work", "return_ns", "blocked")
 TIES = ("work", "after", "gap_ns")
-STEPS = ("start_ns", "end_ns", "call", "last_call", "time_ns")
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Recording:
         activity to the return of the call), blocked (whether the call had to wait).
     ties: a row per activity that starts only after one of another lane, with TIES: gap_ns (from
         the end of that one, at least).
-    steps: a row per step, with STEPS: start_ns and end_ns of its range, `call` and `last_call` (its
-        first and last), time_ns (from the end of the step before it to its own, on host and device;
-        of the first, from its start or from the end of the work launched before it).
+    steps: a row per step: start_ns and end_ns of its range, `call` and `last_call` (its first and
+        last), time_ns (from the end of the step before it to its own, on host and device; of the
+        first, from its start or from the end of the work launched before it).
     queue: so many activities of a lane can be launched and not yet started; further launches wait.
     """
 

@@ -75,14 +75,14 @@ def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[
     )
 
 
-def without_work(subject: Subject, key: str, work: pd.DataFrame) -> Finding:
-    """Some work as one place, without it and its launches.
+def without_work(subject: Subject, key: str, work: pd.DataFrame, left: float = 0.0) -> Finding:
+    """Some work as one place, without it and its launches, or with a share of its time left.
 
     Of calls that launch other work, too, such as graphs, the work alone goes.
     """
-    alone = work["alone"]
+    alone = work["alone"] & (left == 0)
     gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
-    return found(subject, key, work, Edit(work=rows_of(work[~alone]), factor=0.0), gone)
+    return found(subject, key, work, Edit(work=rows_of(work[~alone]), factor=left), gone)
 
 
 def repeated(names: tuple[str, ...], shortest: float) -> int:

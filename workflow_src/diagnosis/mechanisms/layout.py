@@ -55,12 +55,9 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
         share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
         for name, share in COPY_OVER.items()
     )
-    if len(turned) and come_ns:
+    if len(turned):
         stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-        edit = Edit(work=rows_of(turned), factor=stays)
-        yield found(subject, "convolution_layout", turned, edit)
-    elif len(turned):
-        yield without_work(subject, "convolution_layout", turned)
+        yield without_work(subject, "convolution_layout", turned, stays)
 
 
 @kind

@@ -25,22 +25,18 @@ SMALL_NS = 100_000
 
 @once
 def communication(subject: Subject) -> pd.DataFrame:
-    """The work of Subject.work that communicates, with wait_ns, exposed_ns and `bucket`.
+    """The work of Subject.work that communicates, with wait_ns and exposed_ns.
 
     wait_ns: the part in which another rank was waited for, 0 where that isn't known; exposed_ns:
-    of the rest, that in which the process's devices do nothing else; bucket: the how-manieth of its
-    step and stream.
+    of the rest, that in which the process's devices do nothing else.
     """
     is_moving = subject.work["family"] == COLLECTIVE
     moving, busy = subject.work[is_moving], _busy(subject.work[~is_moving])
     waits = subject.attributed.work["wait_ns"].reindex(moving["activity"]).to_numpy()
     start, end = (moving[name].to_numpy() for name in ("start_ns", "end_ns"))
     alone = moving["device_ns"] - (busy.until(end) - busy.until(start))
-    return moving.assign(
-        wait_ns=waits,
-        exposed_ns=np.minimum(alone, moving["device_ns"] - waits),
-        bucket=moving.groupby(["step", "lane"]).cumcount(),
-    )
+    exposed_ns = np.minimum(alone, moving["device_ns"] - waits)
+    return moving.assign(wait_ns=waits, exposed_ns=exposed_ns)
 
 
 def _busy(work: pd.DataFrame) -> Union:

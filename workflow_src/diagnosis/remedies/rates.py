@@ -35,10 +35,6 @@ class Span(NamedTuple):
         """The quantity at an end, or in between."""
         return (self.usual, self.most, self.least)[end]
 
-    def times(self, factor: float) -> "Span":
-        """Scaled by a positive factor."""
-        return Span(*(each * factor for each in self))
-
 
 def around(usual: float, share: float) -> Span:
     """A quantity that may be off by a share either way."""
