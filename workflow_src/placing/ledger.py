@@ -33,7 +33,6 @@ from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.paths import added_up
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
@@ -46,6 +45,10 @@ STEP_COLUMNS = (
     *("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
     *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
 )
+
+
+AT_ONCE = 2**17
+"""Idle gaps that are split by cause at a time, about."""
 
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
@@ -221,9 +224,12 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     table["wall_ns"] = end - start
     table["device_active_ns"] = device.active.until(end) - device.active.until(start)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
-    gaps = idle_gaps(device, start, end)
-    step = gaps["step"].to_numpy()
-    for cause in ALL_CAUSES:
-        part = added_up(step, gaps[cause].to_numpy(), len(table))
-        table[f"idle_{cause}_ns"] = part if has_calls else np.nan
+    causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+    table[causes] = 0 if has_calls else np.nan
+    # Of a million gaps at once, this would take more memory than all else.
+    blocks = np.array_split(np.arange(len(table)), 1 + len(device.gaps) // AT_ONCE)
+    for some in blocks if has_calls else []:
+        gaps = idle_gaps(device, start[some], end[some])
+        sums = gaps.groupby("step")[[*ALL_CAUSES]].sum().reindex(range(len(some)), fill_value=0)
+        table.loc[some, causes] = sums.to_numpy()
     return table[list(STEP_COLUMNS)]
