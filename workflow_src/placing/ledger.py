@@ -31,6 +31,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
 
@@ -89,9 +90,9 @@ class Device:
         cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union = NEVER_ELSEWHERE
     ) -> "Device":
         """The same from activities in any order; `calls` may leave out those that don't wait."""
-        if not in_time(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()):
+        if not in_time(*spans(activities)):
             activities = activities.sort_values(["start_ns", "end_ns"])
-        active, launch = _union(activities), activities["launch_ns"].to_numpy()
+        active, launch = Union.of(*spans(activities)), activities["launch_ns"].to_numpy()
         known = launch != NOWHERE
         returned = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
         earliest = np.minimum.accumulate(returned[::-1])[::-1]
@@ -114,8 +115,8 @@ class Device:
             pd.DataFrame(gaps, copy=False),
             launches,
             np.sort(waits["start_ns"].to_numpy()),
-            _union(overhead),
-            _union(pd.concat([waits, overhead])),
+            Union.of(*spans(overhead)),
+            Union.of(*spans(pd.concat([waits, overhead]))),
             elsewhere,
         )
 
@@ -150,10 +151,6 @@ class Device:
         wait = np.append(self.waits, BEFORE_ALL)[np.searchsorted(self.waits, ends) - 1]
         launch = self.launches[np.searchsorted(self.launches, ends) - 1]
         return np.where(wait > np.maximum(starts - 1, launch), wait, ends)
-
-
-def _union(rows: pd.DataFrame) -> Union:
-    return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
 
 
 def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
@@ -220,7 +217,7 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     """
     table = steps[["phase", "step", "busy_ns", "start_ns", "end_ns"]]
     table = table.sort_values(["start_ns", "step"], ignore_index=True)
-    start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+    start, end = spans(table)
     table["wall_ns"] = end - start
     table["device_active_ns"] = device.active.until(end) - device.active.until(start)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
