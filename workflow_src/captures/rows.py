@@ -46,6 +46,11 @@ def rows_where(table: pd.DataFrame, which: Mask) -> pd.DataFrame:
     return table if which.all() else table[which]
 
 
+def spans(rows: pd.DataFrame) -> tuple[Indices, Indices]:
+    """When rows begin and end (ns)."""
+    return rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+
+
 def in_order(keys: Sequence[Values]) -> Indices:
     """The rows by the first key, those of one by the other keys in turn.
 

@@ -33,7 +33,7 @@ from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
 from workflow_src.captures.launches import REUSED, Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
-from workflow_src.captures.rows import Mask, Parts, checked
+from workflow_src.captures.rows import Mask, Parts, checked, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -189,7 +189,7 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     `aten::addmm`, is one call with the first such that it calls: both are the same work. What it
     calls of its own name after that is a call of its own.
     """
-    start, end = operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy()
+    start, end = spans(operators)
     parent = np.full(len(start), NOWHERE)
     for rows in operators.groupby(["process", "thread"]).indices.values():
         parent[rows] = np.append(rows, NOWHERE)[tree(start[rows], end[rows]).nesting.parent]

@@ -31,9 +31,9 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import BLOCKING
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union, in_time
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.paths import added_up
 
 CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplained")
 """Why the device was idle; the table has a column idle_{cause}_ns for each."""
@@ -46,6 +46,10 @@ STEP_COLUMNS = (
     *("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
     *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
 )
+
+
+AT_ONCE = 2**17
+"""Idle gaps that are split by cause at a time, about."""
 
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
@@ -86,9 +90,9 @@ class Device:
         cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union = NEVER_ELSEWHERE
     ) -> "Device":
         """The same from activities in any order; `calls` may leave out those that don't wait."""
-        if not in_time(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()):
+        if not in_time(*spans(activities)):
             activities = activities.sort_values(["start_ns", "end_ns"])
-        active, launch = _union(activities), activities["launch_ns"].to_numpy()
+        active, launch = Union.of(*spans(activities)), activities["launch_ns"].to_numpy()
         known = launch != NOWHERE
         returned = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
         earliest = np.minimum.accumulate(returned[::-1])[::-1]
@@ -111,8 +115,8 @@ class Device:
             pd.DataFrame(gaps, copy=False),
             launches,
             np.sort(waits["start_ns"].to_numpy()),
-            _union(overhead),
-            _union(pd.concat([waits, overhead])),
+            Union.of(*spans(overhead)),
+            Union.of(*spans(pd.concat([waits, overhead]))),
             elsewhere,
         )
 
@@ -147,10 +151,6 @@ class Device:
         wait = np.append(self.waits, BEFORE_ALL)[np.searchsorted(self.waits, ends) - 1]
         launch = self.launches[np.searchsorted(self.launches, ends) - 1]
         return np.where(wait > np.maximum(starts - 1, launch), wait, ends)
-
-
-def _union(rows: pd.DataFrame) -> Union:
-    return Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy())
 
 
 def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
@@ -217,13 +217,16 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     """
     table = steps[["phase", "step", "busy_ns", "start_ns", "end_ns"]]
     table = table.sort_values(["start_ns", "step"], ignore_index=True)
-    start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+    start, end = spans(table)
     table["wall_ns"] = end - start
     table["device_active_ns"] = device.active.until(end) - device.active.until(start)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
-    gaps = idle_gaps(device, start, end)
-    step = gaps["step"].to_numpy()
-    for cause in ALL_CAUSES:
-        part = added_up(step, gaps[cause].to_numpy(), len(table))
-        table[f"idle_{cause}_ns"] = part if has_calls else np.nan
+    causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
+    table[causes] = 0 if has_calls else np.nan
+    # Of a million gaps at once, this would take more memory than all else.
+    blocks = np.array_split(np.arange(len(table)), 1 + len(device.gaps) // AT_ONCE)
+    for some in blocks if has_calls else []:
+        gaps = idle_gaps(device, start[some], end[some])
+        sums = gaps.groupby("step")[[*ALL_CAUSES]].sum().reindex(range(len(some)), fill_value=0)
+        table.loc[some, causes] = sums.to_numpy()
     return table[list(STEP_COLUMNS)]

@@ -13,6 +13,7 @@ import pandas as pd
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, as_small, counted, frame
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import NO_CALL, REUSED
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Tree, flattened, tree
 from workflow_src.placing.threads import NONE, WHY, helped, rows_by
@@ -75,7 +76,7 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
     its other helpers, which may work at the same time.
     """
     parent, owner = np.full(len(ranges), NOWHERE), np.full(len(work), NOWHERE)
-    start, end = ranges["start_ns"].to_numpy(), ranges["end_ns"].to_numpy()
+    start, end = spans(ranges)
     moments = work["launch_ns"].to_numpy()
     columns = ["process", "tree", "thread"]
     pushed, launched = rows_by(ranges[columns]), rows_by(work[columns])
@@ -99,7 +100,7 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
 def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """Ranges with `parent` and the times of what was launched in them, whose `range` is known."""
     parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
-    duration, begin, end = (work[name].to_numpy() for name in ("duration_ns", "start_ns", "end_ns"))
+    duration, (begin, end) = work["duration_ns"].to_numpy(), spans(work)
     # Those of NOWHERE come last.
     busy = np.zeros(len(parent), dtype=np.int64)
     first, last = np.full(len(parent), AFTER_ALL), np.full(len(parent), BEFORE_ALL)

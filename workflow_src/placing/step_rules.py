@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.domains import is_library
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.paths import Texts, shapes
@@ -161,7 +162,7 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
     found = outermost[enough & (total > 0) & (total >= NEARLY_ALL * every)]
 
     def hardly_overlap(ranges: pd.DataFrame) -> bool:
-        start, end = (ranges[name].to_numpy() for name in ("start_ns", "end_ns"))
+        start, end = spans(ranges)
         return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
 
     return found.groupby("process").filter(hardly_overlap)

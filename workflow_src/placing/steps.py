@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
-from workflow_src.captures.rows import rows_where
+from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import Union
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
@@ -73,7 +73,7 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
     # It was elsewhere in ranges of any domain, such as the one that torch has for fetching data.
     ranges = found.capture.ranges
     own = (ranges["process"] == process) & (ranges["thread"] == thread)
-    start, end = (ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns"))
+    start, end = spans(ranges[own])
     launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
     empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
     elsewhere = Union.of(start[empty], end[empty])
@@ -96,7 +96,7 @@ class InSteps:
         moments = (work["process"], begun), (ranges["process"], ranges["start_ns"])
         inside = [np.zeros(len(process), dtype=bool) for process, _ in moments]
         for number, steps in ranges[is_step].groupby("process"):
-            union = Union.of(steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy())
+            union = Union.of(*spans(steps))
             for found, (process, at) in zip(inside, moments, strict=True):
                 found |= (process == number).to_numpy() & union.holds(at.to_numpy())
         return cls(inside[0], inside[1], ranges.loc[is_step, "process"].value_counts())

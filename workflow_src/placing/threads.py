@@ -26,6 +26,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import COPY, OVERHEAD, SET, Capture
 from workflow_src.captures.domains import is_library
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
@@ -79,7 +80,7 @@ class Thread:
     @cached_property
     def times(self) -> Spans:
         """When its ranges begin and end, in the order of their rows."""
-        return _times(self.ranges, self.pushed)
+        return spans(self.ranges.iloc[self.pushed])
 
     @cached_property
     def whole(self) -> Union:
@@ -92,7 +93,7 @@ class Thread:
         calls = self.capture.calls
         own = (calls["thread"] == self.number) & (calls["process"] == self.process)
         own &= calls["kind"] != OVERHEAD
-        start, end = _times(calls, own.to_numpy())
+        start, end = spans(calls.loc[own, ["start_ns", "end_ns"]])
         order = np.argsort(start, kind="stable")
         return start[order], end[order]
 
@@ -114,14 +115,9 @@ class Thread:
         others = [each for each in callers if each is not self and len(each.calls[0])]
         work = [each for each in (self.calls, (self.whole.starts, self.whole.ends)) if len(each[0])]
         return bool(others and work) and all(
-            np.logical_or.reduce([other.waits(spans) for other in others]).mean() >= THROUGHOUT
-            for spans in work
+            np.logical_or.reduce([other.waits(during) for other in others]).mean() >= THROUGHOUT
+            for during in work
         )
-
-
-def _times(rows: pd.DataFrame, some: Indices | Mask) -> Spans:
-    start, end = (rows[name].to_numpy()[some] for name in ("start_ns", "end_ns"))
-    return start, end
 
 
 @dataclass(frozen=True)
@@ -209,8 +205,8 @@ def _caller(helper: Thread, callers: Sequence[Thread]) -> tuple[Thread, bool]:
     able = [each for each, n in zip(callers, calls, strict=True) if n >= FEW * max(calls)]
     work, whole = helper.capture.work.iloc[helper.launched], helper.whole
     starts, ends = (work[name].to_numpy() for name in ("launch_ns", "launch_end_ns"))
-    spans = np.append(whole.starts, starts), np.append(whole.ends, ends)
-    waits = {each: float(each.waits(spans).mean()) for each in able}
+    during = np.append(whole.starts, starts), np.append(whole.ends, ends)
+    waits = {each: float(each.waits(during).mean()) for each in able}
     first, *others = sorted(able, key=lambda each: -waits[each])
     alike = any(
         0 < COMPARABLE * waits[first] <= waits[each] and each.busy >= FEW * first.busy

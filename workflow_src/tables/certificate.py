@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE, early
+from workflow_src.captures.rows import spans
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
@@ -99,11 +100,9 @@ def _overhead(found: Attributed) -> Line:
     """Of the time of steps, that in which the profiler recorded that it worked."""
     calls, mine = found.capture.calls, found.placed.ranges[found.steps.is_step]
     own = calls[(calls["kind"] == OVERHEAD).to_numpy()]
-    taken, spans = (
-        Union.of(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()) for rows in (own, mine)
-    )
-    within = taken.until(spans.ends) - taken.until(spans.starts)
-    return _share(int(within.sum()), spans.total())
+    taken, steps = (Union.of(*spans(rows)) for rows in (own, mine))
+    within = taken.until(steps.ends) - taken.until(steps.starts)
+    return _share(int(within.sum()), steps.total())
 
 
 def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> Line:

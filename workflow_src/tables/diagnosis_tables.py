@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.rows import spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
 from workflow_src.common.table_schema import own_columns
@@ -189,7 +190,7 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
     calls = subject.calls[~subject.calls["beside"] & (subject.calls["start_ns"] >= begin_ns)]
     work = subject.work[subject.work["call"] >= calls.index[0]]
     host_ns = np.minimum(calls["gap_ns"], calls["start_ns"] - begin_ns) + calls["cost_ns"]
-    busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+    busy = Union.of(*spans(work))
     waiting = subject.attributed.work["wait_ns"].to_numpy()[work["activity"].to_numpy()]
     # Between its ends of the first and the last step the host may have more time than the steps
     # have: it may wait for what the device had left to do of the first one.

@@ -14,6 +14,7 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD
 from workflow_src.captures.merged import OTHER_THREADS
+from workflow_src.captures.rows import spans
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
@@ -101,8 +102,7 @@ def timeline_of(case: CaseCapture) -> Timeline:
 
 def idle_pieces(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
     """A row per idle gap and cause in some steps; arguments as of the ledger."""
-    start, end = (steps[name].to_numpy() for name in ("start_ns", "end_ns"))
-    found = idle_gaps(device, start, end)
+    found = idle_gaps(device, *spans(steps))
     at, pieces = found["start_ns"], []
     of_step = {name: steps[name].to_numpy()[found["step"]] for name in ("phase", "step")}
     for cause in IN_GAP if has_calls else [UNKNOWN_CAUSE]:
