@@ -7,7 +7,6 @@ import ast
 import inspect
 import json
 import symtable
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -101,21 +100,15 @@ def _tree(file: Path, key: str) -> ast.Module:
         raise ConfigError(f"{key}: {file}{line}: not readable as Python ({said})") from None
 
 
-def brought_cases(settings: Mapping[str, Any]) -> tuple[Brought, ...]:
+def brought_cases(settings: Mapping[str, Any]) -> list[Brought]:
     """Every combination of the axes of a brought workload. Raises ConfigError for a value that
     can't be an axis's."""
     axes: Mapping[str, list[Any]] = settings["axes"]
     for axis, values in axes.items():
         for value in values:
             _require_value(axis, value)
-    combinations = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
-    cases = tuple(_case(given, settings) for given in combinations)
-    twice = [each for each, times in Counter(case.case for case in cases).items() if times > 1]
-    if twice:
-        raise ConfigError(
-            f"axes: two cases would be called {twice[0]!r}; values must differ as text"
-        )
-    return cases
+    combinations = product(*axes.values())
+    return [_case(dict(zip(axes, values, strict=True)), settings) for values in combinations]
 
 
 def _require_value(axis: str, value: Any) -> None:

@@ -108,12 +108,11 @@ def _without_comments(path: Path, changed: int) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _says_nothing(each)]  # type: ignore[attr-defined]
+            texts = [
+                e for e in body if isinstance(e, ast.Expr) and isinstance(e.value, ast.Constant)
+            ]
+            node.body = [each for each in body if each not in texts]  # type: ignore[attr-defined]
     return ast.dump(tree)
-
-
-def _says_nothing(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _beside(path: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ import csv
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -110,21 +111,20 @@ class Plan:
 
 def make_cases(config: Mapping[str, Any]) -> tuple[AnyCase, ...]:
     """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
-    if config["workload"]:
-        return brought_cases(config)
     suite = config["suites"][config["suite"]]
-    combinations = product(suite["sizes"], *(suite[BY_NAME[name].plural] for name in VARIED))
-    cases = []
-    for size, *values in combinations:
-        axes = dict(zip(VARIED, values, strict=True))
-        about = {"case": case_id(size, axes), "size": size, **config["sizes"][size], **axes}
-        cases.append(Case.from_dict({**config, **about}))
-    ids = [case.case for case in cases]
-    for twice in (name for name in ids if ids.count(name) > 1):
-        raise ConfigError(
-            f"suites.{config['suite']}.attentions: two cases would be called {twice!r}; rename a "
-            "file or a function"
-        )
+    cases: list[AnyCase] = []
+    if config["workload"]:
+        cases += brought_cases(config)
+        key, advice = "axes", "values must differ as text"
+    else:
+        sizes, varied = suite["sizes"], (suite[BY_NAME[name].plural] for name in VARIED)
+        for size, *values in product(sizes, *varied):
+            axes = dict(zip(VARIED, values, strict=True))
+            about = {"case": case_id(size, axes), "size": size, **config["sizes"][size], **axes}
+            cases.append(Case.from_dict({**config, **about}))
+        key, advice = f"suites.{config['suite']}.attentions", "rename a file or a function"
+    for twice in (name for name, times in Counter(e.case for e in cases).items() if times > 1):
+        raise ConfigError(f"{key}: two cases would be called {twice!r}; {advice}")
     return tuple(cases)
 
 
