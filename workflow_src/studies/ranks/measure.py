@@ -26,7 +26,7 @@ from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
 from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import time_call
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
 from workflow_src.studies.tasks import main
@@ -131,7 +131,7 @@ def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
             yield {"measurement": "all_reduce", "bytes": size} | row
         return
     case = case_of(point, point["size"], point["precision"])
-    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    about = identity(case)
     for way in point["ways"]:
         trace = folder / f"{way}.rank{rank}.json.gz"
         release = partial(free, case.device)
