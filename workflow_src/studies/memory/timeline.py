@@ -22,9 +22,6 @@ LARGEST = 8
 Mark = Sequence[Any]
 """Events so far, the clock (ns), the path; see measure.py."""
 
-Allocation = Sequence[Any]
-"""size, start, end, index of the line, kind; see measure.py."""
-
 
 class Place(NamedTuple):
     """Where a step is: "step 2", "backward", "block 3", and the innermost range in there."""
