@@ -3,13 +3,16 @@
 from workflow_src.common.case import Case
 from workflow_src.studies.study import Point, Row
 
-DIMENSIONS = ("d_model", "d_ff", "layers", "heads", "vocabulary")
-"""The columns of a study's table that say how large a model is."""
-
 
 def dimensions(case: Case) -> Row:
-    """The cells of DIMENSIONS."""
-    return {name: getattr(case, name) for name in DIMENSIONS}
+    """How large a case's model is."""
+    names = ("d_model", "d_ff", "layers", "heads", "vocabulary")
+    return {name: getattr(case, name) for name in names}
+
+
+def identity(case: Case) -> Row:
+    """What tells cases of a study apart."""
+    return {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
 
 
 def case_of(point: Point, size: str, precision: str) -> Case:

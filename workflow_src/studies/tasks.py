@@ -5,7 +5,7 @@ measure itself, such as several phases of one workload in turn, it yields as row
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -60,21 +60,19 @@ def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
 
     The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`.
     """
-    return list(_rows(tasks(point, *beside), point))
-
-
-def _rows(tasks: Iterable[Task | Row], point: Point) -> Iterator[Row]:
+    found: list[Row] = []
     ran_out: dict[str, str] = {}
-    for task in tasks:
+    for task in tasks(point, *beside):
         if isinstance(task, dict):
-            yield task
+            found.append(task)
             continue
         before = ran_out.get(task.ladder, "")
         task.row = skipped(before) if before else _row(task, point)
         if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
-        yield {**task.about, "device": point["device"], **said(task.name, task.row)}
+        found.append({**task.about, "device": point["device"], **said(task.name, task.row)})
+    return found
 
 
 def _row(task: Task, point: Point) -> Row:

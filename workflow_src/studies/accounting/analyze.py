@@ -9,7 +9,7 @@ from workflow_src.common.case import Case
 from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.model.flops import forward_work, phase_flops
 from workflow_src.model.memory_formulas import model_row, peak_bytes
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 
@@ -33,8 +33,8 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def _model(case: Case) -> Row:
-    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
-    return {"measurement": "model"} | about | {"status": "ok", "reason": ""} | model_row(case)
+    ok = {"status": "ok", "reason": ""}
+    return {"measurement": "model"} | identity(case) | ok | model_row(case)
 
 
 def _phase(case: Case, row: Row) -> Row:

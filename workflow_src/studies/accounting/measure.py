@@ -8,7 +8,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.memory import memory_before_mib
 from workflow_src.measure.workload import Workload
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -20,7 +20,7 @@ def tasks(point: Point) -> Iterator[Task | Row]:
     """
     for size in (name for name in point["measured"] if name in point["sizes"]):
         case = case_of(point, size, point["precision"])
-        about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+        about = identity(case)
         before = {"memory_before_mib": memory_before_mib(case.device)}
         phases = measure_phases(case, point["warmup_steps"], point["steps"])
         for phase, row in phases.items():

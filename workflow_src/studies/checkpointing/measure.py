@@ -11,14 +11,14 @@ from torch.utils.checkpoint import checkpoint
 
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
-from workflow_src.measure.allocations import available_mib, step_peak
+from workflow_src.measure.allocations import step_peak
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import free
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.model.transformer import Block, TransformerLM
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -28,25 +28,22 @@ def tasks(point: Point) -> Iterator[Task]:
 
     Of each depth without checkpoints, with each block checkpointed, and with nesting.
     """
-    room: Row = {"available_mib": available_mib(point["device"])}
     case = case_of(point, point["size"], point["precision"])
     flat = [(number, False) for number in point["sublayers"]]
-    yield from arrangements(case, room | {"measurement": "flat"}, flat, point)
+    yield from arrangements(case, "flat", flat, point)
     for depth in point["depths"]:
         ways = [(0, False), (PER_BLOCK, False), (0, True)]
-        about = room | {"measurement": "nesting"}
-        yield from arrangements(replace(case, layers=depth), about, ways, point)
+        yield from arrangements(replace(case, layers=depth), "nesting", ways, point)
 
 
 def arrangements(
-    case: Case, about: Row, ways: Sequence[tuple[int, bool]], point: Point
+    case: Case, measurement: str, ways: Sequence[tuple[int, bool]], point: Point
 ) -> Iterator[Task]:
     """A task per number of sublayers and whether they are nested, all of one model."""
     free(case.device)
     before = allocated_before(case.device, torch.float32)
     workload, built = build(case)
-    names = ("size", "layers", "context", "batch", "precision")
-    about = about | {name: getattr(case, name) for name in names}
+    about = {"measurement": measurement} | identity(case) | {"layers": case.layers}
     for number, nested in ways:
         run: Callable[[], Row] = built.copy
         if workload:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.units import MIB
 from workflow_src.paper.figures import Panel, Plot, power
 from workflow_src.paper.number import Numbers, of, over, to
 from workflow_src.paper.run import Run, first, wide
@@ -24,11 +23,8 @@ OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 ONE_KERNEL = ("triton", "torch")
 """The implementations that the verdict is on: this project's, or where it didn't run, torch's."""
 
-L2_MIB = {"NVIDIA H100 80GB HBM3": 50, "NVIDIA H200": 50}
-"""Size of the L2 cache in MiB by the driver's name of the GPU, from NVIDIA's datasheets."""
-
 LARGE = 2**26
-"""From this many elements on, no cache holds the tensors; where the GPU's isn't known, by this."""
+"""From this many elements on, no cache of a CPU holds the tensors."""
 
 SAME_WITHIN = 0.02
 """How far apart equal medians may be."""
@@ -63,13 +59,9 @@ def size(elements: object) -> object:
 def named(table: pd.DataFrame) -> pd.DataFrame:
     """The table with names, with rates over a copy's and memory's best, and with `cached`.
 
-    cached: whether the L2 cache can hold a row's input or output; not where repeats took several
-    sets of tensors in turn.
+    cached: whether a CPU's cache may hold a row's tensors; a GPU takes several in turn.
     """
-    l2 = table["gpu"].map(L2_MIB).astype(float) * MIB
-    fits = table["bytes_moved"].astype(float) / 2 <= l2
-    small = fits.where(l2.notna(), table["elements"] < LARGE).astype(bool)
-    cached = small & ~(table["sets"] > 1)
+    cached = (table["gpu"] == "") & (table["elements"] < LARGE)
     table = table.assign(cached=cached, fits=(table["ok"] & cached).map({True: "yes", False: ""}))
     many = table["rows"] > 1
     rate = table["achieved_gb_per_s"].where(~cached)

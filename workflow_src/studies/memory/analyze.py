@@ -53,7 +53,7 @@ def _case(point: Point, row: Row) -> Case:
 def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
     """A phase's peak and its prediction (MiB); whether it fits by that, where room is known."""
     predicted = peak_bytes(case, row["phase"]) / MIB
-    known = {"predicted_peak_mib": predicted, "available_mib": available_mib}
+    known: Row = {"predicted_peak_mib": predicted, "available_mib": available_mib}
     if available_mib:
         known["fits_predicted"] = "yes" if predicted <= available_mib else "no"
     measured = {

@@ -34,7 +34,7 @@ from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import emitting, range_
 from workflow_src.model.transformer import TransformerLM
 from workflow_src.studies.memory.saved import block_rows
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import main
 
@@ -135,7 +135,7 @@ def tasks(point: Point, beside: Path) -> Iterator[Row]:
 
 def case_rows(case: Case, record: bool, beside: Path) -> list[Row]:
     """A row per phase with its peak and, if `record` and it fits, one with its allocations."""
-    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    about = identity(case)
     before = allocated_before(case.device, AUTOCAST.get(case.precision, torch.float32))
     rows: list[Row] = []
 

@@ -13,6 +13,7 @@ from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import attempt, free, said
 from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.transformer import Block, initialize
+from workflow_src.studies.models import identity
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Row
 
@@ -62,8 +63,7 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[i
 
 def block_rows(case: Case, compiled: bool) -> list[Row]:
     """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
-    about = {name: getattr(case, name) for name in ("context", "batch", "heads", "size")}
-    about |= {"precision": case.precision, "compiled": compiled}
+    about = identity(case) | {"heads": case.heads, "compiled": compiled}
     found: list[Row] = []
 
     def run() -> Row:

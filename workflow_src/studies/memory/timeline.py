@@ -20,10 +20,7 @@ LARGEST = 8
 """How many kinds of allocations of a record are told."""
 
 Mark = Sequence[Any]
-"""Events so far, the clock (ns), the path; see marks.py."""
-
-Allocation = Sequence[Any]
-"""size, start, end, index of the line, kind; see measure.py."""
+"""Events so far, the clock (ns), the path; see measure.py."""
 
 
 class Place(NamedTuple):

@@ -99,7 +99,8 @@ def speedups(models: pd.DataFrame) -> pd.DataFrame:
     """A row per size: autocast's speed-up over each precision, and how much of its step is work."""
     mark = models["alike"].map({True: " ≈", False: ""}).where(~models["waits"], " †")
     heading = models["measured"] + ": over " + models["precision"]
-    mine = models.assign(heading=heading, cell=[*zip(models["printed"], mark, strict=True)])
+    cells = pd.Series(list(zip(models["printed"], mark, strict=True)), models.index, dtype=object)
+    mine = models.assign(heading=heading, cell=cells)
     works = models.drop_duplicates(KEY)
     works = works.assign(heading=works["measured"] + ": device works", cell=works["works"])
     every = pd.concat([mine, works])

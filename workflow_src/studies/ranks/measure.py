@@ -13,7 +13,11 @@ from tempfile import TemporaryDirectory
 
 import torch
 import torch.distributed as dist
-from torch import multiprocessing
+from torch.multiprocessing.spawn import (
+    ProcessExitedException,
+    ProcessRaisedException,
+    start_processes,
+)
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import StageError
@@ -22,7 +26,7 @@ from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
 from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import time_call
-from workflow_src.studies.models import case_of
+from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point
 from workflow_src.studies.tasks import main
@@ -73,7 +77,7 @@ def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder
     count, limit_s = point["ranks"], point["limit_s"]
     os.environ |= dict.fromkeys(INTERFACES, "lo") | os.environ
     deadline, given = time.monotonic() + limit_s, (dict(point), folder, os.getpid())
-    ranks = multiprocessing.start_processes(run, given, count, join=False, start_method="spawn")
+    ranks = start_processes(run, given, count, join=False, start_method="spawn")
     try:
         while not ranks.join(timeout=max(0.0, deadline - time.monotonic())):
             if time.monotonic() >= deadline:
@@ -82,7 +86,7 @@ def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder
                     f"of {count} ranks, {', '.join(running)} had not ended after {limit_s} s "
                     "and were killed; one of them hangs, or the point needs a greater limit_s"
                 )
-    except (multiprocessing.ProcessExitedException, multiprocessing.ProcessRaisedException) as end:
+    except (ProcessExitedException, ProcessRaisedException) as end:
         print(end, file=sys.stderr, flush=True)
         status = getattr(end, "exit_code", 1)
         how = f"ended with status {status}; its own message stands above"
@@ -127,7 +131,7 @@ def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
             yield {"measurement": "all_reduce", "bytes": size} | row
         return
     case = case_of(point, point["size"], point["precision"])
-    about = {name: getattr(case, name) for name in ("size", "context", "batch", "precision")}
+    about = identity(case)
     for way in point["ways"]:
         trace = folder / f"{way}.rank{rank}.json.gz"
         release = partial(free, case.device)
