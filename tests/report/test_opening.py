@@ -8,6 +8,7 @@ import pytest
 from tests.published import EXAMPLES
 from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import FORWARD, TRAIN, Sample
+from workflow_src.report.lessons import precision
 
 WAITS = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
 WORKS = {"forward": 10.2, "forward_backward": 20.4, "train_step": 20.4}
@@ -55,6 +56,16 @@ def test_one_sentence_says_who_sets_the_pace_and_what_takes_the_time(
 ):
     made = chapter("opening", run_of(tmp_path, *samples))
     assert made.verdict == verdict and said in made.markdown["headline"]
+
+
+def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
+    """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
+    found = precision(run_of(tmp_path, Sample(), bf16(), bf16(context=256)))
+    assert (found["high"], found["low"], found["casts"]) == ("fp32", "bf16", True)
+    assert (str(found["products"]), str(found["rest"])) == ("25 %", "100 %")
+    assert (found["pair"]["label"], str(found["pair"]["plain"])) == ("small at 128", "12.0")
+    other = precision(run_of(tmp_path / "other", Sample(), bf16(context=256)))
+    assert other["products"] != other["products"]
 
 
 def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path):
