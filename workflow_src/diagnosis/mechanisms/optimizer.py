@@ -53,8 +53,8 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     together = ["number", "step", "path_text", "alone"]
     launches = calls[updates & one].groupby(together).filter(_in_turn)
     if len(launches):
-        group = launches.groupby(together).ngroup().to_numpy(dtype=np.int64)
-        left_ns = np.asarray(FUSED_SHARE * np.bincount(group, launches["device_ns"]), np.int64)
+        group = launches.groupby(together).ngroup().to_numpy().astype(np.int64)
+        left_ns = (FUSED_SHARE * np.bincount(group, launches["device_ns"])).astype(np.int64)
         edits = merged(subject.recording, rows_of(launches), group, left_ns)
         yield found(subject, "parameter_by_parameter", launches, *edits)
 
