@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from workflow_src.captures.files import GIVE, UNREADABLE
+from workflow_src.captures.files import BROKEN_GZIP, GIVE
 from workflow_src.common.errors import TraceError
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
@@ -82,7 +82,7 @@ def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
     yield _decoder.decode(text[:end])
 
 
-NOT_IN_PARTS = (ValueError, RecursionError, *UNREADABLE, msgspec.MsgspecError)
+NOT_IN_PARTS = (ValueError, RecursionError, *BROKEN_GZIP, msgspec.MsgspecError)
 
 
 def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:

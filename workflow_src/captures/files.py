@@ -30,7 +30,7 @@ BLOCK, HEAD = 2**22, 2**18
 """Bytes that are read of a file at a time, and of its beginning, where a few thousand come before a
 trace's events."""
 
-UNREADABLE = (EOFError, zlib.error, gzip.BadGzipFile)
+BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 """What is raised where compressed data is cut off or damaged."""
 
 OTHERWISE = {
@@ -75,7 +75,7 @@ def is_sqlite(path: Path) -> bool:
 
 def head(path: Path) -> bytes:
     """The first bytes of what is in a file, as far as they can be read; b"" of anything else."""
-    with suppress(OSError, *UNREADABLE, TraceError):
+    with suppress(OSError, *BROKEN_GZIP, TraceError):
         return next(filter(None, blocks(path, HEAD)), b"") if path.is_file() else b""
     return b""
 
@@ -93,7 +93,7 @@ def value_after(where: re.Pattern[bytes], text: bytes) -> Any:
 def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
     """A file's bytes, decompressed, in parts of at most `most` bytes.
 
-    Raises one of UNREADABLE, after what can be read; TraceError beyond the limit.
+    Raises one of BROKEN_GZIP, after what can be read; TraceError beyond the limit.
     """
     packed, total, part, size = _is_packed(path), 0, list[bytes](), 0
     allowed = UNPACKED_BYTES.get() if packed else math.inf
@@ -110,7 +110,7 @@ def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
                 if size == most:
                     yield b"".join(part)
                     part, size = [], 0
-        except UNREADABLE:
+        except BROKEN_GZIP:
             yield b"".join(part)
             raise
         yield b"".join(part)
@@ -128,7 +128,7 @@ def content(path: Path) -> tuple[str, bool]:
     whole = True
     try:
         parts.extend(map(decode, blocks(path)))
-    except UNREADABLE:
+    except BROKEN_GZIP:
         if not any(parts):
             raise
         whole = False
