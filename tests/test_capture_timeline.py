@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +62,3 @@ def test_without_a_step_the_picture_says_so(tmp_path: Path) -> None:
     assert "The capture holds no step." in (tmp_path / "step.svg").read_text()
     events = written(tmp_path, DATA / "graph.json.gz", "--step", "step")
     assert spans(events, HOST)[0][0] == "step"
-
-
-def test_collectives_have_a_color_of_their_own(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    for start in (0, 3000, 6000):
-        export.range("step", start, start + 3000)
-        export.range("backward", start + 100, start + 2900)
-        export.work(start + 200, 20)
-        export.work(start + 300, 900, demangledName=export.string("ncclDevKernel_AllReduce_Sum"))
-    written(tmp_path, export.write())
-    drawn = (tmp_path / "step.svg").read_text()
-    colors = dict(re.findall(r'fill="(#\w+)"/>\n?<text[^>]*>([^<]*)<', drawn))
-    boxes = re.findall(r'<path fill="(#\w+)"[^>]*><title>([^<:]*): ([^<\n]*)', drawn)
-    assert [(colors[color], text) for color, name, text in boxes if name == "communication"] == [
-        ("communication", "1.00e-06 ms in 1"), ("communication", "0.000900 ms in 1")
-    ]  # fmt: skip

@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 from tests.captures.building import Export
-from workflow_src.captures.nsys_recording import tracing
 from workflow_src.tables.certificate import CHECKS
-
-FELL_BACK = (
-    "CUDA hardware tracing is not supported on this system. "
-    "A legacy (software instrumented) trace was collected instead."
-)
 
 
 def steps(folder: Path) -> Export:
@@ -95,18 +89,3 @@ def test_each_check_tells_what_does_not_fit(
     export = steps(tmp_path)
     export.sql(change) if isinstance(change, str) else change(export)
     assert results(export) | told == results(export)
-
-
-@pytest.mark.parametrize(
-    ("texts", "version", "expected"),
-    [
-        ([], "2025.3.2.0", "software"),
-        ([], "2025.6.1.0", ""),
-        ([FELL_BACK], "2026.3.1", "software"),
-        (["CUDA hardware tracing is enabled."], "2026.3.1", "hardware"),
-    ],
-)
-def test_how_kernels_were_traced_is_what_nsys_says(
-    texts: list[str], version: str, expected: str
-) -> None:
-    assert tracing(texts, version) == expected

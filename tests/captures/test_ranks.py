@@ -67,13 +67,6 @@ def test_what_still_ran_when_a_window_opened_is_in_no_call(export: Export) -> No
     assert waiting(tables) == {1: 2, 2: 1, 3: 0} and notes(tables)["unmatched"] == 1
 
 
-def test_streams_are_matched_by_their_first_kernels(export: Export) -> None:
-    for process, stream in ((1, 7), (2, 9)):
-        kernel(export, process, 100 + process, 200, REDUCE, stream)
-        kernel(export, process, 120 + 10 * process, 210, GATHER, 30 - stream)
-    assert waiting(export.tables()) == {1: 1 + 10, 2: 0, 3: 0}
-
-
 def test_each_group_of_processes_waits_for_its_own(export: Export) -> None:
     """As in tensor parallelism, 1 with 2 and 3 with 4, and in data parallelism across them."""
     export.range("step", 0, 1000, process=4)

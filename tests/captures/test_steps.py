@@ -117,15 +117,6 @@ def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
     assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
 
 
-def test_processes_have_steps_of_their_own(export: Export) -> None:
-    written(THREE, export)
-    for at in (0, 100, 200):
-        written(f"step {at}-{at + 100} #2; *{at + 10} 20 #2", export)
-    steps = steps_in(export.write())
-    assert steps.groupby("process")["busy_ns"].sum().to_dict() == {1: 30, 2: 60}
-    assert steps["step"].tolist() == [0, 1, 2, 0, 1, 2]
-
-
 def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> None:
     written(THREE, export)
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
@@ -301,12 +292,6 @@ def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
     nowhere = {f"({OWN_THREAD})": [111, 3, pytest.approx(1 / 3), 4]}
     assert tables["kernels"].set_index("path")[columns].T.to_dict("list") == placed | nowhere
     assert tables["summary"]["steps"].tolist() == [3, 3]
-
-
-def test_without_steps_values_per_step_are_missing(export: Export) -> None:
-    tables = in_turn(export, [("a", 3), ("b", 4)]).tables()
-    assert tables["paths"]["steps"].tolist() == [0, 0]
-    assert tables["paths"]["busy_ms_per_step"].isna().all()
 
 
 def updating(count: int, since: int = 0) -> list[dict[str, Any]]:

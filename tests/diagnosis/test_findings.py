@@ -418,14 +418,6 @@ def test_launches_set_the_pace_of_small_kernels_alone(tmp_path: Path) -> None:
     assert only.saves_ms == pytest.approx((27 * 60 - 60 - 27 * 4) / 1000, rel=0.1)
 
 
-def test_a_wait_inside_of_what_is_left_out_is_not_named_beside_it(tmp_path: Path) -> None:
-    both = after(400, in_turn(forward, fetches(4)))
-    diagnosis = diagnosed(training_loop(tmp_path, forward=both))
-    assert specific(diagnosis)[0] in ("item", "forward_twice")
-    for above, below in zip(diagnosis.findings, diagnosis.findings[1:], strict=False):
-        assert below.saves_with_above_ms > above.saves_with_above_ms
-
-
 TOLD = {"calls": 1, "in_steps": 1, "of_steps": 1, "first_only": False, "also_in": ""}
 
 

@@ -57,15 +57,6 @@ def rows(recording: Recording, name: str) -> np.ndarray:
     return np.flatnonzero(recording.calls["name"].str.startswith(name.split("_")[0]))
 
 
-def test_autograd_s_thread_and_the_one_that_calls_it_are_one_order_of_calls(tmp_path: Path) -> None:
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
-    program.does(LAUNCH, 200, 210, at=212, thread=2).does(LAUNCH, 250, 260, at=262)
-    recording = program.recording()
-    assert recording.calls["gap_ns"].tolist()[:3] == [100 * US, 90 * US, 40 * US]
-    assert not recording.calls["beside"].any()
-    assert recording.calls["step"].tolist() == [0] * 3 + [1] * 3 + [2] * 3
-
-
 def test_a_thread_with_ranges_of_its_own_works_beside_the_loop(tmp_path: Path) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
     program.range("load", 0, 3 * LENGTH, thread=2)

@@ -20,7 +20,7 @@ FONT = 'font-family="system-ui, DejaVu Sans, sans-serif" font-size="11"'
 EMPTY_HEIGHT = 24
 
 # Light enough for dark names, and found by a search for colors that stay apart, also for readers
-# who don't tell red from green: see test_no_two_colors_of_a_picture_look_alike.
+# who don't tell red from green.
 COLORS = re.findall(
     r"\S+",
     "#FBBB87 #1BC3F3 #1CB657 #8EFAF9 #F7EA3C #F889AD #A78DB2 #AB79F5 #A3C003 #E3B7F8 #EAE8BA "
