@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.workflow import ROOT
-from workflow_src.captures.capture import OPERATORS, empty
+from workflow_src.captures.capture import frame
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.step_rules import BY_MODULE
@@ -75,7 +75,7 @@ def test_ranges_in_backward_agree_with_sequence_numbers_and_change_no_gradient(
     assert "step" in names and not {BY_MODULE, "gradients"} & names
     capture = read(tmp_path / "True.json")
     by_number = attributed(capture, None).work["made_in"].to_numpy()
-    vars(capture)["operators"] = empty(OPERATORS)
+    vars(capture)["operators"] = frame("operators", {})
     found = attributed(capture, None)
     by_range, steps = found.work["made_in"].to_numpy(), found.placed.ranges[found.steps.is_step]
     told = by_range >= 0
