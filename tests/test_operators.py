@@ -399,8 +399,8 @@ def test_only_the_first_of_several_processes_is_asked(
         benchmark.main()
         return SimpleNamespace(returncode=0)
 
-    def measured(case: Case, warmup_steps: int, steps: int, launched: bool) -> dict[str, Any]:
-        asked.append(launched)
+    def measured(case: Case, warmup_steps: int, steps: int, *first: Any) -> dict[str, Any]:
+        asked.append(first[0])
         return {}
 
     monkeypatch.setattr(processes, "run_tied", run)

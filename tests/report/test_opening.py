@@ -62,7 +62,7 @@ def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
     found = precision(run_of(tmp_path, Sample(), bf16(), bf16(context=256)))
     assert (found["high"], found["low"], found["casts"]) == ("fp32", "bf16", True)
-    assert (str(found["products"]), str(found["rest"])) == ("25 %", "100 %")
+    assert (str(found["products"]), str(found["rest"])) == ("4.0 ×", "1.0 ×")
     assert (found["pair"]["label"], str(found["pair"]["plain"])) == ("small at 128", "12.0")
     other = precision(run_of(tmp_path / "other", Sample(), bf16(context=256)))
     assert other["products"] != other["products"]
