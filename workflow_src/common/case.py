@@ -226,8 +226,5 @@ AXES = (
 
 BY_NAME = {axis.name: axis for axis in AXES}
 
-NAMES = ("size", *BY_NAME)
-"""All that tells cases apart that a reader chooses by."""
-
 VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
 """In the order in which the cases of a suite vary, the last one fastest; that of the columns."""

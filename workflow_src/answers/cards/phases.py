@@ -23,8 +23,6 @@ from workflow_src.paper.number import (
 )
 from workflow_src.paper.run import Run
 
-FORWARD, STEP = PHASES[0], PHASES[-1]
-
 SOLD_GB = (16, 24, 40, 80, 141, 192)
 """What GPUs are sold with, at 10^9 bytes a GB; what they have beyond is left to the CUDA context
 and to what the allocator can't use."""

@@ -46,12 +46,6 @@ def savings(run: Run) -> pd.DataFrame:
     return chosen(in_rank(run, found)).drop(columns=["rest", "low", "high", "sure"])
 
 
-def first(run: Run) -> pd.DataFrame:
-    """By case and phase the row of `savings` of what saves most by medians, of single remedies."""
-    found = savings(run)
-    return found[found["first"]].set_index(KEY)
-
-
 def change(remedies: str) -> str:
     """Remedies in a sentence: "bf16 autocast, fused AdamW and a CUDA graph"."""
     *names, last = map(in_words, remedies.split("+"))
