@@ -30,7 +30,7 @@ def test_it_has_the_headline_and_the_numbers_of_each_question(made: dict[str, An
     named = {each["name"]: each for each in made["questions"]}
     assert [*"abcdef"] == [*named][:6]
     labels = {each["label"]: each for each in named["a"]["numbers"]}
-    works = labels["(a) the GPU works, of unprofiled time"]
+    works = labels["(a) forward: device time, of unprofiled time"]
     assert (works["text"], works["unit"], works["precision"]) == ("83 %", "share", "fp32")
     assert "timings.csv:" in works["rows"] and labels["headline"]["value"] >= 0
     assert "interval" not in works, "a median has no ends"

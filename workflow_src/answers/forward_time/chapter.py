@@ -51,7 +51,7 @@ def facts(run: Run) -> Facts:
     }
     opened = {
         "(a) forward: profiled within 10 % of unprofiled": (counted, "count"),
-        "(a) the GPU works, of unprofiled time": (cases["works"], "median"),
+        "(a) forward: device time, of unprofiled time": (cases["works"], "median"),
         **energy_opened(run),
     }
     timed = every_phase(run)
