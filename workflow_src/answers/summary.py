@@ -1,6 +1,6 @@
 """A run for programs: what its chapters say, the times of its cases, and what couldn't be told.
 
-docs/agents.md describes summary.json; SCHEMA changes when what is there changes its meaning.
+docs/agents.md describes summary.json.
 """
 
 import re
@@ -12,16 +12,15 @@ import pandas as pd
 
 from workflow_src.answers.cards.doubts import doubts
 from workflow_src.answers.cards.phases import phases
-from workflow_src.answers.facts import KEY
+from workflow_src.answers.facts import KEY, tables_of
+from workflow_src.answers.questions import CARDS
 from workflow_src.common.arguments import Parser, existing_folder
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.paper.number import NAN, Numbers, over, within
-from workflow_src.paper.plain import file_of, told
+from workflow_src.paper.plain import SCHEMA, file_of, told
 from workflow_src.paper.run import Run
-
-SCHEMA = 1
 
 TIMES = {
     "replayed_ms": "replayed", "profiled_ms": "profiled", "memory_gib": "memory",
@@ -45,11 +44,12 @@ PRINTED = re.compile(r'<button class="n" value="(n\w+)">')
 
 
 def of_folder(folder: Path, chapters: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The summary of the run in a folder, from its joined tables, its plan and its chapters.
+    """The summary of the run in a folder, from the tables of its cards, its plan, its chapters.
 
     Raises StageError if one of its tables is damaged.
     """
-    run = Run([*sorted((folder / "tables").glob("*.csv")), folder / "plan.csv"])
+    tables = [folder / "tables" / f"{name}.csv" for name in tables_of(CARDS)]
+    run = Run([*tables, folder / "plan.csv"])
     return summary(run, chapters, folder.resolve().name)
 
 

@@ -1,6 +1,6 @@
 """The first screen of a capture for a terminal, and what is said of it for programs.
 
-docs/agents.md describes summary.json; SCHEMA changes when what is there changes its meaning.
+docs/agents.md describes summary.json.
 """
 
 from pathlib import Path
@@ -13,9 +13,7 @@ from workflow_src.capture_report.chapter import candidates, said_first
 from workflow_src.capture_report.screen import first_screen
 from workflow_src.common.table_schema import own_columns
 from workflow_src.paper.number import over, to
-from workflow_src.paper.plain import paragraphs, told
-
-SCHEMA = 1
+from workflow_src.paper.plain import SCHEMA, paragraphs, told
 
 SHOWN = 3
 """So many findings are on the first screen of a terminal."""

@@ -15,9 +15,9 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
 from workflow_src.common.words import PHASES_IN_PROSE
 from workflow_src.paper.number import NAN, Number
+from workflow_src.paper.plain import SCHEMA
 
 FILE = "summary.json"
-SCHEMA = 1
 ADVICE = (
     "give runs that have a report or captures that steptime read; of a run without one, "
     "python -m workflow_src.answers.summary --run FOLDER"

@@ -112,6 +112,9 @@ class Report:
             **self.appendix_inputs(),
             "templates": [*BODIES, *PAGE],
             "timelines": [f"{self.plan.results}/timelines/{case}.svg" for case in shown],
+            "tables": [each.format(tag=self.plan.tag) for each in tables_of(CARDS.tables)],
+            "findings": made(self.plan, "findings"),
+            "plan": [f"{self.plan.results}/plan.csv"],
             "appendix": list(self.files("appendix")),
         }
 

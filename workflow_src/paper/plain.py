@@ -16,6 +16,9 @@ from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number
 from workflow_src.paper.written import Facts, render
 
+SCHEMA = 1
+"""Of summary.json (docs/agents.md): it changes when what is there changes its meaning."""
+
 DOCUMENT = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
 """A link into the documents, which aren't there where the package is installed."""
 
