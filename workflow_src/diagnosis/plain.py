@@ -84,10 +84,15 @@ def plain(
             f"a plain step of {plain_ns / NS_PER_MS:.2f} ms can't be of this program: what was "
             f"recorded takes {least_ns / NS_PER_MS:.2f} ms however fast the host is"
         )
-    # The most, if by it a step takes as long, within what replays are off by.
-    longest_ns = min(takes(fastest, factor=1.0), enough)
-    as_long = takes(fastest, factor=share.most) >= (1 - REPLAYED_WITHIN) * longest_ns
-    most = share.most if as_long else 1.0
+    # The most, if by it a step takes as long, within what replays are off by; if even without any
+    # host time it does, how near the times are tells nothing of the host.
+    longest_ns, slowest_ns = (
+        min(takes(fastest, factor=1.0), enough),
+        takes(fastest, factor=share.most),
+    )
+    most = share.most if slowest_ns >= (1 - REPLAYED_WITHIN) * longest_ns else 1.0
+    if most == share.most and slowest_ns <= (1 + REPLAYED_WITHIN) * least_ns:
+        return replace(fastest, factor=most)
     factor = _largest(lambda factor: takes(fastest, factor=factor), most, enough)
     return replace(fastest, factor=factor)
 
