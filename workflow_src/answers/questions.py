@@ -84,7 +84,10 @@ OPENING = Question(
 
 FRONT: dict[str, Question] = {
     "cases": Question(
-        "cases", "All cases", ("timings", "kernels", "captures"), ("environments", "ledger")
+        "cases",
+        "All cases",
+        ("timings", "ranges", "kernels", "captures", "work"),
+        ("environments", "ledger"),
     ),
     "trust": Question(
         "trust",

@@ -2,14 +2,8 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import (
-    captured,
-    kernels,
-    marked,
-    phases,
-    product_share,
-    tables_of,
-)
+from workflow_src.answers.cards.phases import phases
+from workflow_src.answers.facts import captured, marked, tables_of
 from workflow_src.answers.machines import of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common.case import PHASES
@@ -30,12 +24,12 @@ def facts(run: Run) -> Facts:
     for name in PHASES:
         rows[name] = marked(timed[of_phase == name].droplevel("phase"))
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
-    works = timed.loc[of_phase == STEP, "busy"].droplevel("phase")
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)
-    share = product_share(kernels(run, STEP)).reindex(rows.index).astype(object)
+    step = timed[of_phase == STEP].droplevel("phase")
     rows = rows.assign(
-        works=works.where(works.notna(), lost),
-        products=share,
+        works=step["busy"].where(step["busy"].notna(), lost),
+        products=step["products"],
+        mfu=step["mfu"],
         memory=to(peak.astype(object), "GiB"),
     )
     return {

@@ -4,14 +4,14 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, disturbed, states, tables_of
+from workflow_src.answers.facts import captured, disturbed, phases, states, tables_of
 from workflow_src.answers.machines import conditions, counted, hosts, of_cases, warned
 from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.common import words
 from workflow_src.common.case import LATER, OWN, PHASES
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.paper.form import Both, Link
-from workflow_src.paper.number import NAN, lift, of, over, to
+from workflow_src.paper.number import NAN, of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
@@ -70,13 +70,13 @@ def axes(run: Run) -> dict[str, str]:
 def how_sure(run: Run) -> dict[str, Any]:
     """How far steps and processes differ, and in how many cases something is in doubt.
 
-    repeats: the device time of a phase's captured steps, at most. mixed: columns of hardware and
-    versions in which cases differ, so that their times don't compare.
+    repeats: the device time of a phase's captured steps, at most. working, waiting: the unprofiled
+    time of processes, at most, where the device works all the time and where it waits. mixed:
+    columns of hardware and versions in which cases differ, so that their times don't compare.
     """
-    steps, timed, machines = run["ledger"], run["timings"], run["environments"]
+    steps, timed, machines = run["ledger"], phases(run), run["environments"]
     ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
-    several = timed[timed["processes"] > 1]
-    ratios = lift(several["slowest_ms"]) / lift(several["fastest_ms"])
+    ratios = timed["slowest"] / timed["fastest"]
     differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
     rows, spoiled = conditions(run), disturbed(run)
     doubted = rows[warned(run, rows).eq(True).any(axis=1)]
@@ -87,7 +87,8 @@ def how_sure(run: Run) -> dict[str, Any]:
     without = run.cases.index[pd.concat(lacking, axis=1).any(axis=1)]
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
-        "processes": of(differ, "max"),
+        "working": of(differ[~timed["waits"]], "max"),
+        "waiting": of(differ[timed["waits"]], "max"),
         "warned": counted(doubted, "cases with a warning", rows),
         "incomplete": of_cases(run, without, "without a time or a capture"),
         "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),

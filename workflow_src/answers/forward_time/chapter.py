@@ -32,12 +32,14 @@ def facts(run: Run) -> Facts:
     counted = holds(cases["longer"], agree, "|profiled / unprofiled - 1| <= 10 %")
     launched = cases["works"].where(cases["device"] != "cpu", NAN)
     waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
-    works = {name: of(counted[mine], "count") for name, mine in groups(cases).items()}
+    agreeing = {name: counted.where(mine, NAN) for name, mine in groups(cases).items()}
     launches = over(kernels(run, FORWARD), "case", "calls_per_step", unit="calls")
     cases = cases.assign(launches=launches.reindex(cases.index).astype(object))
     more = (cases["profiled"] - cases["unprofiled"]) / cases["launches"]
+    each_takes = to((cases["busy"] / cases["launches"]).where(launched.notna(), NAN), "us")
     base = in_first(run, cases)
-    faster, waited = base["told"] / cases["told"], base["waits"].eq(True)
+    faster, had_waited = base["told"] / cases["told"], base["waits"].eq(True)
+    waited = cases["waits"]
     chosen = example(run, cases.index[cases["unprofiled"].notna() & cases["busy"].notna()])
     rows = {
         "unprofiled, ms": (cases["unprofiled"], "spread"),
@@ -45,7 +47,9 @@ def facts(run: Run) -> Facts:
         "device time, ms": (cases["busy"], "spread"),
         "device time / unprofiled": (cases["works"], "spread"),
         "launch-bound: the device idles for over 10 %": (waits, "count"),
-        "profiled is within 10 % of unprofiled": (counted, "count"),
+        "device time per launch, us": (each_takes, "spread"),
+        "profiled within 10 % of unprofiled, where launch-bound": (agreeing["waiting"], "count"),
+        "the same elsewhere": (agreeing["working"], "count"),
         "profiled beyond unprofiled": (cases["longer"], "spread"),
         "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
     }
@@ -57,18 +61,22 @@ def facts(run: Run) -> Facts:
     timed = every_phase(run)
     under_compile = compiled(timed)
     by_case = cases.rename_axis("name").reset_index()
-    return works | {
+    return {
         "verdict": verdict(counted, cases),
         "agree": of(counted, "count"),
-        "per_launch": of(to(more[cases["waits"]], "us"), "median"),
+        **{name: of(cells, "count") for name, cells in agreeing.items()},
+        "python": of(run.numbers("captures")["host_operation_us"], "median"),
+        "short": of(each_takes[waited], "median"),
+        "long": of(each_takes[~waited], "median"),
+        "per_launch": of(to(more[waited], "us"), "median"),
         "summary": medians(cases, rows),
         "unprofiled": matrices(cases, marked(cases)),
         "profiled": matrices(cases, shown(cases["profiled"], cases["profiled_state"])),
         "faster": matrices(cases[faster.notna()], faster[faster.notna()]),
         "plainest": "".join(run.precisions[:1]),
-        "of_waiting": of(faster[waited], "median"),
-        "of_working": of(faster[~waited], "median"),
-        "bound": bool(cases["waits"].any()),
+        "of_waiting": of(faster[had_waited], "median"),
+        "of_working": of(faster[~had_waited], "median"),
+        "bound": bool(waited.any()),
         "example": first(cases[cases.index == chosen]),
         "by_case": by_case[by_case["unprofiled"].notna() | by_case["profiled"].notna()],
         "phases": measured(timed),

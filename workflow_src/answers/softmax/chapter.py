@@ -227,7 +227,10 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
 def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
     first, base = "".join(run.precisions[:1]), in_first(run, mine)
+    whole = over(kernels(run, "forward"), "case", "ms", unit="ms").reindex(mine.index)
+    core = mine["softmax"] + mine["products"] + mine["around"]
     rows = {
+        "attention besides projections, of the pass": (to(core / whole, "share"), "spread"),
         "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
         "the same of FLOPs": (mine["flops"], "spread"),
         "softmax reads and writes, GB": (mine["gb"], "spread"),
