@@ -47,9 +47,10 @@ def grouped(result: Any, device: str) -> list[Row]:
     """A row per distinct activity in a profiler's result: see `activities_of`."""
     calls: Counter[tuple[str, ...]] = Counter()
     busy_ns: Counter[tuple[str, ...]] = Counter()
-    found = _on_device(result) if device == "cuda" else _on_cpu(result.experimental_event_tree())
-    for activity, ns in found:
-        calls[activity] += 1
+    done = host(result.experimental_event_tree())
+    found = _on_device(result.events(), done) if device == "cuda" else _on_cpu(done)
+    for activity, count, ns in found:
+        calls[activity] += count
         busy_ns[activity] += ns
     names = ("range", "kind", "operator", "name")
     return [
@@ -58,31 +59,28 @@ def grouped(result: Any, device: str) -> list[Row]:
     ]
 
 
-def _on_cpu(roots: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Operators with their self time; one that only calls one of its name is one with it."""
-    waiting = [(root, "") for root in reversed(roots)]
-    while waiting:
-        event, around = waiting.pop()
-        name, inside = event.name, event.children
-        while len(inside) == 1 and inside[0].name == name:
-            inside = inside[0].children
-        if event.tag == _EventType.TorchOp:
-            taken = event.end_time_ns - event.start_time_ns
-            if not _is_range(event) and taken:
-                own = taken - sum(each.end_time_ns - each.start_time_ns for each in inside)
-                yield (around, "operator", name, name), own
-            elif _is_range(event) and not TORCHS_OWN.search(name):
-                around = name
-        waiting += [(each, around) for each in reversed(inside)]
+Activity = tuple[tuple[str, ...], int, int]
+"""The range, kind, operator and name of one or more calls, how many, and nanoseconds."""
 
 
-def _on_device(result: Any) -> Iterator[tuple[tuple[str, ...], int]]:
-    done = host(result.experimental_event_tree())
-    for each, call in launches(result.events(), done.calls):
-        name = each.name()
-        around = done.ranges[call.place].path.rpartition("/")[2] if call and call.place >= 0 else ""
-        kind = KINDS.get(name.split(" ")[0], "kernel")
-        yield (around, kind, call.name if call else "", name), each.duration_ns()
+def _on_cpu(done: "Host") -> Iterator[Activity]:
+    """Operators with their self time; one that calls one of its name is one with it."""
+    for call in done.calls:
+        inside = sum(_ns(each) for each in call.event.children)
+        about = (done.range_of(call), "operator", call.name, call.name)
+        if taken := _ns(call.event):
+            yield about, not call.is_inner, taken - inside
+
+
+def _ns(event: Any) -> int:
+    return int(event.end_time_ns - event.start_time_ns)
+
+
+def _on_device(events: Sequence[Any], done: "Host") -> Iterator[Activity]:
+    for each, call in launches(events, done.calls):
+        around, operator = (done.range_of(call), call.name) if call else ("", "")
+        kind = KINDS.get(each.name().split(" ")[0], "kernel")
+        yield (around, kind, operator, each.name()), 1, each.duration_ns()
 
 
 def launches(events: Sequence[Any], calls: Sequence["Call"]) -> Iterator[tuple[Any, "Call | None"]]:
@@ -137,6 +135,10 @@ class Host:
     calls: Sequence[Call]
     forward: dict[int, Call]
     """The forward call that made the node with a sequence number."""
+
+    def range_of(self, call: Call) -> str:
+        """The name of the innermost range open on a call's thread; "" without one."""
+        return self.ranges[call.place].path.rpartition("/")[2] if call.place >= 0 else ""
 
     def path(self, call: Call) -> str:
         """The range that a call ran in; on a thread without ranges, what was open elsewhere."""
