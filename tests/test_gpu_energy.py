@@ -29,7 +29,7 @@ def products(seconds: float) -> Row:
     readings: list[Reading] = []
     with watched("cuda", readings):
         row = repeat(partial(torch.mm, a, b), "cuda", seconds)
-    add_readings({"products": row}, readings)
+    add_readings([row], readings)
     return row
 
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -105,13 +105,6 @@ def state(device: str) -> Row:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def timed(measure: Callable[[], Row]) -> Row:
-    """The row of `measure`, with when it ran."""
-    start = time.monotonic_ns()
-    row = measure()
-    return row | {WINDOW: [start, time.monotonic_ns()]}
-
-
 @contextmanager
 def watched(device: str, readings: list[Reading]) -> Iterator[None]:
     """Read a CUDA device meanwhile; at the end `readings` has what was read. Nothing of a CPU."""
@@ -134,9 +127,9 @@ def watched(device: str, readings: list[Reading]) -> Iterator[None]:
             readings += [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def add_readings(rows: dict[str, Row], readings: list[Reading]) -> None:
+def add_readings(rows: Iterable[Row], readings: list[Reading]) -> None:
     """Give each row clock, power and limits of the `readings` made while it ran."""
-    for row in rows.values():
+    for row in rows:
         start, end = row.pop(WINDOW, (0, 0))
         if found := [load for ns, load, _ in readings if start <= ns <= end]:
             row["readings"] = found
