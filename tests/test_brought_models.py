@@ -188,7 +188,7 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
         ("refusing", "the function raised ValueError: no such model (models.py, line "),
         ("raising", "a step raised RuntimeError: mat1 and mat2 shapes"),
         ("nothing", "the function must return a Workload(model, batch, loss), not NoneType"),
-        ("dict_as_batch", "a model that takes the dict itself has the batch (batch,)"),
+        ("dict_as_batch", "has batch dict, which must be a tuple of arguments"),
         ("backward_inside", "the loss function called backward() itself; return the loss"),
         ("number_as_loss", "the loss is of type float, not a scalar tensor"),
         ("loss_without_gradient", "the loss has no gradient"),
