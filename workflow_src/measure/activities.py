@@ -106,20 +106,24 @@ class Call:
 
     place: the number of the innermost range open on its thread, or -1; node: the call that runs
     the node of autograd's graph that it belongs to; number: how many calls of the same product
-    came before it in that node or, without one, in that range; multiplies: whether it is a product
-    that calls no other, as autocast's do; calls: the operators that it calls itself; inner: the
-    first of its own name among them, if any; is_inner: whether it is that of its caller.
+    came before it in that node or, without one, in that range; calls: the operators that it calls
+    itself; inner: the first of its own name among them, if any; is_inner: whether it is that of its
+    caller.
     """
 
     event: Any
     name: str
     place: int
     node: "Call | None"
-    multiplies: bool
     number: int = 0
     calls: set[str] = field(default_factory=set)
     inner: "Call | None" = None
     is_inner: bool = False
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it is a product that calls no other, as autocast's do."""
+        return self.name in MULTIPLYING and MULTIPLYING.isdisjoint(self.calls)
 
     @property
     def innermost(self) -> "Call":
@@ -159,16 +163,15 @@ def host(roots: Sequence[Any]) -> Host:
     """What the host did, from the profiler's tree of events."""
     ranges: list[Range] = []
     calls: list[Call] = []
-    waiting: list[tuple[Any, int, Call | None, Call | None, Call | None]] = [
-        (root, -1, None, None, None) for root in reversed(roots)
-    ]
+    waiting: list[tuple[Any, int, Call | None, Call | None]]
+    waiting = [(root, -1, None, None) for root in reversed(roots)]
     while waiting:
-        event, place, node, product, caller = waiting.pop()
+        event, place, node, caller = waiting.pop()
         name = event.name
         if event.tag != _EventType.TorchOp:
             pass
         elif not _is_range(event):
-            call = Call(event, name, place, node, name in MULTIPLYING)
+            call = Call(event, name, place, node)
             calls.append(call)
             if caller:
                 caller.calls.add(name)
@@ -176,15 +179,11 @@ def host(roots: Sequence[Any]) -> Host:
                     caller.inner, call.is_inner = call, True
             caller = call
             node = call if name.startswith(NODE) else node
-            if call.multiplies:
-                if product:
-                    product.multiplies = False
-                product = call
         elif not TORCHS_OWN.search(name):
             path = f"{ranges[place].path}/{name}" if place >= 0 else name
             ranges.append(Range(path, event.start_time_ns, event.end_time_ns))
             place = len(ranges) - 1
-        waiting += [(child, place, node, product, caller) for child in reversed(event.children)]
+        waiting += [(child, place, node, caller) for child in reversed(event.children)]
     calls.sort(key=lambda call: call.event.start_time_ns)
     so_far: defaultdict[tuple[str, int], int] = defaultdict(int)
     forward: dict[int, Call] = {}

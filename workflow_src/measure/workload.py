@@ -49,7 +49,7 @@ class Workload:
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
         state = self._optimizer.state if self._optimizer else {}
-        self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
+        self._made_at_once = {parameter: dict(each) for parameter, each in state.items()}
         if self.compiles:
             compile_whole(self.model)
         self.compiled = any(map(is_compiled, self.model.modules()))
@@ -159,12 +159,9 @@ class Workload:
         """
         if self._optimizer:
             self.optimizer.zero_grad(set_to_none=True)
-            kept = {
-                parameter: {name: self.optimizer.state[parameter][name] for name in names}
-                for parameter, names in self._made_at_once.items()
-            }
             self.optimizer.state.clear()
-            self.optimizer.state.update(kept)
+            for parameter, made in self._made_at_once.items():
+                self.optimizer.state[parameter] = dict(made)
         free(self.case.device)
 
 
