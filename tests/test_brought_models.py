@@ -1,6 +1,7 @@
 """Brought models, measured and captured on a CPU: ranges, operators, FLOPs, laws; bad functions."""
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         ("experts", {}, "train_step/forward"),
         ("tagger", {}, "train_step/forward/lstm"),
         ("not_finite", {}, "train_step/loss"),
+        ("twins", {"precision": "bf16"}, "train_step/forward/attn/proj"),
+        ("evaluating", {}, "train_step/forward/linear1"),
     ],
 )
 def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
@@ -89,28 +92,22 @@ def test_a_brought_model_has_ranges_operators_and_flops_and_obeys_the_laws(
     assert alignment["status"].tolist() == ["ok"] * 3
     if function != "two_inputs":  # Its steps differ.
         assert alignment["aligned_share"].min() > 0.99
-        assert alignment["flops"].tolist() == alignment["flops_counted"].tolist()
-    broken = check(joined(tables, case, tmp_path))
-    assert broken.empty, broken.to_string()
+        known = alignment["flops_counted"].dropna()
+        assert known.size >= 2 and (known == alignment["flops"][known.index]).all()
+    assert check(joined(tables, case, tmp_path)).to_dict("records") == []
 
 
-def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(
-    made: Made, tmp_path: Path
-) -> None:
+def test_a_layer_that_is_one_operator_to_torchs_counter_is_not_held_against_it(made: Made) -> None:
     """Of 2 x 6 elements of 16: to 16 four times, to the 6 of a row, to 32 and back."""
-    case = case_of("evaluating")
-    tables = made(case)
+    tables = made(case_of("evaluating"))
     alignment = tables["alignment"].set_index("phase")
     assert alignment.loc["forward", "flops"] == 2 * 12 * 16 * (4 * 16 + 2 * 6 + 2 * 32)
     assert alignment["flops_counted"].isna().tolist() == [True, False, False]
-    assert set(tables["operators"]["family"]) & {"unknown"} == set()
-    broken = check(joined(tables, case, tmp_path))
-    assert broken.empty, broken.to_string()
+    assert "unknown" not in set(tables["operators"]["family"])
 
 
-def test_a_product_that_autocast_wraps_is_one_call(made: Made, tmp_path: Path) -> None:
-    case = case_of("twins", precision="bf16")
-    tables = made(case)
+def test_a_product_that_autocast_wraps_is_one_call(made: Made) -> None:
+    tables = made(case_of("twins", precision="bf16"))
     kernels = tables["kernels"].query("phase == 'forward' and name == 'aten::addmm'")
     paths = [f"forward/{name}/proj" for name in ("attn", "mlp")]
     assert kernels[["path", "calls_per_step"]].to_numpy().tolist() == [[path, 1] for path in paths]
@@ -119,8 +116,6 @@ def test_a_product_that_autocast_wraps_is_one_call(made: Made, tmp_path: Path) -
     assert set(rows["dtypes"]) == {"bf16; bf16; bf16"}
     assert rows["bytes_per_step"].tolist() == [2 * (6 + 4 * 8 + 8 * 6 + 4 * 6)] * 2
     assert set(tables["products"]["product"]) == {"attn.proj", "mlp.proj"}
-    broken = check(joined(tables, case, tmp_path))
-    assert broken.empty, broken.to_string()
 
 
 def test_a_models_parameters_batch_and_flops_are_in_its_timings(made: Made) -> None:
@@ -175,11 +170,9 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
     assert tables["environments"]["compiled"].tolist() == [True]
     assert tables["alignment"]["aligned_share"].min() > 0.99
     assert "what runs under torch.compile has no ranges of modules" in capsys.readouterr().out
-    steps = {"zero_grad", "forward", "backward"}
-    of_step = {f"forward_backward/{name}" for name in steps}
-    assert set(ranges.loc[ranges["phase"] == "forward_backward", "path"]) == of_step | {
-        "forward_backward"
-    }
+    inner = {f"forward_backward/{name}" for name in ("zero_grad", "forward", "backward")}
+    found = set(ranges.loc[ranges["phase"] == "forward_backward", "path"])
+    assert found == inner | {"forward_backward"}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +181,7 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
         ("refusing", "the function raised ValueError: no such model (models.py, line "),
         ("raising", "a step raised RuntimeError: mat1 and mat2 shapes"),
         ("nothing", "the function must return a Workload(model, batch, loss), not NoneType"),
-        ("dict_as_batch", "a model that takes the dict itself has the batch (batch,)"),
+        ("dict_as_batch", "has batch dict, which must be a tuple of arguments"),
         ("backward_inside", "the loss function called backward() itself; return the loss"),
         ("number_as_loss", "the loss is of type float, not a scalar tensor"),
         ("loss_without_gradient", "the loss has no gradient"),
@@ -243,8 +236,9 @@ def test_hooks_are_there_only_while_a_profiler_may_listen() -> None:
     for phase in PHASES:
         workload.phase(phase)()
     assert hooks() == 0
+    named = named_modules(workload.model, 4, r"\.\d+")
     with workload.observed():
-        assert hooks() == 2 * (1 + len(named_modules(workload.model, 4, r"\.\d+")))
+        assert hooks() == 2 * len(named)
     assert hooks() == 0
 
 
@@ -287,8 +281,5 @@ def test_names_of_repeated_modules_are_folded() -> None:
     assert named(layers, depth=1, fold="") == ["h.0", "h.1", "h.2"]
     assert named(layers, depth=0) == []
     assert named(torch.nn.Sequential(Block(), Block()), depth=1) == ["Block"]
-    pairs = {"a": torch.nn.ReLU(), "block_0": Block(), "block_1": Block()}
-    sequence = torch.nn.Sequential()
-    for name, module in pairs.items():
-        sequence.add_module(name, module)
+    sequence = torch.nn.Sequential(OrderedDict(a=torch.nn.ReLU(), block_0=Block(), block_1=Block()))
     assert named(sequence, depth=1) == ["a", "Block"]

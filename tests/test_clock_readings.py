@@ -23,7 +23,7 @@ def test_a_row_has_the_readings_made_while_it_ran_and_all_tell_of_other_processe
         "train_step": {"status": "oom"},
     }
     readings = [(9, SLOW, [4711, os.getpid()]), (10, FAST, []), (15, FAST, [4711]), (21, SLOW, [7])]
-    gpu_state.add_readings(rows, readings)
+    gpu_state.add_readings(rows.values(), readings)
     assert rows == {
         "forward": {"status": "ok", "readings": [FAST, FAST]},
         "train_step": {"status": "oom"},

@@ -1,7 +1,6 @@
 """Tests on a CUDA device: run with `python -m pytest -m gpu`."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow_src.captures.export_case import export
+from tests.on_gpu import ON_GPU, STEPS, WARMUP, captured, needs_nsys
 from workflow_src.captures.reading import read
 from workflow_src.common.case import Case
-from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import capture as nsys
 from workflow_src.measure import profiled_run
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.workload import Workload
@@ -24,19 +21,9 @@ from workflow_src.placing.case_capture import CaseCapture, placed_case, read_cas
 from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import kernels_table, stats_total_ns
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
-needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
+pytestmark = ON_GPU
 
 CASE = Case("t", "t", 768, 3072, 4, 12, 10000, 4, 512, "fp32", "naive", "adamw", "cuda")
-STEPS = 3
-
-
-def recorder(case: Case, *options: str) -> list[str]:
-    row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": STEPS})
-    return [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row, *options]
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +31,9 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """The export folder of a case captured under nsys, cached per set of arguments."""
 
     @cache
-    def take(precision: str, *options: str, again: int = 0) -> Path:
+    def take(precision: str, *options: str) -> Path:
         folder = tmp_path_factory.mktemp("nsys")
-        program = recorder(replace(CASE, precision=precision), *options)
-        nsys.profile(folder / "c.nsys-rep", program, "cuda", os_tracing=False)
-        export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
-        return folder / "export"
+        return captured(folder, replace(CASE, precision=precision), *options)
 
     return take
 
@@ -87,12 +71,6 @@ def test_all_kernel_time_is_accounted_for(nsys_trace: Callable[..., Path], preci
     assert parts["busy_ns"].sum() == step["busy_ns"].sum(), "forward + backward + ... = step"
 
 
-def kineto_capture(case: Case, folder: Path) -> CaseCapture:
-    path = folder / "c.kineto.json.gz"
-    profiled_run.profiled_run(case, 3, STEPS, path)
-    return placed_case(read(path))
-
-
 COMBINATIONS = [(p, a) for p in ("fp32", "tf32", "bf16") for a in ("naive", "sdpa")]
 
 
@@ -116,16 +94,14 @@ def test_families_of_kernels_agree_with_those_of_their_operators(
     assert lost["busy_ns"].sum() == 0, listed.to_string()
 
 
-@pytest.mark.parametrize(
-    ("precision", "ran"), [("fp32", "fp32"), ("tf32", "tf32"), ("bf16", "bf16")]
-)
-def test_kernel_names_reveal_the_precision_that_ran(
-    tmp_path: Path, precision: str, ran: str
-) -> None:
-    kernels = kernels_of(kineto_capture(replace(CASE, precision=precision), tmp_path))
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+def test_kernel_names_reveal_the_precision_that_ran(tmp_path: Path, precision: str) -> None:
+    path = tmp_path / "c.kineto.json.gz"
+    profiled_run.profiled_run(replace(CASE, precision=precision), WARMUP, STEPS, path)
+    kernels = kernels_of(placed_case(read(path)))
     gemms = kernels[kernels["family"] == "gemm"]
     time = gemms.groupby("precision_ran")["busy_ns"].sum()
-    assert time.get(ran, 0) / time.sum() > 0.9
+    assert time.get(precision, 0) / time.sum() > 0.9
 
 
 def test_a_memory_limit_causes_real_out_of_memory_errors() -> None:

@@ -4,20 +4,16 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-import pytest
 import torch
 
+from tests.on_gpu import ON_GPU
 from workflow_src.common.ceilings import SIZES, rate_of
-from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.timing import time_call
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
+pytestmark = ON_GPU
 
 DATASHEET_GB_PER_S = {"NVIDIA H100 80GB HBM3": 3350.0, "NVIDIA H200": 4800.0}
 """Memory bandwidth by the driver's name of the GPU, from NVIDIA's datasheets; others pass."""

@@ -5,18 +5,15 @@ from functools import partial
 import pytest
 import torch
 
+from tests.on_gpu import ON_GPU
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.devices import cuda_devices
 from workflow_src.measure.benchmark import measure_all
 from workflow_src.measure.energy import counter_mj, repeat
 from workflow_src.measure.gpu_state import Reading, add_readings, watched
 from workflow_src.measure.rows import Row
 from workflow_src.tables.measured import timings
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
+pytestmark = ON_GPU
 
 SMALL = Case("t", "t", 768, 3072, 12, 12, 10000, 4, 512, "bf16", "naive", "adamw", "cuda")
 WITHIN = 0.15
@@ -29,7 +26,7 @@ def products(seconds: float) -> Row:
     readings: list[Reading] = []
     with watched("cuda", readings):
         row = repeat(partial(torch.mm, a, b), "cuda", seconds)
-    add_readings({"products": row}, readings)
+    add_readings([row], readings)
     return row
 
 

@@ -1,41 +1,21 @@
 """The ledger on a CUDA device, with injected faults: run with `python -m pytest -m gpu`."""
 
 import json
-import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.faulty_run import STEPS
+from tests.on_gpu import ON_GPU, needs_nsys, under_nsys
 from tests.test_ledger import ledger_of
 from workflow_src.captures.capture import PAGEABLE_COPY
-from workflow_src.captures.export_case import export
 from workflow_src.common.case import Case
-from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import capture as nsys
 from workflow_src.placing.case_capture import CaseCapture, read_case
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
-needs_nsys = pytest.mark.skipif(not shutil.which("nsys"), reason="needs nsys")
+pytestmark = ON_GPU
 
 GPU_BOUND = Case("t", "t", 2048, 8192, 4, 16, 1000, 8, 1024, "fp32", "naive", "adamw", "cuda")
 """Each layer takes the device several times as long as the host takes to launch it."""
-
-
-def captured(folder: Path, program: Sequence[str]) -> CaseCapture:
-    command = [sys.executable, "-m", *program]
-    nsys.profile(folder / "c.nsys-rep", command, "cuda", os_tracing=False)
-    export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
-    return read_case(folder / "export")
-
-
-def faulty(folder: Path, case: Case, fault: str) -> CaseCapture:
-    return captured(folder, ["tests.faulty_run", json.dumps(case.as_dict()), fault])
 
 
 def gaps_of_faults(trace: CaseCapture, with_copy: bool) -> int:
@@ -57,7 +37,8 @@ def gaps_of_faults(trace: CaseCapture, with_copy: bool) -> int:
 @needs_nsys
 @pytest.mark.parametrize("fault", ["synchronize", "item", "pageable"])
 def test_the_cost_of_waiting_in_each_layer_is_recovered(tmp_path: Path, fault: str) -> None:
-    trace = faulty(tmp_path, GPU_BOUND, fault)
+    program = ["tests.faulty_run", json.dumps(GPU_BOUND.as_dict()), fault]
+    trace = read_case(under_nsys(tmp_path, program))
     table = ledger_of(trace)
     found = int(table["idle_synchronization_ns"].sum())
     truth = gaps_of_faults(trace, with_copy=fault == "pageable")

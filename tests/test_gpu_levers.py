@@ -6,16 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from workflow_src.common.devices import cuda_devices
+from tests.on_gpu import ON_GPU
 from workflow_src.studies.levers.measure import built, call_of, case_at, tasks
 from workflow_src.studies.levers.variants import combined, variants
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
+pytestmark = ON_GPU
 
 SIZES = {"mini": {"d_model": 128, "d_ff": 256, "layers": 2, "heads": 2}}
 SETTINGS = {"sizes": SIZES, "vocabulary": 500, "levers_cases": ["mini-ctx64-fp32"]}
@@ -58,13 +55,3 @@ def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:
     for name, value in eager.model.state_dict().items():
         assert torch.equal(found[name], value), name
         assert not torch.equal(start[name], value), name
-
-
-def test_broken_gradients_of_a_compiled_model_are_told() -> None:
-    """Heads of 80 under bf16 autocast, whose compiled attention gives infinite gradients (H200)."""
-    shape = {"d_model": 320, "d_ff": 640, "layers": 2, "heads": 4}
-    given = point("compile") | {"size": "broken", "sizes": {"broken": shape}, "context": 256}
-    given |= {"case": "broken-ctx256-bf16", "precision": "bf16"}
-    (error,) = [row for row in rows(tasks, given) if row["measurement"] == "error"]
-    print(f"compiled: {error}")
-    assert error["status"] == "ok" and "gradients_error" in error

@@ -1,49 +1,24 @@
 """What launched each kernel, on a CUDA device: run with `python -m pytest -m gpu`."""
 
-import json
-import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.joined import joined
-from workflow_src.captures.export_case import export
+from tests.on_gpu import ON_GPU, captured
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.devices import cuda_devices
-from workflow_src.measure import capture as nsys
-from workflow_src.measure import profiled_run
 from workflow_src.measure.benchmark import benchmark
 from workflow_src.measure.operators import launched
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
+pytestmark = ON_GPU
 
 CASE = Case("t", "t", 768, 3072, 6, 12, 10000, 4, 256, "fp32", "naive", "adamw", "cuda")
 VARIANTS = [("fp32", "naive", "adamw"), ("bf16", "naive", "foreach"), ("bf16", "sdpa", "fused")]
-
-
-def tables_of(case: Case, folder: Path) -> Any:
-    """The tables of a case captured under nsys where there is one, else under torch.profiler."""
-    if shutil.which("nsys"):
-        capture = folder / "c.nsys-rep"
-        row = json.dumps(case.as_dict() | {"warmup_steps": 3, "capture_steps": 2})
-        program = [sys.executable, "-m", "workflow_src.measure.profiled_run", "--case", row]
-        nsys.profile(capture, program, "cuda", os_tracing=False)
-    else:
-        capture = folder / "c.kineto.json.gz"
-        profiled_run.profiled_run(case, 3, 2, capture)
-    export(capture, folder / "export", os_tracing=False)
-    write_json(folder / "b.json", benchmark(case, 3, 3))
-    return case_tables(folder / "export", folder / "b.json")
 
 
 @pytest.mark.parametrize(("precision", "attention", "optimizer"), VARIANTS)
@@ -51,7 +26,8 @@ def test_almost_all_device_time_is_explained(
     tmp_path: Path, precision: str, attention: str, optimizer: str
 ) -> None:
     case = replace(CASE, precision=precision, attention=attention, optimizer=optimizer)
-    tables = tables_of(case, tmp_path)
+    write_json(tmp_path / "b.json", benchmark(case, 3, 3))
+    tables = case_tables(captured(tmp_path, case), tmp_path / "b.json")
     alignment, products = tables["alignment"], tables["products"]
     assert set(alignment["phase"]) == set(PHASES)
     assert (alignment["aligned_share"] >= 0.99).all()

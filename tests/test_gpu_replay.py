@@ -6,18 +6,15 @@ from statistics import median
 import pytest
 import torch
 
+from tests.on_gpu import ON_GPU
 from workflow_src.common.case import PHASES, Case
-from workflow_src.common.devices import cuda_devices
 from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure, measure_all
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed, replay, replays, works
 from workflow_src.measure.workload import Workload
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not cuda_devices(), reason="needs a CUDA device"),
-]
+pytestmark = ON_GPU
 
 LAUNCH_BOUND = Case("t", "t", 768, 3072, 4, 12, 10000, 4, 256, "fp32", "naive", "adamw", "cuda")
 """Its kernels are short, yet long enough for the gaps inside a graph not to matter."""

@@ -79,18 +79,11 @@ def test_a_phase_that_fits_only_once_is_not_captured() -> None:
     assert workload.released == 2
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        RuntimeError("CUDA out of memory"),
-        ValueError(),
-    ],
-)
-def test_any_other_error_fails_the_job(error: Exception) -> None:
+def test_any_other_error_fails_the_job() -> None:
     def run(phase: str) -> Row:
-        raise error
+        raise RuntimeError("CUDA out of memory")
 
-    with pytest.raises(type(error)):
+    with pytest.raises(RuntimeError):
         list(in_turn(PHASES, run, Fake().release))
 
 
@@ -101,11 +94,7 @@ def test_known_samples_give_exact_numbers() -> None:
     assert (found["p20_ms"], found["p80_ms"]) == pytest.approx((1.8, 5.2))
     assert found["cv"] == pytest.approx(math.sqrt(12.5) / 4)
 
-
-def test_one_sample_has_no_spread_and_none_is_an_error() -> None:
-    assert math.isnan(summarize([5])["std_ms"])
-    with pytest.raises(ValueError, match="no samples"):
-        summarize([])
+    assert math.isnan(summarize([5])["std_ms"]), "one has no spread"
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -143,23 +132,23 @@ def test_a_benchmark_keeps_every_raw_sample_after_the_warm_up(
         assert found[phase]["peak_memory_mib"] > 0
 
 
-def recorded(tmp_path: Path, row: dict[str, Any]) -> dict[str, Any]:
-    capture, folder = tmp_path / "c.kineto.json.gz", tmp_path / "export"
-    profiled_run.profiled_run(CASE, row["warmup_steps"], row["capture_steps"], capture)
-    export(capture, folder, os_tracing=False)
-    result = tmp_path / "benchmark.json"
+def recorded(folder: Path) -> dict[str, Any]:
+    """The tables of a benchmark and of a capture of two steps a phase."""
+    capture, result = folder / "c.kineto.json.gz", folder / "b.json"
+    profiled_run.profiled_run(CASE, 3, 2, capture)
+    export(capture, folder / "export", os_tracing=False)
     write_json(result, benchmark.benchmark(CASE, 1, 3))
-    return case_tables(folder, result)
+    return case_tables(folder / "export", result)
 
 
 def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) -> None:
-    tables = recorded(tmp_path, {"warmup_steps": 3, "capture_steps": 2})
-    assert tables["environments"]["host_id"].tolist() == [machine.host_id()]
+    tables = recorded(tmp_path)
+    assert set(tables) == set(TABLES)
     capture = tables["captures"].iloc[0]
     assert capture["attributed_ns"] + capture["outside_ns"] == capture["total_ns"] > 0
-    assert capture["family_coverage"] == 1.0
-    assert capture["host_id"] == machine.host_id() and float(capture["host_operation_us"]) > 0
-    ranges, kernels = tables["ranges"], tables["kernels"]
+    assert [*tables["environments"]["host_id"], capture["host_id"]] == [machine.host_id()] * 2
+    assert float(capture["host_operation_us"]) > 0
+    ranges, kernels, ledger = (tables[name] for name in ("ranges", "kernels", "ledger"))
     steps = ranges[ranges["path"] == ranges["phase"]]
     assert steps.groupby("phase")["step"].count().to_dict() == dict.fromkeys(PHASES, 2)
     busy = steps.groupby("phase")["busy_ms"].sum()
@@ -168,11 +157,7 @@ def test_the_tables_of_a_real_case_account_for_every_nanosecond(tmp_path: Path) 
     assert (kernels["calls_per_step"] % 1 == 0).all(), "the window opens after the warm-up"
     softmax = ranges[ranges["path"] == "train_step/forward/block/attention/softmax"]
     assert softmax["instances"].tolist() == [CASE.layers] * 2
-    assert (ranges["span_ms"] >= ranges["busy_ms"] - 1e-9).all()
-    assert set(tables) == set(TABLES)
-    ledger = tables["ledger"]
     assert (ledger["device_active_ns"] + ledger["idle_ns"] == ledger["wall_ns"]).all()
-    assert ledger.groupby("phase").size().to_dict() == dict.fromkeys(PHASES, 2)
     assert ledger["idle_launch_ns"].isna().all(), "a CPU launches nothing"
 
 
@@ -180,7 +165,7 @@ def test_a_case_that_does_not_fit_still_has_a_complete_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workload, "__init__", lambda self, case: out_of_memory())
-    tables = recorded(tmp_path, {"warmup_steps": 1, "capture_steps": 2})
+    tables = recorded(tmp_path)
     assert tables["timings"]["status"].tolist() == ["oom", "skipped", "skipped"]
     assert len(tables["ranges"]) == 0 and "path" in tables["ranges"].columns
 
@@ -203,9 +188,8 @@ def test_running_out_of_memory_on_a_cpu_is_a_result() -> None:
 
 def test_without_a_limit_memory_runs_out_before_the_kernel_kills_anybody() -> None:
     """Nothing is written to what is allocated here, so it takes no memory."""
-    almost_all = int(available_bytes() * 0.98)
     with limited_memory("cpu", None), pytest.raises(RuntimeError, match="can't allocate memory"):
-        torch.empty(almost_all, dtype=torch.uint8)
+        torch.empty(int(available_bytes() * 0.98), dtype=torch.uint8)
 
 
 def test_a_limit_beyond_what_is_available_is_refused_in_one_sentence() -> None:
@@ -215,26 +199,22 @@ def test_a_limit_beyond_what_is_available_is_refused_in_one_sentence() -> None:
 
 
 def test_the_limit_of_every_control_group_counts(tmp_path: Path) -> None:
-    def write(name: str, text: object) -> None:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{text}\n")
-
-    write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 8000 kB")
-    write("proc/self/cgroup", "4:cpu,cpuacct:/\n3:memory:/job/step\n0::/slice/job")
-    assert available_bytes(tmp_path) == 8000 * 1024
     inner, outer = "sys/fs/cgroup/slice/job", "sys/fs/cgroup/slice"
-    for folder, allowed in ((inner, "max"), (outer, 6_000_000)):
-        write(f"{folder}/memory.max", allowed)
-        write(f"{folder}/memory.current", 2_000_000)
-        write(f"{folder}/memory.stat", "anon 5\ninactive_file 500000")
-    assert available_bytes(tmp_path) == 4_500_000
     first = "sys/fs/cgroup/memory/job"
-    write(f"{first}/memory.limit_in_bytes", 3_000_000)
-    write(f"{first}/memory.usage_in_bytes", 1_000_000)
-    write(f"{first}/memory.stat", "inactive_file 1\ntotal_inactive_file 7")
-    assert available_bytes(tmp_path) == 2_000_007
-    write(f"{first}/memory.usage_in_bytes", 9_000_000)
-    assert available_bytes(tmp_path) == 0
+    use = {"memory.current": "2000000", "memory.stat": "anon 5\ninactive_file 500000"}
+    machine = {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 8000 kB"}
+    machine["proc/self/cgroup"] = "4:cpu,cpuacct:/\n3:memory:/job/step\n0::/slice/job"
+    second = {f"{at}/{name}": text for at in (inner, outer) for name, text in use.items()}
+    second |= {f"{inner}/memory.max": "max", f"{outer}/memory.max": "6000000"}
+    old = {f"{first}/memory.limit_in_bytes": "3000000", f"{first}/memory.usage_in_bytes": "1000000"}
+    old[f"{first}/memory.stat"] = "inactive_file 1\ntotal_inactive_file 7"
+    full = {f"{first}/memory.usage_in_bytes": "9000000"}
+    steps = [(machine, 8000 * 1024), (second, 4_500_000), (old, 2_000_007), (full, 0)]
+    for files, available in steps:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(f"{text}\n")
+        assert available_bytes(tmp_path) == available
 
 
 def run_stage(module: str, case: Case, output: Path) -> list[str]:

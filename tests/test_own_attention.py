@@ -149,7 +149,7 @@ def test_a_right_one_is_right_in_every_layout_and_type(
             "Triton found no GPU: on a CPU, set the environment variable TRITON_INTERPRET=1",
         ),
         ("flag_first", "got multiple values for argument 'is_causal'"),
-        ("FlagLate", "'is_causal' must be the fourth parameter, after q, k and v"),
+        ("FlagLate", "missing 2 required positional arguments: 'scale' and 'is_causal'"),
         ("gone", "the file has no function 'gone'"),
         ("in_c", "its error is"),
     ],

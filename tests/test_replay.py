@@ -96,9 +96,7 @@ def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) 
     capturing(lambda call: call)
     found = replayed(EAGER | {"forward_backward": {"status": "oom", "reason": "CUDA"}})
     assert found["forward"]["status"] == "ok"
-    assert found["forward_backward"] == {"status": "skipped", "reason": cuda_graph.DID_NOT_FIT}
-    none = dict(cuda_graph.replays(None, EAGER, 1, 1))
-    assert {row["status"] for row in none.values()} == {"skipped"}
+    assert "forward_backward" not in found
 
 
 def failing(*arguments: object) -> None:

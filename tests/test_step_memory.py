@@ -25,11 +25,9 @@ from workflow_src.model.flops import (
 from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.model.saved_tensors import stream_bytes
 from workflow_src.model.step_memory import (
-    Checkpoints,
     Kept,
     each,
     halves,
-    no_checkpoints,
     step_peak_bytes,
     sublayers,
 )
@@ -51,12 +49,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def checkpoints(case: Case, number: int) -> Checkpoints:
-    if number == NESTED:
-        return halves(case.layers)
-    return each(case.layers, number) if number else no_checkpoints(case.layers)
-
-
 @contextmanager
 def ready(case: Case) -> Iterator[Workload]:
     """A workload whose optimizer has its state."""
@@ -74,7 +66,8 @@ def test_a_peak_is_predicted_whatever_is_checkpointed(case: Case) -> None:
         for number in (0, 1, 3, NESTED):
             with arranged(workload.model, max(number, 0), number == NESTED):
                 measured = step_peak(workload, "train_step", 0)["peak_bytes"]
-            predicted = step_peak_bytes(case, checkpoints(case, number)) + buffers
+            kept = halves(case.layers) if number == NESTED else each(case.layers, number)
+            predicted = step_peak_bytes(case, kept) + buffers
             assert abs(measured - predicted) <= targets + 0.002 * measured, number
 
 
@@ -112,19 +105,18 @@ def test_gradients_are_the_same_with_checkpoints() -> None:
 
 def test_what_checkpoints_keep_by_hand() -> None:
     # Four blocks are eight sublayers; three of them per checkpoint: 0-2, 3-5, 6-7.
-    kept = [each(4, 3).kept(number) for number in (0, 2, 3, 7)]
-    assert kept == [Kept(0, 0), Kept(0, 0), Kept(3, 1), Kept(6, 2)]
-    assert each(4, 3).at_loss == Kept(8, 3)
+    kept = [each(4, 3)[number] for number in (0, 2, 3, 7, 8)]
+    assert kept == [Kept(0, 0), Kept(0, 0), Kept(3, 1), Kept(6, 2), Kept(8, 3)]
     # Halves: block 3 lies in two second halves, block 2 and 1 in one, block 0 in none.
-    assert [halves(4).kept(2 * block).inputs for block in range(4)] == [0, 1, 1, 2]
-    assert halves(4).at_loss == Kept(8, 2) and halves(1).at_loss == Kept(2, 1)
+    assert [kept.inputs for kept in halves(4)[:-1:2]] == [0, 1, 1, 2]
+    assert halves(4)[-1] == Kept(8, 2) and halves(1)[-1] == Kept(2, 1)
 
 
 def test_nesting_grows_with_the_logarithm() -> None:
     """A depth of 2^k has k inputs at most, and (k + 1) / 2 repeated passes a block, but for k."""
     for k in range(1, 8):
         layers = 2**k
-        assert max(halves(layers).kept(2 * block).inputs for block in range(layers)) == k
+        assert max(kept.inputs for kept in halves(layers)[:-1]) == k
         assert nested_passes(layers) == layers * (k + 1) // 2
     assert nested_passes(3) == 1 + (1 + 1 + 1)
 

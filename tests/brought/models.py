@@ -13,10 +13,26 @@ from torch import Tensor, nn
 from workflow_src.workload import Workload
 
 
-def mean_square(device, model, *shape):
-    """A model given random numbers, whose loss is the mean square of what it returns."""
-    x = torch.randn(*shape, device=device)
-    return Workload(model.to(device), (x,), lambda model, x: model(x).float().pow(2).mean())
+def squares(make, *shape):
+    """A function of a device: a model given random numbers, whose loss is its mean square."""
+
+    def function(device):
+        x = torch.randn(*shape, device=device)
+        return Workload(make().to(device), (x,), lambda model, x: model(x).float().pow(2).mean())
+
+    return function
+
+
+def total(model, x):
+    return model(x).sum()
+
+
+BATCH = (torch.ones(3, 2),)
+
+
+def linear(loss=total, batch=BATCH, optimizer=None):
+    """A function of a device: a model of two features on a CPU, with this loss and batch."""
+    return lambda device: Workload(nn.Linear(2, 2), batch, loss, optimizer)
 
 
 def mlp(device, width=16, batch=4, precision="fp32"):
@@ -49,8 +65,7 @@ class Twins(nn.Module):
         return self.attn(x) + self.mlp(x)
 
 
-def twins(device):
-    return mean_square(device, Twins(), 4, 8)
+twins = squares(Twins, 4, 8)
 
 
 class Experts(nn.Module):
@@ -65,8 +80,7 @@ class Experts(nn.Module):
         return torch._grouped_mm(x, self.weight, offs=ends)
 
 
-def experts(device):
-    return mean_square(device, Experts(), 16, 8)
+experts = squares(Experts, 16, 8)
 
 
 class Tagger(nn.Module):
@@ -78,21 +92,22 @@ class Tagger(nn.Module):
         return self.out(self.lstm(x)[0])
 
 
-def tagger(device):
-    return mean_square(device, Tagger(), 5, 3, 8)
+tagger = squares(Tagger, 5, 3, 8)
 
 
-def evaluating(device):
+def evaluating_layer():
     """A layer that torch does as one operator in the forward pass, which has no gradients."""
-    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    return mean_square(device, layer.eval(), 2, 6, 16)
+    return nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+
+
+evaluating = squares(evaluating_layer, 2, 6, 16)
 
 
 def adagrad(device):
     model = nn.Linear(2, 3).to(device)
     optimizer = torch.optim.Adagrad(model.parameters())
     x = torch.randn(4, 2, device=device)
-    return Workload(model, (x,), lambda model, x: model(x).sum(), optimizer)
+    return Workload(model, (x,), total, optimizer)
 
 
 def course(device, *, context, layers=2):
@@ -128,14 +143,6 @@ def two_inputs(device):
     return Workload(model, batch, lambda m, *b: m.loss(m(*b)["hidden"], target), optimizer)
 
 
-def not_finite(device):
-    return Workload(
-        nn.Linear(2, 2).to(device),
-        (torch.full((3, 2), float("nan"), device=device),),
-        lambda model, x: model(x).sum(),
-    )
-
-
 class Noisy(nn.Module):
     """It prints, and another thread computes a part of it."""
 
@@ -152,8 +159,7 @@ class Noisy(nn.Module):
         return self.a(x) + found[0].sum()
 
 
-def noisy(device):
-    return mean_square(device, Noisy(), 3, 4)
+noisy = squares(Noisy, 3, 4)
 
 
 class Annotated(nn.Module):
@@ -169,21 +175,14 @@ class Annotated(nn.Module):
         return self.b(x)
 
 
-def with_nvtx(device):
-    return mean_square(device, Annotated(), 3, 4)
+def compiled_layers():
+    return torch.compile(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), backend="aot_eager")
 
 
-def compiled(device):
-    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).to(device)
-    return mean_square(device, torch.compile(model, backend="aot_eager"), 3, 4)
-
-
-def frozen(device):
-    return mean_square(device, nn.Linear(4, 4).requires_grad_(False), 3, 4)
-
-
-def raising(device):
-    return mean_square(device, nn.Linear(2, 2), 3, 5)
+with_nvtx = squares(Annotated, 3, 4)
+compiled = squares(compiled_layers, 3, 4)
+frozen = squares(lambda: nn.Linear(4, 4).requires_grad_(False), 3, 4)
+raising = squares(lambda: nn.Linear(2, 2), 3, 5)
 
 
 def refusing(device):
@@ -194,25 +193,24 @@ def nothing(device):
     """Forgets to return."""
 
 
-def dict_as_batch(device):
-    return Workload(nn.Linear(2, 2), {"x": torch.randn(3, 2)}, lambda model, x: model(x).sum())
+def backward_inside_loss(model, x):
+    mean = model(x).mean()
+    mean.backward()
+    return mean.detach()
 
 
-def backward_inside(device):
-    def loss(model, x):
-        mean = model(x).mean()
-        mean.backward()
-        return mean.detach()
-
-    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), loss)
+def moving_loss(model, x):
+    """Changes the folder, as hydra does."""
+    os.chdir("/")
+    return total(model, x)
 
 
-def number_as_loss(device):
-    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: 0.0)
-
-
-def loss_without_gradient(device):
-    return Workload(nn.Linear(2, 2), (torch.randn(3, 2),), lambda model, x: model(x).sum().detach())
+not_finite = linear(batch=(torch.full((3, 2), float("nan")),))
+dict_as_batch = linear(batch={"x": torch.randn(3, 2)})
+backward_inside = linear(backward_inside_loss)
+number_as_loss = linear(lambda model, x: 0.0)
+loss_without_gradient = linear(lambda model, x: total(model, x).detach())
+of_another_model = linear(optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters()))
 
 
 def too_large(device):
@@ -224,23 +222,9 @@ def leaving(device):
 
 
 def moving(device):
-    """Changes the folder, as hydra does, while it is called and in each step."""
-
-    def loss(model, x):
-        os.chdir("/")
-        return model(x).sum()
-
+    """Changes the folder while it is called and in each step."""
     os.chdir("/")
-    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss)
-
-
-def of_another_model(device):
-    others = nn.Linear(2, 2).parameters()
-    return Workload(nn.Linear(2, 2), (torch.ones(2),), loss_of_sum, torch.optim.SGD(others))
-
-
-def loss_of_sum(model, x):
-    return model(x).sum()
+    return linear(moving_loss)(device)
 
 
 def elsewhere(device):

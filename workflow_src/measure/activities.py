@@ -47,9 +47,10 @@ def grouped(result: Any, device: str) -> list[Row]:
     """A row per distinct activity in a profiler's result: see `activities_of`."""
     calls: Counter[tuple[str, ...]] = Counter()
     busy_ns: Counter[tuple[str, ...]] = Counter()
-    found = _on_device(result) if device == "cuda" else _on_cpu(result.experimental_event_tree())
-    for activity, ns in found:
-        calls[activity] += 1
+    done = host(result.experimental_event_tree())
+    found = _on_device(result.events(), done) if device == "cuda" else _on_cpu(done)
+    for activity, count, ns in found:
+        calls[activity] += count
         busy_ns[activity] += ns
     names = ("range", "kind", "operator", "name")
     return [
@@ -58,31 +59,28 @@ def grouped(result: Any, device: str) -> list[Row]:
     ]
 
 
-def _on_cpu(roots: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Operators with their self time; one that only calls one of its name is one with it."""
-    waiting = [(root, "") for root in reversed(roots)]
-    while waiting:
-        event, around = waiting.pop()
-        name, inside = event.name, event.children
-        while len(inside) == 1 and inside[0].name == name:
-            inside = inside[0].children
-        if event.tag == _EventType.TorchOp:
-            taken = event.end_time_ns - event.start_time_ns
-            if not _is_range(event) and taken:
-                own = taken - sum(each.end_time_ns - each.start_time_ns for each in inside)
-                yield (around, "operator", name, name), own
-            elif _is_range(event) and not TORCHS_OWN.search(name):
-                around = name
-        waiting += [(each, around) for each in reversed(inside)]
+Activity = tuple[tuple[str, ...], int, int]
+"""The range, kind, operator and name of one or more calls, how many, and nanoseconds."""
 
 
-def _on_device(result: Any) -> Iterator[tuple[tuple[str, ...], int]]:
-    done = host(result.experimental_event_tree())
-    for each, call in launches(result.events(), done.calls):
-        name = each.name()
-        around = done.ranges[call.place].path.rpartition("/")[2] if call and call.place >= 0 else ""
-        kind = KINDS.get(name.split(" ")[0], "kernel")
-        yield (around, kind, call.name if call else "", name), each.duration_ns()
+def _on_cpu(done: "Host") -> Iterator[Activity]:
+    """Operators with their self time; one that calls one of its name is one with it."""
+    for call in done.calls:
+        inside = sum(_ns(each) for each in call.event.children)
+        about = (done.range_of(call), "operator", call.name, call.name)
+        if taken := _ns(call.event):
+            yield about, not call.is_inner, taken - inside
+
+
+def _ns(event: Any) -> int:
+    return int(event.end_time_ns - event.start_time_ns)
+
+
+def _on_device(events: Sequence[Any], done: "Host") -> Iterator[Activity]:
+    for each, call in launches(events, done.calls):
+        around, operator = (done.range_of(call), call.name) if call else ("", "")
+        kind = KINDS.get(each.name().split(" ")[0], "kernel")
+        yield (around, kind, operator, each.name()), 1, each.duration_ns()
 
 
 def launches(events: Sequence[Any], calls: Sequence["Call"]) -> Iterator[tuple[Any, "Call | None"]]:
@@ -108,20 +106,24 @@ class Call:
 
     place: the number of the innermost range open on its thread, or -1; node: the call that runs
     the node of autograd's graph that it belongs to; number: how many calls of the same product
-    came before it in that node or, without one, in that range; multiplies: whether it is a product
-    that calls no other, as autocast's do; calls: the operators that it calls itself; inner: the
-    first of its own name among them, if any; is_inner: whether it is that of its caller.
+    came before it in that node or, without one, in that range; calls: the operators that it calls
+    itself; inner: the first of its own name among them, if any; is_inner: whether it is that of its
+    caller.
     """
 
     event: Any
     name: str
     place: int
     node: "Call | None"
-    multiplies: bool
     number: int = 0
     calls: set[str] = field(default_factory=set)
     inner: "Call | None" = None
     is_inner: bool = False
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it is a product that calls no other, as autocast's do."""
+        return self.name in MULTIPLYING and MULTIPLYING.isdisjoint(self.calls)
 
     @property
     def innermost(self) -> "Call":
@@ -137,6 +139,10 @@ class Host:
     calls: Sequence[Call]
     forward: dict[int, Call]
     """The forward call that made the node with a sequence number."""
+
+    def range_of(self, call: Call) -> str:
+        """The name of the innermost range open on a call's thread; "" without one."""
+        return self.ranges[call.place].path.rpartition("/")[2] if call.place >= 0 else ""
 
     def path(self, call: Call) -> str:
         """The range that a call ran in; on a thread without ranges, what was open elsewhere."""
@@ -157,16 +163,15 @@ def host(roots: Sequence[Any]) -> Host:
     """What the host did, from the profiler's tree of events."""
     ranges: list[Range] = []
     calls: list[Call] = []
-    waiting: list[tuple[Any, int, Call | None, Call | None, Call | None]] = [
-        (root, -1, None, None, None) for root in reversed(roots)
-    ]
+    waiting: list[tuple[Any, int, Call | None, Call | None]]
+    waiting = [(root, -1, None, None) for root in reversed(roots)]
     while waiting:
-        event, place, node, product, caller = waiting.pop()
+        event, place, node, caller = waiting.pop()
         name = event.name
         if event.tag != _EventType.TorchOp:
             pass
         elif not _is_range(event):
-            call = Call(event, name, place, node, name in MULTIPLYING)
+            call = Call(event, name, place, node)
             calls.append(call)
             if caller:
                 caller.calls.add(name)
@@ -174,15 +179,11 @@ def host(roots: Sequence[Any]) -> Host:
                     caller.inner, call.is_inner = call, True
             caller = call
             node = call if name.startswith(NODE) else node
-            if call.multiplies:
-                if product:
-                    product.multiplies = False
-                product = call
         elif not TORCHS_OWN.search(name):
             path = f"{ranges[place].path}/{name}" if place >= 0 else name
             ranges.append(Range(path, event.start_time_ns, event.end_time_ns))
             place = len(ranges) - 1
-        waiting += [(child, place, node, product, caller) for child in reversed(event.children)]
+        waiting += [(child, place, node, caller) for child in reversed(event.children)]
     calls.sort(key=lambda call: call.event.start_time_ns)
     so_far: defaultdict[tuple[str, int], int] = defaultdict(int)
     forward: dict[int, Call] = {}

@@ -5,6 +5,7 @@ phase's work.
 """
 
 import json
+import time
 from functools import partial
 from typing import Any
 
@@ -16,14 +17,14 @@ from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
 from workflow_src.measure.energy import energies
-from workflow_src.measure.gpu_state import Reading, add_readings, neighbors, timed, watched
+from workflow_src.measure.gpu_state import WINDOW, Reading, add_readings, neighbors, watched
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.operators import add_counted, add_launched
+from workflow_src.measure.operators import add_launched
 from workflow_src.measure.phases import Built, build, run_phases
 from workflow_src.measure.processes import in_fresh_processes, merged
 from workflow_src.measure.rows import Row, said
-from workflow_src.measure.timing import Call, sample_steps
+from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Workload
 
 
@@ -37,13 +38,8 @@ def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int)
     if "status" in first:
         return first
     reset_peak(device)
-    return timed_steps(step, device, warmup_steps, steps) | first | workload.told()
-
-
-def timed_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
-    """As `sample_steps`, with the peak memory since it was reset (MiB)."""
     samples = sample_steps(step, device, warmup_steps, steps)
-    return samples | {"peak_memory_mib": peak_memory_mib(device)}
+    return samples | {"peak_memory_mib": peak_memory_mib(device)} | first | workload.told()
 
 
 def measure(
@@ -52,7 +48,9 @@ def measure(
     """The row of each phase of a case, each with its own status; on what was built, if given."""
 
     def run(workload: Workload, phase: str) -> Row:
-        return timed(partial(measure_phase, workload, phase, warmup_steps, steps))
+        start = time.monotonic_ns()
+        row = measure_phase(workload, phase, warmup_steps, steps)
+        return row | {WINDOW: [start, time.monotonic_ns()]}
 
     return dict(run_phases(case, run, built=built))
 
@@ -64,30 +62,25 @@ def measure_all(
     readings: list[Reading],
     energy_seconds: float = 0,
 ) -> tuple[Workload | None, dict[str, Row]]:
-    """As `measure`, with the workload; on a CUDA device rows also have `energy`, if it is asked
-    for, and `replay`, and `readings` is filled meanwhile.
+    """As `measure`, with the workload; on a CUDA device rows that are ok also have `energy`, if it
+    is asked for, and `replay`, and `readings` is filled meanwhile.
 
     See measure/energy.py and measure/cuda_graph.py.
     """
     built = build(case)
     workload, _ = built
+    taken: dict[str, Row] = {}
     with watched(case.device, readings):
         rows = measure(case, warmup_steps, steps, built)
-        taken = dict(energies(workload, rows, energy_seconds)) if workload else {}
-        replayed = replays(workload, rows, warmup_steps, steps) if case.device == "cuda" else ()
-        for phase, replay in replayed:
-            rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
-    add_readings(rows, readings)
-    add_readings(taken, readings)
+        if workload:
+            taken = dict(energies(workload, rows, energy_seconds))
+        if workload and case.device == "cuda":
+            for phase, replay in replays(workload, rows, warmup_steps, steps):
+                rows[phase]["replay"] = said(f"{case.case} {phase}, replayed", replay)
+    add_readings([*rows.values(), *taken.values()], readings)
     for phase, energy in taken.items():
         rows[phase]["energy"] = energy
     return workload, rows
-
-
-def completed(found: tuple[Workload | None, dict[str, Row]]) -> dict[str, Row]:
-    """The rows of `measure_all`, with what measure/operators.py adds."""
-    workload, rows = found
-    return add_counted(workload, add_launched(workload, rows)) if workload else rows
 
 
 def benchmark(
@@ -101,7 +94,11 @@ def benchmark(
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     readings: list[Reading] = []
     run = partial(measure_all, case, warmup_steps, steps, readings, energy_seconds)
-    finish = completed if launched else lambda found: found[1]
+
+    def finish(found: tuple[Workload | None, dict[str, Row]]) -> dict[str, Row]:
+        workload, rows = found
+        return add_launched(workload, rows) if workload and launched else rows
+
     found = measured_alone(case.case, case.as_dict(), "phases", run, finish)
     return about | found | {"during": neighbors(readings)}
 

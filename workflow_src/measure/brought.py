@@ -34,15 +34,6 @@ NO_GPU_FOR_TRITON = (
     " Triton found no GPU: on a CPU, set the environment variable TRITON_INTERPRET=1"
 )
 
-HINTS = {
-    ("batch", "dict"): (
-        "; a model that takes the dict itself has the batch (batch,), and for one that takes its "
-        "values by name, wrap the model in a module that does so"
-    ),
-    ("batch", "Tensor"): "; of a single tensor, that is (tensor,)",
-}
-"""What to do about an attribute of a type that is often tried."""
-
 
 @contextmanager
 def blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
@@ -150,15 +141,14 @@ def _problem(found: Any, device: str) -> str:
     model, batch, optimizer = found.model, found.batch, getattr(found, "optimizer", None)
     right = {
         "model": (isinstance(model, nn.Module), "an nn.Module"),
-        "batch": (isinstance(batch, tuple | list), "a tuple, the arguments of one forward pass"),
+        "batch": (isinstance(batch, tuple | list), "a tuple of arguments, as (tensor,) or (dict,)"),
         "loss": (callable(found.loss), "a function of the model and the batch"),
         "optimizer": (optimizer is None or isinstance(optimizer, Optimizer), "of torch.optim"),
     }
     for name, (is_right, what) in right.items():
         if not is_right:
             kind = type(getattr(found, name)).__name__
-            said = f"{name} {kind}, which must be {what}{HINTS.get((name, kind), '')}"
-            return f"what the function returns has {said}"
+            return f"what the function returns has {name} {kind}, which must be {what}"
     places = {each.device.type for each in model.parameters()} - {device}
     if places:
         return f"the model is on {places.pop()}, and the device is {device}"

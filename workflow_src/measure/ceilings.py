@@ -5,7 +5,7 @@ reallocated memory can be 10 % slower.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from random import Random
@@ -18,7 +18,7 @@ from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.ceilings import FEWEST, PRODUCTS
 from workflow_src.common.devices import nvml
-from workflow_src.common.errors import UnavailableError, one_sentence
+from workflow_src.common.errors import one_sentence
 from workflow_src.common.units import MIB
 from workflow_src.measure.alone import measured_alone
 from workflow_src.measure.l2 import in_rotation, l2_bytes
@@ -61,7 +61,7 @@ def measure(point: Mapping[str, Any]) -> list[Row]:
     rows = bandwidths(device, sizes)
     for precision in point["precisions"]:
         rows += products(device, precision, sizes)
-    return rows + exponentials(device, sizes)
+    return [*rows, exponentials(device, sizes)]
 
 
 def measured(
@@ -70,14 +70,7 @@ def measured(
     """A row `about` a ceiling with samples of the call that `make` builds, or with why it can't."""
     free(device)
     often = FEWEST, sizes["budget_ms"], sizes["sample_ms"], pause_ms
-
-    def run() -> Row:
-        return sampled(make(), device, *often)
-
-    try:
-        row = attempt(run, partial(free, device))
-    except UnavailableError as error:
-        row = {"status": "skipped", "reason": str(error)}
+    row = attempt(lambda: sampled(make(), device, *often), partial(free, device))
     name = " ".join(str(about[key]) for key in ("precision", "name", "shape", "layout")).strip()
     return about | said(name, row)
 
@@ -85,17 +78,19 @@ def measured(
 def bandwidths(device: str, sizes: Sizes) -> list[Row]:
     """Rows of reading, writing, copying, scaling and triad (STREAM's, McCalpin 1995) in float32.
 
-    Each buffer is larger than TIMES_L2 times the L2 cache, and smaller than the sizes say where
-    those don't fit. `bytes` are those that a call reads and writes. Scaling is a copy by an
+    Each buffer is larger than TIMES_L2 times the L2 cache, by as little as possible where what the
+    sizes say doesn't fit. `bytes` are those that a call reads and writes. Scaling is a copy by an
     elementwise kernel, which can be faster than a GPU's copy.
     """
     sets: list[list[Tensor]] = []
-    for elements in _lengths(device, sizes):
+    itemsize, least = torch.float32.itemsize, TIMES_L2 * l2_bytes(device) + MIB
+    for nbytes in (max(sizes["buffer_mib"] * MIB, least), least):
+        elements = nbytes // itemsize
         # All at once: buffers in freed and reallocated memory would be slower.
         allocated = attempt(partial(_allocate, sets, elements, device), partial(free, device))
         if sets:
             break
-    shape, itemsize = f"{elements * torch.float32.itemsize / MIB:g} MiB", torch.float32.itemsize
+    shape = f"{nbytes / MIB:g} MiB"
     rows: list[Row] = []
     wake(_stream("copy", sets) if sets else bool, device, sizes["wake_s"])
     for name, (count, _) in STREAMS.items():
@@ -104,19 +99,6 @@ def bandwidths(device: str, sizes: Sizes) -> list[Row]:
         make = partial(_stream, name, sets)
         rows.append(measured(about, make, device, sizes) if sets else about | allocated)
     return rows
-
-
-def _lengths(device: str, sizes: Sizes) -> Iterator[int]:
-    """Elements of a buffer to try: as the sizes say, then half as many each time, then the fewest.
-
-    The fewest are those that a cache doesn't hold.
-    """
-    beyond = TIMES_L2 * l2_bytes(device) + MIB
-    nbytes = sizes["buffer_mib"] * MIB
-    while nbytes > beyond:
-        yield nbytes // torch.float32.itemsize
-        nbytes //= 2
-    yield beyond // torch.float32.itemsize
 
 
 def _allocate(sets: list[list[Tensor]], elements: int, device: str) -> Row:
@@ -167,42 +149,27 @@ def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, devic
     return partial(torch.mm, left, right, out=torch.empty(m, n, device=device, dtype=dtype))
 
 
-def exponentials(device: str, sizes: Sizes) -> list[Row]:
-    """Rows of exponentials in float32: repeated in registers by Triton, and torch's in a cache.
+def exponentials(device: str, sizes: Sizes) -> Row:
+    """A row of exponentials in float32: on a GPU repeated in registers by Triton, else torch's.
 
     `operations` are the exponentials of a call. A GPU takes them in its special-function units,
     which limit softmax and attention with small heads.
     """
-    elements = sizes["exponentials"]
-    # Two tensors of 4 bytes per element take at most half of a GPU's L2 cache.
-    cached = min(elements, l2_bytes(device) // 16 or elements)
-    rows = []
-    for name, count, repeats, make in (
-        ("exp2 in registers", elements, REPEATS, _repeated),
-        ("exp in a cache", cached, 1, _exponentials),
-    ):
-        about: Row = {"kind": "exponential", "shape": f"{count} elements", "layout": ""} | FLOAT32
-        about |= {"name": name, "operations": repeats * count}
-        rows.append(measured(about, partial(make, count, device), device, sizes))
-    return rows
-
-
-def _repeated(elements: int, device: str) -> Call:
-    """A call of the Triton kernel. Raises UnavailableError where Triton can't run."""
-    if device != "cuda":
-        raise UnavailableError("Triton compiles only for GPUs")
-    # Imported here, because only the CUDA builds of PyTorch include Triton.
-    try:
-        from workflow_src.measure.exp2_kernel import repeat_exp2
-    except ImportError as error:
-        raise UnavailableError("Triton is not installed") from error
-    x = torch.rand(elements, device=device)
-    return partial(repeat_exp2, x, torch.empty_like(x), REPEATS)
+    elements, is_gpu = sizes["exponentials"], device == "cuda"
+    name, repeats = ("exp2 in registers", REPEATS) if is_gpu else ("exp in a cache", 1)
+    about: Row = {"kind": "exponential", "name": name, "shape": f"{elements} elements"}
+    about |= {"layout": "", "operations": repeats * elements} | FLOAT32
+    return measured(about, partial(_exponentials, elements, device), device, sizes)
 
 
 def _exponentials(elements: int, device: str) -> Call:
     x = torch.rand(elements, device=device)
-    return partial(torch.exp, x, out=torch.empty_like(x))
+    if device != "cuda":
+        return partial(torch.exp, x, out=torch.empty_like(x))
+    # Imported here, because only the CUDA builds of PyTorch include Triton.
+    from workflow_src.measure.exp2_kernel import repeat_exp2
+
+    return partial(repeat_exp2, x, torch.empty_like(x), REPEATS)
 
 
 @one_sentence()

@@ -10,13 +10,10 @@ from statistics import median
 
 import torch
 
-from workflow_src.common.case import PHASES
-from workflow_src.measure.phases import NOTHING_TO_TRAIN
 from workflow_src.measure.rows import Row, in_turn
 from workflow_src.measure.timing import FEWEST, Call, sample_steps
 from workflow_src.measure.workload import Workload
 
-DID_NOT_FIT = "the phase itself did not fit in memory"
 BROKEN = "CUDA no longer worked after a failed capture"
 ENOUGH_NS = 10**9
 """A phase is replayed for about this long. Replays of more than 0.1 s vary by 0.2 % or less on an
@@ -71,25 +68,22 @@ def summary(error: RuntimeError) -> str:
 
 
 def replays(
-    workload: Workload | None, eager: Mapping[str, Row], warmup_steps: int, steps: int
+    workload: Workload, eager: Mapping[str, Row], warmup_steps: int, steps: int
 ) -> Iterator[tuple[str, Row]]:
-    """Each of PHASES with the row of its replay, given the rows of all phases without one.
+    """Each phase that ran with the row of its replay, given the rows of all phases without one.
 
     A row has `samples_ns` and `device_samples_ns`, or the status oom, skipped, not_capturable or
-    failed and the reason. `workload` is None if the model itself did not fit.
+    failed and the reason.
     """
 
     def run(phase: str) -> Row:
-        if workload is None or eager[phase]["status"] != "ok":
-            why = eager[phase]["reason"]
-            said = why if why == NOTHING_TO_TRAIN else DID_NOT_FIT
-            return {"status": "skipped", "reason": said}
         if not works():
             return {"status": "skipped", "reason": BROKEN}
         workload.release()
         return replay(workload, phase, *enough(eager[phase], warmup_steps, steps))
 
-    yield from in_turn(PHASES, run, workload.release if workload else lambda: None)
+    ran = (phase for phase, row in eager.items() if row["status"] == "ok")
+    yield from in_turn(ran, run, workload.release)
 
 
 def enough(eager: Row, warmup_steps: int, steps: int) -> tuple[int, int]:

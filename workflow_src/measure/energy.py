@@ -46,5 +46,5 @@ def repeat(step: Call, device: str, seconds: float) -> Row:
 
 def counter_mj() -> int | None:
     """What the device that is held has taken since its driver was loaded."""
-    found: int | None = asked(cuda_devices()[0], ("energy_mj",))["energy_mj"]
+    found: int | None = asked(cuda_devices()[0], "energy_mj")["energy_mj"]
     return found

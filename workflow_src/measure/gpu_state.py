@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -62,23 +62,19 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "sm_clock_mhz": lambda gpu: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
     "memory_clock_mhz": lambda gpu: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_MEM),
     "temperature_c": lambda gpu: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
-    "average_power_w": lambda gpu: pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
     "power_w": _power_now,
     "energy_mj": pynvml.nvmlDeviceGetTotalEnergyConsumption,
     "throttle": _throttles,
-    "processes": pynvml.nvmlDeviceGetComputeRunningProcesses,
 }
-"""What can be asked of a device. power_w is that of the moment, and the other a second's mean."""
+"""What can be asked of a device; power_w is that of the moment."""
 
 
-def asked(device: str, names: tuple[str, ...]) -> Row:
+def asked(device: str, *names: str) -> Row:
     """The answers of a CUDA device by UUID to some of QUERIES; None to what it doesn't report."""
-    found: Row = dict.fromkeys(names)
     with nvml() as there:
         handle = _answer(pynvml.nvmlDeviceGetHandleByUUID, device) if there else None
-        if handle is not None:
-            found = {name: _answer(QUERIES[name], handle) for name in names}
-    return found
+        here = handle is not None
+        return {name: _answer(QUERIES[name], handle) if here else None for name in names}
 
 
 def _answer(query: Callable[[Any], Any], given: Any) -> Any:
@@ -93,23 +89,10 @@ def state(device: str) -> Row:
 
     Values that the device doesn't report are left out; for a CPU, only the load average.
     """
-    with nvml() as there:
-        if not there or device == "cpu":
-            return {"load_average": os.getloadavg()[0]}
-        names = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "average_power_w")
-        found = asked(device, (*names, "throttle", "processes"))
-    found["power_w"] = found.pop("average_power_w")
-    found["throttle"] = found["throttle"] or []
-    others = [each for each in found.pop("processes") or [] if each.pid != os.getpid()]
-    found["other_processes"] = len(others)
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def timed(measure: Callable[[], Row]) -> Row:
-    """The row of `measure`, with when it ran."""
-    start = time.monotonic_ns()
-    row = measure()
-    return row | {WINDOW: [start, time.monotonic_ns()]}
+    if device == "cpu":
+        return {"load_average": os.getloadavg()[0]}
+    found = {name: said for name, said in asked(device, *QUERIES).items() if said is not None}
+    return found | {"other_processes": len({*processes_on(device)} - {os.getpid()})}
 
 
 @contextmanager
@@ -134,9 +117,9 @@ def watched(device: str, readings: list[Reading]) -> Iterator[None]:
             readings += [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def add_readings(rows: dict[str, Row], readings: list[Reading]) -> None:
+def add_readings(rows: Iterable[Row], readings: list[Reading]) -> None:
     """Give each row clock, power and limits of the `readings` made while it ran."""
-    for row in rows.values():
+    for row in rows:
         start, end = row.pop(WINDOW, (0, 0))
         if found := [load for ns, load, _ in readings if start <= ns <= end]:
             row["readings"] = found
@@ -155,7 +138,7 @@ def read() -> None:
     with nvml():
         for number in count():
             moment = time.monotonic_ns()
-            found = asked(device, ("sm_clock_mhz", "power_w", "throttle"))
+            found = asked(device, "sm_clock_mhz", "power_w", "throttle")
             load = [found["sm_clock_mhz"], found["power_w"], found["throttle"] or []]
             processes: list[int] = []
             if number % LOOK_EVERY == 0:

@@ -6,7 +6,7 @@ folded, so that those of all layers are one path.
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -23,13 +23,13 @@ OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
 
 NOT_CALLED = (nn.ModuleList, nn.ModuleDict)
 
-Hook = Callable[..., None]
+RETURNED = "OptimizedModule"
+"""The class of what torch.compile returns of a module."""
 
 
 def is_compiled(module: nn.Module) -> bool:
     """Whether a module runs under torch.compile, into which hooks don't belong."""
-    in_place = getattr(module, "_compiled_call_impl", None) is not None
-    return in_place or type(module).__name__ == "OptimizedModule"
+    return module._compiled_call_impl is not None or type(module).__name__ == RETURNED
 
 
 def named_modules(model: nn.Module, depth: int, fold: str) -> dict[nn.Module, str]:
@@ -68,26 +68,12 @@ def _folded(name: str, module: nn.Module, above: nn.Module, fold: str) -> str:
     return f"{name} ({kind})" if name in OWN_RANGES else name
 
 
-@contextmanager
-def _hooked(hooks: Iterable[tuple[nn.Module, Hook, Hook]]) -> Iterator[None]:
-    """While inside, a function runs before each call of a module, and another one after it."""
-    handles: list[RemovableHandle] = []
-    for module, begin, end in hooks:
-        handles.append(module.register_forward_pre_hook(begin))
-        # Also after an exception, which the model may catch.
-        handles.append(module.register_forward_hook(end, always_call=True))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 _OPEN = threading.local()
 """Its `ranges` are those of modules that are open on this thread."""
 
 
-def module_ranges(model: nn.Module, depth: int, fold: str) -> AbstractContextManager[None]:
+@contextmanager
+def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
     """While inside, each call of a module of `named_modules` emits its range."""
 
     def begin(name: str, *_: Any) -> None:
@@ -98,8 +84,16 @@ def module_ranges(model: nn.Module, depth: int, fold: str) -> AbstractContextMan
     def end(*_: Any) -> None:
         _OPEN.ranges.pop().__exit__(None, None, None)
 
-    named = named_modules(model, depth, fold).items()
-    return _hooked((module, partial(begin, name), end) for module, name in named)
+    handles: list[RemovableHandle] = []
+    for module, name in named_modules(model, depth, fold).items():
+        handles.append(module.register_forward_pre_hook(partial(begin, name)))
+        # Also after an exception, which the model may catch.
+        handles.append(module.register_forward_hook(end, always_call=True))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 class ForwardThenLoss:
@@ -127,37 +121,27 @@ class ForwardThenLoss:
     def of(self, model: nn.Module) -> Iterator[None]:
         """While inside, `model` is the one whose calls are told apart.
 
-        Into compiled code no hooks belong: of a model that is compiled in place, the call is told
-        from outside, and of one that torch.compile returned not at all.
+        From outside, where torch has a module's compiled call, since hooks don't belong into
+        compiled code; of a model that torch.compile returned, not at all.
         """
-        if call := getattr(model, "_compiled_call_impl", None):
-            model._compiled_call_impl = self._told(call)
-            try:
-                yield
-            finally:
-                model._compiled_call_impl = call
-            return
-        hooks = [] if is_compiled(model) else [(model, self._begin, self._end)]
-        with _hooked(hooks):
+        if type(model).__name__ == RETURNED:
             yield
+            return
+        before = model._compiled_call_impl
+        model._compiled_call_impl = partial(self._call, before or model._call_impl)
+        try:
+            yield
+        finally:
+            model._compiled_call_impl = before
 
-    def _told(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def told(*given: Any, **named: Any) -> Any:
-            self._begin()
-            try:
-                return call(*given, **named)
-            finally:
-                self._end()
-
-        return told
-
-    def _begin(self, *_: Any) -> None:
-        if self.inside:
-            self.calls += 1
-            self._open("forward")
-
-    def _end(self, *_: Any) -> None:
-        if self.inside:
+    def _call(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        if not self.inside:
+            return call(*given, **named)
+        self.calls += 1
+        self._open("forward")
+        try:
+            return call(*given, **named)
+        finally:
             # A model may call itself.
             self.calls -= 1
             self._open("forward" if self.calls else "loss")

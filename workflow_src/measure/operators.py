@@ -146,28 +146,24 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
         return {"status": "failed", "reason": " ".join(said.split())[:LONGEST_REASON]}
 
 
+def add_launched(workload: Workload, rows: dict[str, Row]) -> dict[str, Row]:
+    """`rows` of phases, those that are ok with `launched`, which has a status of its own.
+
+    Of a brought model also with `counted`: FLOPs of a step by operator. Of this project's own
+    formulas tell, and what runs under torch.compile isn't counted.
+    """
+    counts = isinstance(workload.case, Brought) and not workload.compiled
+    for phase, row in rows.items():
+        if row["status"] != "ok":
+            continue
+        step = workload.phase(phase)
+        with workload.observed():
+            measure = partial(launched, step, workload.case.device)
+            row["launched"] = _kept(measure, workload.release)
+        if counts:
+            row["counted"] = _kept(partial(_counted, step), workload.release)
+    return rows
+
+
 def _counted(step: Callable[[], object]) -> Row:
     return {"flops": counted_flops(step)}
-
-
-def add_launched(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of phases, those that are ok with `launched`, which has a status of its own."""
-    for phase, row in rows.items():
-        if workload and row["status"] == "ok":
-            measure = partial(launched, workload.phase(phase), workload.case.device)
-            with workload.observed():
-                row["launched"] = _kept(measure, workload.release)
-    return rows
-
-
-def add_counted(workload: Workload | None, rows: dict[str, Row]) -> dict[str, Row]:
-    """`rows` of a brought model's phases, with `counted` if ok: FLOPs of a step by operator.
-
-    Of this project's own model formulas tell, and what runs under torch.compile isn't counted.
-    """
-    if workload is None or not isinstance(workload.case, Brought) or workload.compiled:
-        return rows
-    for phase, row in rows.items():
-        if row["status"] == "ok":
-            row["counted"] = _kept(partial(_counted, workload.phase(phase)), workload.release)
-    return rows

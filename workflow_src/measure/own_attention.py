@@ -5,6 +5,7 @@ The check is against attention in float64 of the same inputs, forward and backwa
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,24 +49,18 @@ def allowed_error(dtype: torch.dtype) -> float:
 def loaded(where: str) -> Core:
     """The function, or the `apply` of a torch.autograd.Function, at file.py:name.
 
-    It is called with q, k and v and, if it has a parameter of CAUSAL, True for it. Raises
-    StageError if the file can't be run, or what it has there can't be called so.
+    It is called with q, k and v and, if it has a parameter of CAUSAL, True for it; `apply`, which
+    takes no arguments by name, if that is the fourth. Raises StageError if the file can't be run.
     """
-    found = function_of(where)
-    if not isinstance(found, type):
+    found: Any = function_of(where)
+    if not (isinstance(found, type) and issubclass(found, torch.autograd.Function)):
         flag = next((name for name in CAUSAL if name in parameters_of(found)), None)
-        return partial(found, **{flag: True}) if flag else found
-    if not issubclass(found, torch.autograd.Function):
-        said = "a class must be a torch.autograd.Function; of a module, name an object"
-        raise StageError(f"{where}: {said}")
-    # `apply` takes no arguments by name.
+        core: Core = partial(found, **{flag: True}) if flag else found
+        return core
     has_context = found.setup_context is torch.autograd.Function.setup_context
     names = parameters_of(found.forward)[has_context:]
-    flag = next((name for name in names if name in CAUSAL), None)
-    if flag and names.index(flag) != 3:
-        raise StageError(f"{where}: {flag!r} must be the fourth parameter, after q, k and v")
-    call: Core = found.apply
-    return (lambda q, k, v: call(q, k, v, True)) if flag else call  # type: ignore[call-arg]
+    flags = [True] if not {*names[3:4]}.isdisjoint(CAUSAL) else []
+    return lambda q, k, v: found.apply(q, k, v, *flags)
 
 
 def _of_shape(out: object, q: Tensor) -> Tensor:

@@ -176,5 +176,5 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
     for pair in pairs:
         between_events(pair, call)
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
-    clock = asked(uuid, ("sm_clock_mhz",))["sm_clock_mhz"]
+    clock = asked(uuid, "sm_clock_mhz")["sm_clock_mhz"]
     return elapsed_ns(pairs), clock

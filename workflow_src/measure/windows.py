@@ -20,10 +20,6 @@ DETACH = "TEARDOWN_CUPTI"
 SESSIONS = 3
 """How often torch.profiler is asked for what a call does before that counts as a failure."""
 
-DETACHABLE = (12, 6)
-"""The first CUDA version in which a process that replays graphs survives CUPTI's detaching."""
-
-
 Found = TypeVar("Found")
 
 
@@ -45,12 +41,11 @@ def torch_window(device: str, settle: Call, shapes: bool = False) -> Iterator[pr
 
     Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
     With `shapes`, operators' inputs are recorded. What the process launches afterwards takes as
-    long as before: CUPTI, which records CUDA's activities, detaches after a session where it can.
-    Kineto leaves it attached, and every later launch takes longer, by half on an H200's host:
+    long as before: CUPTI, which records CUDA's activities, detaches after a session. Kineto leaves
+    it attached, and every later launch takes longer, by half on an H200's host:
     https://github.com/pytorch/pytorch/issues/144455.
     """
-    if _detachable():
-        os.environ.setdefault(DETACH, "1")
+    os.environ.setdefault(DETACH, "1")
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
         activities.append(ProfilerActivity.CUDA)
@@ -89,12 +84,7 @@ def profiled(
 
 def detaches(device: str) -> bool:
     """Whether a session leaves what this process does afterwards on a device as fast as before."""
-    return device == "cpu" or (_detachable() and os.environ.get(DETACH, "1") == "1")
-
-
-def _detachable() -> bool:
-    version = tuple(int(part) for part in (torch.version.cuda or "0").split("."))
-    return version >= DETACHABLE
+    return device == "cpu" or os.environ.get(DETACH, "1") == "1"
 
 
 @contextmanager

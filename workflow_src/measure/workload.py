@@ -27,7 +27,7 @@ class Workload:
 
     Each phase emits its own inner ranges; the caller emits the step range around it. precision:
     what is set around the model, "" for nothing. compiles: whether the whole model is to run under
-    torch.compile.
+    torch.compile; compiled: whether any part of it does.
     """
 
     def __init__(self, case: AnyCase, bf16_weights: bool = False) -> None:
@@ -49,14 +49,10 @@ class Workload:
         self._divided: AbstractContextManager[object] = nullcontext()
         self._last_loss: Tensor | None = None
         state = self._optimizer.state if self._optimizer else {}
-        self._made_at_once = {parameter: set(each) for parameter, each in state.items()}
+        self._made_at_once = {parameter: dict(each) for parameter, each in state.items()}
         if self.compiles:
             compile_whole(self.model)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether any part of the model runs under torch.compile."""
-        return any(map(is_compiled, self.model.modules()))
+        self.compiled = any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool | int]:
         """Whether the model is `compiled`; of a brought one its parameters and its batch's size,
@@ -132,7 +128,7 @@ class Workload:
             say(f"{self.case.case}: what runs under torch.compile has no ranges of modules")
         self._divided = divided = ForwardThenLoss()
         modules = module_ranges(self.model, self.case.module_depth, self.case.module_fold)
-        with divided.of(self.model), modules:
+        with modules, divided.of(self.model):
             yield
         self._divided = nullcontext()
 
@@ -163,12 +159,9 @@ class Workload:
         """
         if self._optimizer:
             self.optimizer.zero_grad(set_to_none=True)
-            kept = {
-                parameter: {name: self.optimizer.state[parameter][name] for name in names}
-                for parameter, names in self._made_at_once.items()
-            }
             self.optimizer.state.clear()
-            self.optimizer.state.update(kept)
+            for parameter, made in self._made_at_once.items():
+                self.optimizer.state[parameter] = dict(made)
         free(self.case.device)
 
 

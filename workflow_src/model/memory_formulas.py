@@ -19,7 +19,7 @@ from workflow_src.model.saved_tensors import (
 from workflow_src.model.step_memory import (
     OPTIMIZER_BYTES,
     backward_peak_bytes,
-    no_checkpoints,
+    each,
     step_peak_bytes,
 )
 
@@ -86,7 +86,7 @@ def peak_bytes(case: Case, phase: str) -> int:
     weights = WIDE * parameter_count(case)
     if phase == "forward":
         return weights + _forward_bytes(case)
-    checkpoints = no_checkpoints(case.layers)
+    checkpoints = each(case.layers, 0)
     if phase == "forward_backward":
         return weights + max(backward_peak_bytes(case, checkpoints), weights)
     return step_peak_bytes(case, checkpoints)
@@ -103,7 +103,7 @@ def model_row(case: Case) -> dict[str, Any]:
     return {
         "parameters": parameters,
         "parameters_without_embedding": without,
-        "forward_flops": sum(each.flops for each in forward_work(case)),
+        "forward_flops": sum(work.flops for work in forward_work(case)),
         "backward_flops": 2 * matmul_flops(case),
         "forward_rule_flops": 2 * without * tokens,
         "step_rule_flops": 6 * without * tokens,

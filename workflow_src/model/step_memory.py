@@ -8,7 +8,7 @@ after them.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
@@ -38,30 +38,21 @@ class Kept(NamedTuple):
     inputs: int
 
 
-class Checkpoints(NamedTuple):
-    """kept: by a sublayer's number; at_loss: what is left of all of them before the first."""
-
-    kept: Callable[[int], Kept]
-    at_loss: Kept
-
-
-def no_checkpoints(layers: int) -> Checkpoints:
-    """Everything is saved."""
-    return Checkpoints(lambda sublayer: Kept(0, 0), Kept(0, 0))
+Checkpoints = Sequence[Kept]
+"""By a sublayer's number; the last one is left of all of them before the first."""
 
 
 def each(layers: int, sublayers: int) -> Checkpoints:
-    """Every so many sublayers are checkpointed as one, of which the input is kept.
+    """Every so many sublayers are checkpointed as one, of which the input is kept; 0: none is.
 
     Chen et al. 2016, "Training deep nets with sublinear memory cost", section 3.
     """
     every = PER_BLOCK * layers
-
-    def kept(sublayer: int) -> Kept:
-        inputs = sublayer // sublayers
-        return Kept(inputs * sublayers, inputs)
-
-    return Checkpoints(kept, Kept(every, math.ceil(every / sublayers)))
+    if not sublayers:
+        return [Kept(0, 0)] * (every + 1)
+    groups = (sublayer // sublayers for sublayer in range(every))
+    at_loss = Kept(every, math.ceil(every / sublayers))
+    return [*(Kept(group * sublayers, group) for group in groups), at_loss]
 
 
 def halves(layers: int) -> Checkpoints:
@@ -70,17 +61,15 @@ def halves(layers: int) -> Checkpoints:
     Of the halves that a block lies in, the second ones have an input of their own: at most log2 L.
     Chen et al. 2016, section 4.
     """
-
-    def kept(sublayer: int) -> Kept:
-        block = sublayer // PER_BLOCK
+    kept: list[Kept] = []
+    for block in range(layers):
         low, high, inputs = 0, layers, 0
         while high - low > 1:
             middle = low + (high - low) // 2
             second = block >= middle
             low, high, inputs = (middle, high, inputs + 1) if second else (low, middle, inputs)
-        return Kept(block * PER_BLOCK, inputs)
-
-    return Checkpoints(kept, Kept(PER_BLOCK * layers, min(layers, 2)))
+        kept += [Kept(block * PER_BLOCK, inputs)] * PER_BLOCK
+    return [*kept, Kept(PER_BLOCK * layers, min(layers, 2))]
 
 
 class Sublayer(NamedTuple):
@@ -158,11 +147,11 @@ def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
         saved = (parts[number % PER_BLOCK].saved for number in range(kept.since, before))
         return sum(saved) + kept.inputs * stream_bytes(case)
 
-    peaks = [left(checkpoints.at_loss, every) + _loss_bytes(case)]
+    peaks = [left(checkpoints[every], every) + _loss_bytes(case)]
     gradients = WIDE * (case.d_model * case.vocabulary + case.d_model)
     for number in reversed(range(every)):
         part = parts[number % PER_BLOCK]
-        peaks.append(left(checkpoints.kept(number), number) + part.worst + gradients)
+        peaks.append(left(checkpoints[number], number) + part.worst + gradients)
         gradients += part.gradients
     return max(peaks)
 

@@ -21,10 +21,8 @@ int launch_gelu(uintptr_t x, uintptr_t y, int64_t elements, int kind, uintptr_t 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("launch_gelu", &launch_gelu); }
 """
 
-Launch = Callable[[int, int, int, int, int], int]
 
-
-def _call(launch: Launch, x: Tensor) -> Tensor:
+def _call(launch: Callable[[int, int, int, int, int], int], x: Tensor) -> Tensor:
     x = x.contiguous()
     if x.data_ptr() % VECTOR_BYTES:
         x = x.clone()

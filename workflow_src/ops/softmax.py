@@ -155,25 +155,29 @@ def softmax(x: Tensor) -> Tensor:
     """
     x = x.contiguous()
     y = torch.empty_like(x)
-    if x.numel():
-        _launch(x, y, x.numel() // x.shape[-1], x.shape[-1])
-    return y
-
-
-def _launch(x: Tensor, y: Tensor, rows: int, columns: int) -> None:
-    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[x.element_size()])
-    warps = max(LEAST_WARPS, block // (32 * ELEMENTS_PER_THREAD))
+    if not x.numel():
+        return y
+    rows, columns = x.numel() // x.shape[-1], x.shape[-1]
+    block, warps, tile = _program(columns, x.element_size(), 1)
     if columns <= block:
-        tile_rows = max(1, TILE_BYTES // x.element_size() // block)
-        grid = (triton.cdiv(rows, tile_rows),)
-        _softmax_short_rows[grid](x, y, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps)
-        return
+        _softmax_short_rows[(triton.cdiv(rows, tile),)](
+            x, y, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
+        )
+        return y
     lane = ACCESS_BYTES // x.element_size()
     _softmax_long_rows[(rows,)](
         x, y, columns, (columns - 1) // block,
         LANES=block // lane, LANE=lane, WHOLE=columns % block == 0,
         num_warps=warps, maxnreg=REGISTERS,
     )  # fmt: skip
+    return y
+
+
+def _program(columns: int, itemsize: int, tensors: int) -> tuple[int, int, int]:
+    """A program's elements of a row, its warps and its rows, where it holds so many tensors."""
+    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[itemsize] // tensors)
+    warps = max(LEAST_WARPS, tensors * block // (32 * ELEMENTS_PER_THREAD))
+    return block, warps, max(1, TILE_BYTES // itemsize // block)
 
 
 class _Softmax(torch.autograd.Function):
@@ -207,15 +211,11 @@ def softmax_gradient(y: Tensor, g: Tensor) -> Tensor:
     g, dx = g.contiguous(), torch.empty_like(y)
     if not y.numel():
         return dx
-    columns = y.shape[-1]
-    rows = y.numel() // columns
-    # Half as many elements as forward holds of its one tensor.
-    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[y.element_size()] // 2)
-    warps = max(LEAST_WARPS, 2 * block // (32 * ELEMENTS_PER_THREAD))
+    rows, columns = y.numel() // y.shape[-1], y.shape[-1]
+    block, warps, tile = _program(columns, y.element_size(), 2)
     if columns <= block:
-        tile_rows = max(1, TILE_BYTES // y.element_size() // block)
-        _softmax_short_gradients[(triton.cdiv(rows, tile_rows),)](
-            y, g, dx, rows, columns, ROWS=tile_rows, BLOCK=block, num_warps=warps
+        _softmax_short_gradients[(triton.cdiv(rows, tile),)](
+            y, g, dx, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
         )
         return dx
     _softmax_long_gradients[(rows,)](

@@ -14,7 +14,6 @@ from workflow_src.model.flops import (
 from workflow_src.model.step_memory import (
     each,
     halves,
-    no_checkpoints,
     step_peak_bytes,
     weights_and_state_bytes,
 )
@@ -57,7 +56,7 @@ def _arranged(case: Case, row: Row) -> Row:
         checkpoints, passes = halves(layers), nested_passes(layers)
         again = nested_recomputed_flops(case)
     else:
-        checkpoints = each(layers, sublayers) if sublayers else no_checkpoints(layers)
+        checkpoints = each(layers, sublayers)
         passes = layers * bool(sublayers)
         again = recomputed_flops(case, sublayers)
     known = {

@@ -14,13 +14,12 @@ from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
 from workflow_src.common.errors import UnavailableError
 from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.benchmark import timed_steps
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import attempt, free
-from workflow_src.measure.timing import Call
+from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers.variants import Variant
 from workflow_src.studies.models import case_of
@@ -199,7 +198,8 @@ def timed(workload: Workload, variant: Variant, phase: str, point: Point, is_pro
         step = call_of(workload, variant, phase)
     except NotCapturableError as error:
         return {"status": "not_capturable", "reason": str(error)}
-    row = timed_steps(step, device, point["warmup_steps"], point["steps"])
+    row = sample_steps(step, device, point["warmup_steps"], point["steps"])
+    row |= {"peak_memory_mib": peak_memory_mib(device)}
     return row | ({"activities": activities_of(step, device)} if is_profiled else {})
 
 
