@@ -2,30 +2,20 @@
 
 import csv
 import glob
-import hashlib
-import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workflow_src.captures.torch_ranks import named_jobs
-from workflow_src.common.errors import ConfigError
+from workflow_src.common.errors import ConfigError, remake
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
-from workflow_src.dag.paths import (
-    PAGE,
-    ROOT_FILES,
-    TEMPLATES,
-    Wildcards,
-    another_run,
-    known,
-    made_for_another,
-)
+from workflow_src.dag.paths import PAGE, TEMPLATES, Wildcards, known
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
@@ -83,35 +73,19 @@ class Captures:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
         return [file for path in self._files(wildcards) for file in files_of(path)]
 
-    def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
-        """An input function: what has a capture read again if it couldn't be read the last time."""
-
-        def again(wildcards: Wildcards) -> str:
-            failed = _problem(wildcards.capture)
-            return another_run(newer=True) if failed else ancient(another_run(newer=False))
-
-        return again
-
     def problems(self) -> list[str]:
-        """A line for each capture that couldn't be read: its name, and why."""
-        problems = {name: _problem(name) for name in self.files}
-        return [f"Capture {name} could not be read: {why}" for name, why in problems.items() if why]
+        """A line for each capture that couldn't be read: its name, why, and how to try again."""
+        return [
+            f"Capture {name} could not be read: {why}; {remake(Path(RESULTS, name, 'notes.csv'))}"
+            for name in self.files
+            if (why := _problem(name))
+        ]
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
         own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
         around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
         return [*map(str, own), *around, *PAGE]
-
-    @property
-    def asked(self) -> str:
-        """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.options, self.settings["capture_step_ms"]])
-        return hashlib.sha256(about.encode()).hexdigest()[:12]
-
-    def made_for_another(self, ancient: Callable[[str], str]) -> str:
-        """An input that has the report made again if it was made for anything else."""
-        return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
 def _problem(name: str) -> str:
