@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import dry_run, memory
+from workflow_src.cli import dry_run
 from workflow_src.cli.settings import configured, setting
 from workflow_src.common.arguments import Parser
 from workflow_src.common.case import TABLES
@@ -88,7 +88,6 @@ def lines(given: Sequence[str]) -> Iterator[str]:
     for device, holder in sorted(holders().items()):
         yield f"device: {device} is held by {holder}"
     yield f"environment: {_environment(dag, drift)}"
-    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
     stale = [Path(each.path) for each in states if each.word == "stale"]
     if not jobs:
         yield "next: nothing to do"
