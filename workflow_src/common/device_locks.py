@@ -215,17 +215,3 @@ def _holder_in(path: Path) -> str:
         about = f", for {written['about']}" if written["about"] else ""
         return printable(f"{written['holder']}{about}")
     return ""
-
-
-def holders() -> dict[str, str]:
-    """Who holds each locked device of this machine, and for what, by the device's name."""
-    locked = Path("/proc/locks").read_text(encoding="utf-8")
-    own = os.environ.get(VARIABLE)
-    places = [Path(own)] if own else [*MACHINE, Path(tempfile.gettempdir())]
-    found = {}
-    for path in (path for place in places for path in (place / FOLDER).glob("*.lock")):
-        with suppress(OSError):
-            # A process that ended leaves its name in the file, and no lock (proc(5)).
-            if f":{path.lstat().st_ino} " in locked:
-                found[path.stem] = _holder_in(path) or "another process"
-    return found

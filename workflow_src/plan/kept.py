@@ -2,11 +2,8 @@
 
 import base64
 import json
-from collections import defaultdict
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 METADATA = Path(".snakemake", "metadata")
@@ -41,14 +38,6 @@ def records(folder: Path = METADATA) -> dict[str, tuple[str, float]]:
     return found
 
 
-def by_rule(known: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """The mean seconds of a job of each rule."""
-    found = defaultdict(list)
-    for rule, seconds in known:
-        found[rule].append(seconds)
-    return {rule: mean(times) for rule, times in found.items()}
-
-
 def in_words(seconds: float) -> str:
     """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
     if seconds < 60:
@@ -75,11 +64,6 @@ def is_locked(locks: Path = LOCKS) -> bool:
     return any(locks.glob("*.lock"))
 
 
-def started(folder: Path = STARTED) -> dict[str, float]:
-    """Outputs whose jobs began and haven't ended, and when: they run, or snakemake was killed."""
-    found = {}
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            if path.is_file():
-                found[output_of(path, folder)] = path.stat().st_mtime
-    return found
+def started(folder: Path = STARTED) -> set[str]:
+    """Outputs whose jobs began and haven't ended: they run, or snakemake was killed."""
+    return {output_of(path, folder) for path in folder.rglob("*") if path.is_file()}
