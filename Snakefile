@@ -25,13 +25,13 @@ import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.dag.paths import CHAPTER, input_folder, output_folder
-from workflow_src.dag.start import make_dag, readable, require_place
+from workflow_src.dag.start import make_dag, require_place
 from workflow_src.plan.case_ids import CASE_PATTERN
 
 require_place(workflow)
 
 
-configfile: readable("config.yaml")
+configfile: "config.yaml"
 
 
 dag = make_dag(config, workflow.configfiles)
