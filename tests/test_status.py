@@ -16,7 +16,8 @@ from workflow_src.cli import status
 from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
 from workflow_src.plan import kept
-from workflow_src.plan.kept import in_words, output_of
+from workflow_src.plan.kept import output_of
+from workflow_src.plan.progress import in_words
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"

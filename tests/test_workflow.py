@@ -220,7 +220,6 @@ def test_an_edited_file_remakes_what_depends_on_it(project: Project) -> None:
     edits: list[tuple[dict[str, tuple[str, str]], dict[str, int]]] = [
         (
             {
-                "workflow_src/plan/settings.py": ("weights and the tokens", "weights"),
                 "config.yaml": ("# What to measure.", "# What is measured."),
             },
             {},

@@ -9,7 +9,6 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import NamedTuple
 
 from tabulate import tabulate
@@ -24,7 +23,7 @@ from workflow_src.dag.start import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
-from workflow_src.plan.progress import MEASURING
+from workflow_src.plan.progress import MEASURING, in_words
 from workflow_src.plan.suites import make_plan
 
 STAGES = ("benchmark", "capture", "export", "tables")
@@ -183,20 +182,9 @@ def _not_done(states: Sequence[State]) -> Iterator[str]:
 
 
 def to_run(jobs: Sequence[dry_run.Job]) -> str:
-    """How many jobs of which rules there are, and about how long they take.
-
-    Those that measure come first. A job is taken to need what it took before, else the mean of its
-    rule.
-    """
-    before, of_rule = kept.records(), defaultdict[str, list[float]](list)
-    for rule, seconds in before.values():
-        of_rule[rule].append(seconds)
-    times = [
-        before[job.outputs[0]][1] if job.outputs[0] in before else mean(of_rule[job.rule])
-        for job in jobs
-        if job.rule in of_rule
-    ]
-    time = kept.in_words(sum(times)) if times else "no times known yet"
+    """How many jobs of which rules, those that measure first, and about how long they take."""
+    times = [job.seconds for job in jobs if job.seconds is not None]
+    time = in_words(sum(times)) if times else "no times known yet"
     some = f" for the {len(times)} whose times are known" if 0 < len(times) < len(jobs) else ""
     counts = sorted(Counter(j.rule for j in jobs).items(), key=lambda n: (n[0] not in MEASURING, n))
     rules = ", ".join(f"{count} {rule}" for rule, count in counts)

@@ -8,8 +8,6 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from workflow_src.plan.kept import in_words
-
 MEASURING = {
     "ceilings": "measurements of ceilings",
     "benchmark": "benchmarks",
@@ -89,6 +87,16 @@ class Follower(logging.Handler):
         if stays or on_terminal or not self.briefly:
             start, end = ("\r\x1b[K", "\n" if stays else "") if on_terminal else ("", "\n")
             print(f"{start}{line}", end=end, file=sys.stderr, flush=True)
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
+    if seconds < 60:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"about {minutes} min"
+    return f"about {minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
 
 
 def is_brief(workflow: Any) -> bool:
