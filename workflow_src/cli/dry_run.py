@@ -76,8 +76,8 @@ def _took(job: Any) -> float | None:
     if not job.output or not Path(job.output[0]).exists():
         return None
     record = job.dag.workflow.persistence.metadata(job.output[0]) or {}
-    times = record.get("starttime"), record.get("endtime")
-    return None if None in times else max(0.0, times[1] - times[0])
+    start, end = record.get("starttime"), record.get("endtime")
+    return max(0.0, end - start) if start and end else None
 
 
 def why(reason: Any) -> str:
