@@ -413,8 +413,7 @@ def test_files_have_names_and_bad_ones_a_sentence(
         (["o{*.json"], r"captures: o\{d\}.json: a name with \{, \}, < or >"),
         (["other/"], r"nor a folder that nsys exported, .* none; for the files in it: other/\*"),
         (["b.json", "./b.json"], "captures: b.json and ./b.json have one name, b.json,"),
-        (["x" * 300, "b.json"], r"captures: 'x{50}'...: a longer name than files have"),
-        (["x/" * 3000], "a longer name than files have"),
+        (["x/" * 3000], "isn't a file, nor a folder that nsys exported"),
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, {})

@@ -22,8 +22,6 @@ TABLES = tables_in("capture")
 ODD = re.compile(r"[{}<>\ud800-\udfff]")
 """What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
 and it can't write bytes that aren't UTF-8, for which surrogates stand."""
-LONGEST = 255
-"""Letters of a file's name."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -102,16 +100,13 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     """The captures that the setting `captures` names, files or patterns of files.
 
     A file that isn't there or can't be read is one whose reader will say so, beside others that are
-    there. Raises ConfigError if there are no files, for a pattern without a file, or one too long
-    to be a file's name, two files whose whole paths give one name, or a name in capture_step_ms
-    that no capture has.
+    there. Raises ConfigError if there are no files, for a pattern without a file, two files whose
+    whole paths give one name, or a name in capture_step_ms that no capture has.
     """
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
-        if len(pattern) > LONGEST:
-            raise ConfigError(f"captures: {pattern[:50]!r}...: a longer name than files have")
         if glob.has_magic(pattern) or not any(found.values()):
-            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * Path(pattern).is_dir()
+            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
             raise ConfigError(
                 f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
                 f"pattern fits none{inside}"
@@ -133,11 +128,11 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
 def _fitting(pattern: str) -> list[str]:
     """What is there under a name or pattern, but for folders that are no captures."""
     paths = sorted(glob.glob(pattern))
-    return [path for path in paths if not Path(path).is_dir() or files_of(path)]
+    return [path for path in paths if not os.path.isdir(path) or files_of(path)]
 
 
 def files_of(path: str) -> list[str]:
     """The file at a path, those of a folder that nsys exported, or none that can be read."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return [str(file) for file in table_files(Path(path)).values()]
-    return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
+    return [path] if os.path.isfile(path) and os.access(path, os.R_OK) else []
