@@ -96,10 +96,16 @@ class Report:
         return [] if self.plan.settings["workload"] else left
 
     def appendix_inputs(self) -> dict[str, list[str]]:
-        """The inputs of the appendix, which are some of the report's."""
+        """The inputs of the appendix and the summary, which are some of the report's."""
         chapters = self.chapters()
-        forms = [path.removesuffix(".md") + end for path in chapters for end in CHAPTER[1:]]
-        return {"chapters": chapters, "forms": forms, "templates": [f"{TEMPLATES}/appendix.md.j2"]}
+        return {
+            "chapters": chapters,
+            "forms": [path.removesuffix(".md") + end for path in chapters for end in CHAPTER[1:]],
+            "templates": [f"{TEMPLATES}/appendix.md.j2"],
+            "tables": [each.format(tag=self.plan.tag) for each in tables_of(CARDS.tables)],
+            "findings": made(self.plan, "findings"),
+            "plan": [f"{self.plan.results}/plan.csv"],
+        }
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
@@ -108,9 +114,6 @@ class Report:
             **self.appendix_inputs(),
             "templates": [*BODIES, *PAGE],
             "timelines": [f"{self.plan.results}/timelines/{case}.svg" for case in shown],
-            "tables": [each.format(tag=self.plan.tag) for each in tables_of(CARDS.tables)],
-            "findings": made(self.plan, "findings"),
-            "plan": [f"{self.plan.results}/plan.csv"],
             "appendix": [f"{self.plan.results}/appendix.md"],
         }
 
