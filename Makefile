@@ -82,7 +82,7 @@ unlock: .venv/installed
 	snakemake --unlock
 
 clean:
-	rm -rf .venv .venv7 .snakemake .published
+	rm -rf .venv .venv7 .snakemake .published report.md report.html
 
 TORCH_LOCKS := locks/build.txt locks/torch-cpu.txt locks/torch-cuda.txt
 

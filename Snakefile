@@ -18,20 +18,19 @@
 #   results/{tag}/logs/{any of the above}.log
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
 #   results/captures/{capture}/{table}.csv            the tables of a capture that others recorded
-#   results/captures/{capture}/summary.json           what is said of it, for programs
-#   results/{tag}/summary.json                        what is said of it, for programs
+#   results/{tag}/summary.json, also of a capture     what is said of it, for programs
 #   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
 import sys
 
 sys.path.insert(0, workflow.basedir)
 from workflow_src.dag.paths import CHAPTER, input_folder, output_folder
-from workflow_src.dag.start import make_dag, readable, require_place
+from workflow_src.dag.start import make_dag, require_place
 from workflow_src.plan.case_ids import CASE_PATTERN
 
 require_place(workflow)
 
 
-configfile: readable("config.yaml")
+configfile: "config.yaml"
 
 
 dag = make_dag(config, workflow.configfiles)

@@ -1,6 +1,6 @@
 # Captures that others recorded, in place of a suite: --config 'captures=[theirs.nsys-rep]'. The
 # files are read where they are, and never written to. One that can't be read doesn't stop the others:
-# its tables say why, and each run tries it again, as if its job had failed.
+# its tables say why.
 from workflow_src.dag.captures import TABLES as CAPTURE_TABLES
 
 
@@ -12,7 +12,6 @@ rule read_capture:
     input:
         capture=dag.captures.inputs,
         words="workflow_src/diagnosis/mechanisms.csv",
-        again=dag.captures.tried_again(ancient),
     output:
         expand("results/captures/{{capture}}/{table}.csv", table=CAPTURE_TABLES),
         "results/captures/{capture}/step.svg",
@@ -32,7 +31,7 @@ rule read_capture:
         " {params.own_options} --note-problem --output {params.folder:q} > {log:q} 2>&1"
 
 
-# The same two files as those of a suite's report, with the same kind of note at their end.
+# The same two files as those of a suite's report.
 rule captures_report:
     input:
         tables=expand(
@@ -42,7 +41,6 @@ rule captures_report:
         ),
         steps=expand("results/captures/{capture}/step.svg", capture=dag.captures.files),
         templates=dag.captures.templates(),
-        other=dag.captures.made_for_another(ancient),
     output:
         markdown="report.md",
         html="report.html",
@@ -53,11 +51,10 @@ rule captures_report:
         "results/captures/report.log",
     params:
         folders=expand("results/captures/{capture}", capture=dag.captures.files),
-        asked=dag.captures.asked,
         code=dag.code("capture_report.report"),
     message:
         "Write report.md and report.html of the captures"
     shell:
         "python -m workflow_src.capture_report.report --tables {params.folders:q}"
-        " --templates report_templates --asked {params.asked} --log {log:q}"
+        " --templates report_templates --log {log:q}"
         " --markdown {output.markdown:q} --html {output.html:q} > {log:q} 2>&1"

@@ -50,44 +50,40 @@ rule front:
 rule appendix:
     input:
         **dag.report.appendix_inputs(),
-        other=dag.report.made_for_another("appendix", ancient),
     output:
-        "results/{tag}/appendix.md",
+        appendix="results/{tag}/appendix.md",
+        summary="results/{tag}/summary.json",
     log:
         "results/{tag}/logs/appendix.log",
     params:
-        asked=dag.report.asked("appendix"),
         code=dag.code("report.report"),
     message:
-        "Write the appendix of {wildcards.tag}"
+        "Write the appendix and the summary of {wildcards.tag}"
     shell:
         "python -m workflow_src.report.report --chapters {input.chapters:q}"
         " --templates report_templates --tag {wildcards.tag:q}"
-        " --asked {params.asked} --appendix {output:q} > {log:q} 2>&1"
+        " --appendix {output.appendix:q} --summary {output.summary:q} > {log:q} 2>&1"
 
 
-# All runs share these two files. A note at their end tells what they were made for, by which they
-# are made again for another run, whatever Snakemake knows of them; so does that of the appendix.
+# All runs share these two files: by the param `tag`, they are made again for another run. So they are
+# all that this rule makes: without a record of one of its outputs, Snakemake compares no params.
 rule report:
     input:
         **dag.report.inputs(),
-        other=dag.report.made_for_another("report", ancient),
     output:
         markdown="report.md",
         html="report.html",
-        summary=f"{dag.plan.results}/summary.json",
     log:
         f"{dag.plan.results}/logs/report.log",
     params:
         others=dag.report.others(),
         tag=dag.plan.tag,
-        asked=dag.report.asked("report"),
         code=dag.code("report.report"),
     message:
         "Write report.md and report.html"
     shell:
         "python -m workflow_src.report.report --chapters {input.chapters:q}"
         " --timelines {input.timelines:q} --others {params.others:q}"
-        " --templates report_templates --tag {params.tag:q} --asked {params.asked}"
-        " --markdown {output.markdown:q} --html {output.html:q} --summary {output.summary:q}"
+        " --templates report_templates --tag {params.tag:q}"
+        " --markdown {output.markdown:q} --html {output.html:q}"
         " > {log:q} 2>&1"

@@ -21,7 +21,7 @@ from workflow_src.tables.environment import MixedEnvironmentsError, distinct, ma
 
 H200 = {"gpu": "H200", "torch": "2.13"}
 A100 = {"gpu": "A100", "torch": "2.13"}
-HERE = {"gpu": {"H200"}, "torch": {"2.13"}, "nsys": {"2025.3"}}
+HERE = {"gpu": {"H200"}, "torch": {"2.13"}}
 
 
 def tables_of(folder: Path, *environments: dict[str, str]) -> list[Path]:
@@ -128,17 +128,6 @@ def test_drift_is_a_difference_from_what_is_here(
     path = tmp_path / "benchmark.json"
     path.write_text(json.dumps({"environment": environment}))
     assert drift.drift([path, tmp_path / "absent.json"], HERE) == said
-
-
-def test_the_release_of_nsys_is_read_beside_a_capture(tmp_path: Path) -> None:
-    capture = tmp_path / "capture" / "a.nsys-rep"
-    (table,) = tables_of(tmp_path, {"profiler_version": "2024.6.2.0"})
-    table.parent.rename(tmp_path / "a")
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "a").rename(tmp_path / "tables" / "a")
-    capture.parent.mkdir()
-    capture.touch()
-    assert drift.drift([capture], HERE) == "nsys: measured with '2024.6', and here is '2025.3'"
 
 
 def test_this_machine_is_described_as_results_describe_it() -> None:

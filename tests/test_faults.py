@@ -256,20 +256,6 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
         assert [file.name for file in full.iterdir()] == ["rest"]
 
 
-@needs_root
-@pytest.mark.workflow
-def test_a_read_only_project_gives_one_sentence(project: Project) -> None:
-    """As another user's project is, and one in an image."""
-    subprocess.run(["mount", "--bind", project.folder, project.folder], check=True)
-    try:
-        subprocess.run(["mount", "-o", "remount,ro,bind", project.folder], check=True)
-        said = project.run(BENCHMARK, check=False).strip().splitlines()
-    finally:
-        subprocess.run(["umount", project.folder], check=True)
-    assert said[-1].startswith(f"{project.folder} can't be written to, and Snakemake keeps ")
-    assert "Traceback" not in "".join(said)
-
-
 def test_a_lost_gpu_gives_a_one_sentence_error(tmp_path: Path) -> None:
     row = json.dumps(ROW | {"device": "cuda"})
     for module in ("measure.benchmark", "measure.capture"):

@@ -1,15 +1,19 @@
 """Formulas of FLOPs and memory, against autograd and by hand."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_src.common.case import Case
+from tests.published import H100, H200
+from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
-from workflow_src.model.flops import parameter_count
+from workflow_src.common.units import GIB
+from workflow_src.model.flops import matmul_flops, parameter_count, phase_flops
 from workflow_src.model.memory_formulas import (
     activation_bytes,
     matmul_weight_count,
@@ -113,3 +117,23 @@ def test_peaks_by_hand() -> None:
     loss = activation_bytes(head) + 4 * 6000
     assert peak_bytes(head, "forward_backward") == 4 * parameter_count(head) + loss
     assert peak_bytes(head, "train_step") == 12 * parameter_count(head) + loss
+
+
+@pytest.mark.parametrize(
+    ("run", "gib", "phases", "out"),
+    [(H200, 140.4, 174, 0), (H100, 79.6, 120, 6), (H200 / "memory-32gib", 32.0, 60, 14)],
+    ids=["H200", "H100", "32 GiB"],
+)
+def test_what_fits_by_formula_is_what_fitted(run: Path, gib: float, phases: int, out: int) -> None:
+    """docs/course.md says so; OOM includes what was skipped after it."""
+    timings = pd.read_csv(run / "tables" / "timings.csv").set_index(["case", "phase"])["status"]
+    timings = timings[timings != "not_measured"]
+    cases = pd.read_csv(run / "plan.csv").drop(columns="memory_limit_gib").to_dict("records")
+    fits = {
+        (case.case, phase): peak_bytes(case, phase) <= gib * GIB
+        for case in map(Case.from_dict, cases)
+        for phase in PHASES
+        if (case.case, phase) in timings
+    }
+    assert fits == (timings == "ok").to_dict()
+    assert len(fits) == phases and list(fits.values()).count(False) == out

@@ -5,11 +5,6 @@ import base64
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +15,9 @@ from tests.workflow import SUITE, Project, make_project, served_stage
 from workflow_src.cli import status
 from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
-from workflow_src.common.device_locks import VARIABLE, holders, one_locked
 from workflow_src.plan import kept
-from workflow_src.plan.kept import in_words, output_of
+from workflow_src.plan.kept import output_of
+from workflow_src.plan.progress import in_words
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -99,7 +94,7 @@ def test_in_a_fresh_folder_nothing_is_made_and_what_fails_is_told_with_its_log(
 ) -> None:
     project = make_project(tmp_path)
     printed = told(project)
-    assert words(printed, "tiny-ctx16-fp32") == ["not yet"] * 4 and "ceilings: not yet" in printed
+    assert words(printed, "tiny-ctx16-fp32") == ["not yet"] * 4 and "ceilings: 1 not yet" in printed
     assert "environment: nothing is measured yet" in printed
     assert "runs 32 jobs (2 benchmark, 2 capture," in printed and "no times known yet" in printed
     assert project.results() == set() and not list(tmp_path.glob(".snakemake/locks/*"))
@@ -107,7 +102,7 @@ def test_in_a_fresh_folder_nothing_is_made_and_what_fails_is_told_with_its_log(
     printed = told(project)
     failed = "injected failure of workflow_src.measure.ceilings"
     log = "results/smoke/logs/ceilings.json.log"
-    assert "ceilings: failed" in printed
+    assert "ceilings: 1 failed" in printed
     assert f"failed: ceilings of this machine: {failed} ({log})" in printed
     project.run("results/smoke/plan.csv", check=False, stage="workflow_src.plan.write_plan")
     printed = told(project)
@@ -130,47 +125,21 @@ def test_a_case_that_allow_missing_leaves_out_keeps_its_state(project: Project) 
     assert words(printed, "tiny-ctx32-fp32") == ["done"] * 4
 
 
-@contextmanager
-def snakemake_in(folder: Path) -> Iterator[int]:
-    """A process that looks like a run of snakemake in `folder`; yields its id."""
-    script = folder / "snakemake"
-    script.write_text("import time; print('ready', flush=True); time.sleep(600)")
-    command = [sys.executable, str(script), "--cores", "1"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        try:
-            yield process.pid
-        finally:
-            process.send_signal(signal.SIGKILL)
-
-
 @pytest.mark.workflow
-def test_a_run_in_progress_is_told_apart_from_one_that_was_killed(
-    tmp_path: Path, own_locks: None
-) -> None:
+def test_what_runs_is_told_apart_from_what_was_interrupted(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    mark(tmp_path / kept.STARTED, BENCHMARK.replace("16", "32")).write_text("{}")
+    mark(tmp_path / kept.STARTED, BENCHMARK).write_text("{}")
     (tmp_path / kept.LOCKS).mkdir(parents=True)
-    (tmp_path / kept.LOCKS / "0.output.lock").write_text(BENCHMARK)
-    with snakemake_in(tmp_path) as pid, one_locked(["cpu"], "tiny-ctx16-fp32", 0):
-        mark(tmp_path / kept.STARTED, BENCHMARK).write_text("{}")
-        printed = told(project)
-    assert words(printed, "tiny-ctx16-fp32")[0] == "running"
-    assert f"running: snakemake (process {pid}) in this folder" in printed
-    assert "device: cpu is held by process" in printed and "for tiny-ctx16-fp32" in printed
-    assert "left: 32 jobs" in printed
+    lock = tmp_path / kept.LOCKS / "0.output.lock"
+    lock.write_text(BENCHMARK)
     printed = told(project)
-    assert "interrupted: benchmark of 2: snakemake ended before" in printed
-    assert "locked: snakemake was killed here (`make unlock`)" in printed
-    assert "device: " not in printed.split("environment")[0].split("\n\n")[-1]
-    assert kept.is_locked(tmp_path / kept.LOCKS), "the command leaves locks alone"
-
-
-def test_who_held_a_device_holds_it_no_longer(own_locks: None) -> None:
-    with one_locked(["cpu"], "a case", 0):
-        assert holders()["cpu"].endswith("for a case")
-    assert "a case" in next(Path(os.environ[VARIABLE]).glob("*/cpu.lock")).read_text()
-    assert holders() == {}
+    assert words(printed, "tiny-ctx16-fp32")[0] == "running"
+    assert "locked: snakemake runs in this folder, or was killed in it" in printed
+    assert lock.exists(), "the command leaves locks alone"
+    lock.unlink()
+    printed = told(project)
+    assert "interrupted: benchmark tiny-ctx16-fp32: snakemake ended before" in printed
+    assert "locked" not in printed
 
 
 @pytest.mark.parametrize("text", ["suite", "=3", "a b=3", "tag= "])

@@ -18,7 +18,6 @@ from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.capture_report.summary import summary
 from workflow_src.captures.capture import UNREADABLE
 from workflow_src.common.arguments import Parser, existing_folder, new_file
-from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
 from workflow_src.common.reading import reading
@@ -123,7 +122,6 @@ def write_report(
     templates: Path,
     log: str = "",
     markdown: Path | None = None,
-    asked: str = "",
 ) -> list[Capture]:
     """Write the report of the captures whose tables are in some folders, and a summary into each.
 
@@ -144,12 +142,12 @@ def write_report(
     ]
     if markdown:
         texts = [each.text("md", templates, "capture") for each in chapters]
-        write_text(markdown, noted("\n\n".join(texts) + "\n", asked))
+        write_text(markdown, "\n\n".join(texts) + "\n")
     blocks = [each.text("html", templates, "capture") for each in chapters]
     blocks += [each.text("appendix.html", templates) for each in chapters]
     contents = {each.name: each.name for each in every}
     evidence = {key: why for each in chapters for key, why in each.evidence.items()}
-    write_text(html, noted(page(TITLE, blocks, evidence, contents, templates), asked))
+    write_text(html, page(TITLE, blocks, evidence, contents, templates))
     for each in every:
         write_json(places[each.name] / "summary.json", summary(each, templates))
     return every
@@ -167,7 +165,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="a folder per capture",
     )
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
-    parser.add_argument("--asked", default="", help="what it is made for, noted at its end")
     parser.add_argument("--markdown", type=new_file, required=True, help="report.md")
     parser.add_argument("--html", type=new_file, required=True, help="report.html")
     parser.add_argument("--log", default="its log", help="what a failed section refers to")

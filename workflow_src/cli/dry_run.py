@@ -4,9 +4,12 @@ import ast
 import json
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 from workflow_src.common.errors import StageError
@@ -15,11 +18,15 @@ CODE = re.compile("[0-9a-f]{12}")
 
 
 class Job(NamedTuple):
-    """A job that would run: its rule, its outputs, and why."""
+    """A job that would run: its rule, its outputs, and why.
+
+    seconds: what it took before, else what jobs of its rule took on average; None if none ran.
+    """
 
     rule: str
     outputs: tuple[str, ...]
     why: str
+    seconds: float | None
 
 
 def command(config: Sequence[str]) -> list[str]:
@@ -51,12 +58,26 @@ def jobs(config: Sequence[str]) -> list[Job]:
                 lines = [line.strip() for line in told if line.strip() and not line.isdigit()]
                 raise StageError(lines[-1] if lines else "snakemake -n failed") from None
     dag = snakemake.workflow.workflow.persistence.dag
+    before = {job: seconds for job in dag.jobs if (seconds := _took(job)) is not None}
+    usual = defaultdict[str, list[float]](list)
+    for job, seconds in before.items():
+        usual[job.rule.name].append(seconds)
+    found = list[Job]()
     # Of a dry run, all jobs have ended.
-    found = [
-        Job(job.rule.name, tuple(map(str, job.output)), why(dag.reason(job)))
-        for job in dag.needrun_jobs(exclude_finished=False)
-    ]
+    for job in dag.needrun_jobs(exclude_finished=False):
+        rule, outputs = job.rule.name, tuple(map(str, job.output))
+        mean_s = mean(usual[rule]) if rule in usual else None
+        found.append(Job(rule, outputs, why(dag.reason(job)), before.get(job, mean_s)))
     return sorted(job for job in found if job.outputs)
+
+
+def _took(job: Any) -> float | None:
+    """The seconds that it took to make a job's outputs, if they are there and Snakemake knows."""
+    if not job.output or not Path(job.output[0]).exists():
+        return None
+    record = job.dag.workflow.persistence.metadata(job.output[0]) or {}
+    start, end = record.get("starttime"), record.get("endtime")
+    return max(0.0, end - start) if start and end else None
 
 
 def why(reason: Any) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
-from workflow_src.common.asked import without_note
 from workflow_src.common.atomic_write import write_csv, write_json, write_text, write_whole
 from workflow_src.common.environment import PRIVATE
 from workflow_src.common.errors import StageError, one_sentence, remake
@@ -37,7 +36,7 @@ def _copied(source: Path, target: Path) -> Callable[[], None]:
     with reading(source, "a readable result", remake(source), StageError):
         if source.suffix == ".gz":
             return partial(write_whole, target, partial(shutil.copy, source))
-        text = without_note(source.read_text(encoding="utf-8"))
+        text = source.read_text(encoding="utf-8")
         if source.suffix == ".csv":
             table = pd.read_csv(StringIO(text), dtype="str", keep_default_na=False)
             return partial(write_csv, target, table.drop(columns=[*PRIVATE], errors="ignore"))
@@ -77,7 +76,7 @@ def publish(report: Path, results: Path, target: Path, command: str, page: Path 
 
 def _text(path: Path) -> str:
     with reading(path, "text", remake(path), StageError):
-        return without_note(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
 
 
 @one_sentence()

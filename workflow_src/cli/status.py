@@ -4,29 +4,26 @@ Changes nothing: a dry run of snakemake, and files.
 """
 
 import json
-import os
 import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tabulate import tabulate
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import dry_run, memory
+from workflow_src.cli import dry_run
 from workflow_src.cli.settings import configured, setting
 from workflow_src.common.arguments import Parser
 from workflow_src.common.case import TABLES
-from workflow_src.common.device_locks import holders
 from workflow_src.common.errors import one_sentence, remake
 from workflow_src.dag.start import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
-from workflow_src.plan.progress import MEASURING
+from workflow_src.plan.progress import MEASURING, in_words
 from workflow_src.plan.suites import make_plan
 
 STAGES = ("benchmark", "capture", "export", "tables")
@@ -56,10 +53,27 @@ class State(NamedTuple):
 def lines(given: Sequence[str]) -> Iterator[str]:
     """The status of the run in this folder. Raises StageError if its configuration is wrong."""
     dag = dag_of(make_plan(configured(given)))
-    jobs, failed, running = dry_run.jobs(given), failures(), snakemakes()
-    states = list(states_of(dag, jobs, failed, bool(running)))
-    counts, drift = Counter(job.rule for job in jobs), dag.measured.drift()
+    jobs, failed = dry_run.jobs(given), failures()
+    states = list(states_of(dag, jobs, failed))
     yield f"{dag.plan.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
+    yield from _counted(states)
+    rules = Counter(job.rule for job in jobs)
+    made = "stale" if Path("report.md").exists() else "not yet"
+    ready = len(QUESTIONS) - rules["answer"]
+    report = made if rules["report"] else "done"
+    yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {report}"
+    yield from _not_done(states)
+    known = {each.path for each in states}
+    for job in jobs:
+        if not known.intersection(job.outputs) and job.outputs[0] in failed:
+            yield f"failed: {job.rule} {job.outputs[0]}: {failed[job.outputs[0]]}"
+    if kept.is_locked():
+        yield "locked: snakemake runs in this folder, or was killed in it (then `make unlock`)"
+    yield from _ahead(dag, states, jobs, shlex.join(dry_run.command(given)))
+
+
+def _counted(states: Sequence[State]) -> Iterator[str]:
+    """The stages of each case as a table, and how many of the rest are in which state."""
     rows = defaultdict[str, list[str]](list)
     others = defaultdict[str, Counter[str]](Counter)
     for each in states:
@@ -70,45 +84,38 @@ def lines(given: Sequence[str]) -> Iterator[str]:
     cells = [[name, *words] for name, words in rows.items()]
     yield tabulate(cells, ["case", *STAGES], tablefmt="plain", disable_numparse=True) + "\n"
     for stage, words in others.items():
-        counted = (f"{count} {word}" for word, count in words.most_common())
-        yield f"{stage}: " + (", ".join(counted) if words.total() > 1 else next(iter(words)))
-    ready = len(QUESTIONS) - counts["answer"]
-    made = "stale" if Path("report.md").exists() else "not yet"
-    made = made if counts["report"] else "done"
-    yield f"answers: {ready} of {len(QUESTIONS)} up to date; report.md: {made}"
-    yield from _not_done(states)
-    known = {each.path for each in states}
-    for job in jobs:
-        if not known.intersection(job.outputs) and job.outputs[0] in failed:
-            yield f"failed: {job.rule} {job.outputs[0]}: {failed[job.outputs[0]]}"
-    if running:
-        yield f"running: snakemake (process {', '.join(map(str, running))}) in this folder"
-    elif kept.is_locked():
-        yield "locked: snakemake was killed here (`make unlock`), or runs here on another machine"
-    for device, holder in sorted(holders().items()):
-        yield f"device: {device} is held by {holder}"
-    yield f"environment: {_environment(dag, drift)}"
-    yield from memory.what_fits(dag.plan, memory.limit_gib(dag.plan))
+        yield f"{stage}: " + ", ".join(f"{count} {word}" for word, count in words.most_common())
+
+
+def _ahead(
+    dag: Dag, states: Sequence[State], jobs: Sequence[dry_run.Job], command: str
+) -> Iterator[str]:
+    """Whether this machine is still what the results were measured on, and what comes next."""
+    drift, settings = dag.measured.drift(), dag.plan.settings
+    if settings["cluster"] or settings["mixed_environments"]:
+        yield "environment: compared after measuring"
+    elif not any(path.is_file() for path in dag.measured.files()):
+        yield "environment: nothing is measured yet"
+    else:
+        yield f"environment: {drift or 'as it was when the results were measured'}"
     stale = [Path(each.path) for each in states if each.word == "stale"]
     if not jobs:
         yield "next: nothing to do"
-    elif drift and MEASURING.keys() & counts.keys() and dag.measured.drift(stale):
+    elif any(job.rule in MEASURING for job in jobs) and dag.measured.drift(stale):
         yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
     else:
-        start = "left:" if running else f"next: {shlex.join(dry_run.command(given))} runs"
-        yield f"{start} {to_run(jobs)}"
+        yield f"next: {command} runs {to_run(jobs)}"
 
 
-def states_of(
-    dag: Dag, jobs: Sequence[dry_run.Job], failed: Mapping[str, str], running: bool
-) -> Iterator[State]:
+def states_of(dag: Dag, jobs: Sequence[dry_run.Job], failed: Mapping[str, str]) -> Iterator[State]:
     """The stages of each case, the points of each chosen study, and the machine's ceilings."""
-    reasons, begun = {path: job.why for job in jobs for path in job.outputs}, kept.started()
+    reasons = {path: job.why for job in jobs for path in job.outputs}
+    begun, locked = kept.started(), kept.is_locked()
 
     def state(stage: str, name: str, file: str) -> State:
         path = f"{dag.plan.results}/{file}"
         if path in begun:
-            if running:
+            if locked:
                 return State(stage, name, path, "running")
             again = "" if path in reasons else f"; {remake(Path(path))}"
             why = f"snakemake ended before it was made{again}"
@@ -163,21 +170,6 @@ def _last_line(log: Path) -> str:
     return next((line.strip()[:300] for line in reversed(said) if line.strip()), "nothing said")
 
 
-def snakemakes() -> list[int]:
-    """The snakemakes of this machine that run jobs in this folder: their processes.
-
-    None without Snakemake's lock, which those that only tell something don't take.
-    """
-    found = []
-    for process in Path("/proc").glob("[0-9]*") if kept.is_locked() else ():
-        with suppress(OSError):
-            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:3]
-            named = any(Path(word).name == "snakemake" for word in words)
-            if named and (process / "cwd").samefile(Path()) and int(process.name) != os.getpid():
-                found.append(int(process.name))
-    return sorted(found)
-
-
 def _not_done(states: Sequence[State]) -> Iterator[str]:
     """Why outputs aren't done; those of one stage with the same reason on one line."""
     groups = defaultdict[tuple[str, str, str], list[str]](list)
@@ -189,29 +181,10 @@ def _not_done(states: Sequence[State]) -> Iterator[str]:
         yield f"{word}: {stage} {which}" + (f": {why}" if why else "")
 
 
-def _environment(dag: Dag, drift: str) -> str:
-    """Whether this machine is still what the results were measured on."""
-    if dag.plan.settings["cluster"] or dag.plan.settings["mixed_environments"]:
-        return "compared after measuring"
-    if not any(path.is_file() for path in dag.measured.files()):
-        return "nothing is measured yet"
-    return drift or "as it was when the results were measured"
-
-
 def to_run(jobs: Sequence[dry_run.Job]) -> str:
-    """How many jobs of which rules there are, and about how long they take.
-
-    Those that measure come first. A job is taken to need what it took before, else the mean of its
-    rule.
-    """
-    before = kept.records()
-    usual = kept.by_rule(before.values())
-    times = [
-        before[job.outputs[0]][1] if job.outputs[0] in before else usual[job.rule]
-        for job in jobs
-        if job.outputs[0] in before or job.rule in usual
-    ]
-    time = kept.in_words(sum(times)) if times else "no times known yet"
+    """How many jobs of which rules, those that measure first, and about how long they take."""
+    times = [job.seconds for job in jobs if job.seconds is not None]
+    time = in_words(sum(times)) if times else "no times known yet"
     some = f" for the {len(times)} whose times are known" if 0 < len(times) < len(jobs) else ""
     counts = sorted(Counter(j.rule for j in jobs).items(), key=lambda n: (n[0] not in MEASURING, n))
     rules = ", ".join(f"{count} {rule}" for rule, count in counts)

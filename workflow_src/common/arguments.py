@@ -24,9 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 def existing_file(text: str) -> Path:
     """The path of a file to read."""
-    if os.path.isdir(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder, not a file")
-    if not os.path.exists(text):
+    if os.path.isdir(text) or not os.path.exists(text):
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
     return Path(text)
 
@@ -41,8 +39,21 @@ def any_path(text: str) -> Path:
 def existing_folder(text: str) -> Path:
     """The path of a folder to read from."""
     if not os.path.isdir(text):
-        found = "is not a folder" if os.path.exists(text) else "does not exist"
-        raise argparse.ArgumentTypeError(f"{text!r} {found}; give an existing folder")
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return Path(text)
+
+
+def new_file(text: str) -> Path:
+    """The path of a file to write, which may exist."""
+    if not text or os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder; give a file to write")
+    return Path(text)
+
+
+def new_folder(text: str) -> Path:
+    """The path of a folder to write into, which may exist."""
+    if not text or (os.path.exists(text) and not os.path.isdir(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder; give one to write into")
     return Path(text)
 
 
@@ -54,29 +65,6 @@ def pattern(text: str) -> str:
         said = f"{text[:50]!r} is no regular expression: {error}"
         raise argparse.ArgumentTypeError(said) from None
     return text
-
-
-def new_file(text: str) -> Path:
-    """The path of a file to write, which may exist."""
-    if not text or os.path.isdir(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder; give a file to write")
-    return _below_a_folder(text)
-
-
-def new_folder(text: str) -> Path:
-    """The path of a folder to write into, which may exist."""
-    if not text or (os.path.exists(text) and not os.path.isdir(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a folder; give one to write into")
-    return _below_a_folder(text)
-
-
-def _below_a_folder(text: str) -> Path:
-    for parent in Path(text).parents:
-        if os.path.exists(parent) and not os.path.isdir(parent):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} can't be written: {str(parent)!r} is a file, not a folder"
-            )
-    return Path(text)
 
 
 def positive(text: str) -> float:

@@ -8,9 +8,6 @@ from pathlib import Path
 
 from workflow_src.common.errors import ConfigError
 
-PERIODIC = re.compile(r"(.+?)\1{19,}$")
-"""What ends in 20 times the same: Snakemake takes it for a recursion without an end."""
-
 SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
@@ -40,5 +37,4 @@ def names_of(paths: Sequence[str]) -> dict[str, str]:
 
 def name_of(path: str, ends: re.Pattern[str] = SUFFIXES) -> str:
     """A capture's name: its path without `ends`, of letters that the name of a folder may have."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", ends.sub("", path)).lstrip(".-") or "capture"
-    return f"{name}-capture" if PERIODIC.search(name) else name
+    return re.sub(r"[^A-Za-z0-9._-]", "-", ends.sub("", path)).lstrip(".-") or "capture"

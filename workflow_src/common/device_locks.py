@@ -5,13 +5,12 @@ is visible to all users, to jobs with a private /tmp or /dev/shm and to containe
 processes that see any one of them in common exclude each other.
 
 None of those who share a folder can turn a lock against another: no link is followed (filelock),
-and text is written only to a regular file without another name, through the descriptor that holds
-the lock. So neither a link, a FIFO nor a file with a second name makes a holder write or open up
-anything else, also where the kernel doesn't protect links (fs.protected_symlinks, proc(5)).
+and only a regular file without another name is written, through the descriptor that holds the lock,
+or read. So neither a link, a FIFO nor a file with a second name makes a holder write, show or open
+up anything else, also where the kernel doesn't protect links (fs.protected_symlinks, proc(5)).
 """
 
 import errno
-import json
 import os
 import pwd
 import socket
@@ -44,12 +43,12 @@ MACHINE = (Path("/run/lock"), Path("/var/lock"), Path("/dev/shm"))
 FOLDER = "transformer-step-time-locks"
 
 NO_LOCK_FILE = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO)
-"""The errors of opening a link, a folder, a socket, or what `_writing` refuses."""
+"""The errors of opening a link, a folder, a socket, or what `_require_only_name` refuses."""
 
 SHARED_FOLDER, SHARED_FILE = 0o1777, 0o666
 """Modes whatever the umask. In a sticky folder, nobody removes or renames another user's file."""
 
-LONGEST_TEXT = 2**12
+LONGEST_TEXT = 300
 """Bytes that are read of a lock file: anybody may have written there."""
 
 SET = f"set {VARIABLE} to a folder that all who measure on this machine can write to"
@@ -67,17 +66,7 @@ def lock_folders() -> list[Path]:
     """
     if os.environ.get(VARIABLE):
         return [_folder_in(Path(os.environ[VARIABLE]))]
-    return _machine_folders() or [_folder_in(_temporary_folder())]
-
-
-def _temporary_folder() -> Path:
-    try:
-        return Path(tempfile.gettempdir())
-    except OSError as error:
-        raise DeviceError(
-            f"no folder for temporary files can be written to ({error.strerror}); free some space, "
-            f"or set TMPDIR, or {SET}"
-        ) from None
+    return _machine_folders() or [_folder_in(Path(tempfile.gettempdir()))]
 
 
 def locks_are_shared() -> bool:
@@ -160,7 +149,7 @@ def _files(name: str) -> list[Path]:
 
 def _try(name: str, about: str) -> ExitStack | None:
     """The lock of a device, held; None if another process has it."""
-    text = json.dumps({"holder": _myself(), "about": about}).encode()
+    text = (_myself() + (f", for {about}" if about else "")).encode()
     with ExitStack() as held:
         for path in _files(name):
             lock = FileLock(
@@ -179,14 +168,19 @@ def _writing(path: Path, text: bytes) -> Callable[[int], None]:
     """What writes `text` to the file that was locked, whose descriptor it gets."""
 
     def write(descriptor: int) -> None:
-        status = os.fstat(descriptor)
-        of_one_name = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        if not (of_one_name and os.path.samestat(status, path.lstat())):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        _require_only_name(path, descriptor)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text, 0)
 
     return write
+
+
+def _require_only_name(path: Path, descriptor: int) -> None:
+    """Raise OSError unless `path` is the only name of what was opened, a regular file."""
+    status = os.fstat(descriptor)
+    of_one_name = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+    if not (of_one_name and os.path.samestat(status, path.lstat())):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
 
 def _myself() -> str:
@@ -206,26 +200,11 @@ def _holder(name: str) -> str:
 
 def _holder_in(path: Path) -> str:
     """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+    with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            written = json.loads(os.read(descriptor, LONGEST_TEXT).decode("utf-8", "replace"))
+            _require_only_name(path, descriptor)
+            return printable(os.read(descriptor, LONGEST_TEXT))
         finally:
             os.close(descriptor)
-        about = f", for {written['about']}" if written["about"] else ""
-        return printable(f"{written['holder']}{about}")
     return ""
-
-
-def holders() -> dict[str, str]:
-    """Who holds each locked device of this machine, and for what, by the device's name."""
-    locked = Path("/proc/locks").read_text(encoding="utf-8")
-    own = os.environ.get(VARIABLE)
-    places = [Path(own)] if own else [*MACHINE, Path(tempfile.gettempdir())]
-    found = {}
-    for path in (path for place in places for path in (place / FOLDER).glob("*.lock")):
-        with suppress(OSError):
-            # A process that ended leaves its name in the file, and no lock (proc(5)).
-            if f":{path.lstat().st_ino} " in locked:
-                found[path.stem] = _holder_in(path) or "another process"
-    return found

@@ -82,21 +82,22 @@ def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
     CUDA device becomes the only one visible to this process and its children. Raises DeviceError if
     there is no such device or the wait times out.
     """
-    with one_locked(_names(device), about, wait_s) as name:
-        _use_only([name])
+    with hold_several(device, 1, about, wait_s) as (name,):
         yield name
 
 
 @contextmanager
-def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]]:
+def hold_several(
+    device: str, count: int, about: str = "", wait_s: float = -1
+) -> Iterator[list[str]]:
     """As `hold`, but lock `count` devices, or as many as there are; yields their names."""
     names = _names(device)
     with ExitStack() as locks:
         held: list[str] = []
-        with one_locked([SEVERAL], about, -1) if count > 1 else nullcontext():
+        with one_locked([SEVERAL], about, wait_s) if count > 1 else nullcontext():
             while len(held) < min(count, len(names)):
                 free = [name for name in names if name not in held]
-                held.append(locks.enter_context(one_locked(free, about, -1)))
+                held.append(locks.enter_context(one_locked(free, about, wait_s)))
         _use_only(held)
         yield held
 

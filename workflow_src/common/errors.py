@@ -61,6 +61,8 @@ ADVICE = {
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",
     errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ENOTDIR: "choose another path",
+    errno.EEXIST: "choose another path",
 }
 
 

@@ -2,38 +2,26 @@
 
 import csv
 import glob
-import hashlib
-import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workflow_src.captures.torch_ranks import named_jobs
-from workflow_src.common.errors import ConfigError
+from workflow_src.common.errors import ConfigError, remake
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.common.table_schema import tables_in
-from workflow_src.dag.paths import (
-    PAGE,
-    ROOT_FILES,
-    TEMPLATES,
-    Wildcards,
-    another_run,
-    known,
-    made_for_another,
-)
+from workflow_src.dag.paths import PAGE, TEMPLATES, Wildcards, known
 
 RESULTS = "results/captures"
 TABLES = tables_in("capture")
 ODD = re.compile(r"[{}<>\ud800-\udfff]")
 """What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
 and it can't write bytes that aren't UTF-8, for which surrogates stand."""
-LONGEST = 255
-"""Letters of a file's name."""
 UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
@@ -83,35 +71,19 @@ class Captures:
         """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
         return [file for path in self._files(wildcards) for file in files_of(path)]
 
-    def tried_again(self, ancient: Callable[[str], str]) -> Callable[[Wildcards], str]:
-        """An input function: what has a capture read again if it couldn't be read the last time."""
-
-        def again(wildcards: Wildcards) -> str:
-            failed = _problem(wildcards.capture)
-            return another_run(newer=True) if failed else ancient(another_run(newer=False))
-
-        return again
-
     def problems(self) -> list[str]:
-        """A line for each capture that couldn't be read: its name, and why."""
-        problems = {name: _problem(name) for name in self.files}
-        return [f"Capture {name} could not be read: {why}" for name, why in problems.items() if why]
+        """A line for each capture that couldn't be read: its name, why, and how to try again."""
+        return [
+            f"Capture {name} could not be read: {why}; {remake(Path(RESULTS, name, 'notes.csv'))}"
+            for name in self.files
+            if (why := _problem(name))
+        ]
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
         own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
         around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
         return [*map(str, own), *around, *PAGE]
-
-    @property
-    def asked(self) -> str:
-        """What the report is made for, as the note at its end: a hash of names and files."""
-        about = json.dumps([dict(self.files), self.options, self.settings["capture_step_ms"]])
-        return hashlib.sha256(about.encode()).hexdigest()[:12]
-
-    def made_for_another(self, ancient: Callable[[str], str]) -> str:
-        """An input that has the report made again if it was made for anything else."""
-        return made_for_another(ROOT_FILES, self.asked, ancient)
 
 
 def _problem(name: str) -> str:
@@ -128,16 +100,13 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     """The captures that the setting `captures` names, files or patterns of files.
 
     A file that isn't there or can't be read is one whose reader will say so, beside others that are
-    there. Raises ConfigError if there are no files, for a pattern without a file, or one too long
-    to be a file's name, two files whose whole paths give one name, or a name in capture_step_ms
-    that no capture has.
+    there. Raises ConfigError if there are no files, for a pattern without a file, two files whose
+    whole paths give one name, or a name in capture_step_ms that no capture has.
     """
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
-        if len(pattern) > LONGEST:
-            raise ConfigError(f"captures: {pattern[:50]!r}...: a longer name than files have")
         if glob.has_magic(pattern) or not any(found.values()):
-            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * Path(pattern).is_dir()
+            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
             raise ConfigError(
                 f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
                 f"pattern fits none{inside}"
@@ -159,11 +128,11 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
 def _fitting(pattern: str) -> list[str]:
     """What is there under a name or pattern, but for folders that are no captures."""
     paths = sorted(glob.glob(pattern))
-    return [path for path in paths if not Path(path).is_dir() or files_of(path)]
+    return [path for path in paths if not os.path.isdir(path) or files_of(path)]
 
 
 def files_of(path: str) -> list[str]:
     """The file at a path, those of a folder that nsys exported, or none that can be read."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return [str(file) for file in table_files(Path(path)).values()]
-    return [path] if Path(path).is_file() and os.access(path, os.R_OK) else []
+    return [path] if os.path.isfile(path) and os.access(path, os.R_OK) else []

@@ -1,14 +1,11 @@
-"""The grammar of paths: wildcards, folders, templates, what makes stale."""
+"""The grammar of paths: wildcards, folders, templates, and what compares."""
 
 import hashlib
-import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.asked import asked_of
 from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.plan.suites import Plan
 
@@ -22,8 +19,6 @@ PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 
 CHAPTER = (".md", ".html", ".appendix.md", ".appendix.html", ".json")
 """The ends of a chapter's files: of an answer, the cards, a study's section."""
-
-NEWER = Path(".snakemake", "made_for_another_run")
 
 READ = ("tables/*.csv", "*.csv", "benchmark/*.json")
 """What a comparison reads of a run, or of a capture of another program."""
@@ -65,29 +60,6 @@ def measures(rule: str) -> bool:
     """Whether this call of snakemake may run a rule: all may, unless --allowed-rules says which."""
     options = [word.partition("=")[0] for word in sys.argv]
     return "--allowed-rules" not in options or rule in sys.argv
-
-
-def another_run(*, newer: bool) -> str:
-    """An empty folder as an input; `newer`: newer than any file that is there now.
-
-    A folder, because Snakemake takes no heed of files whose checksum is what it was.
-    """
-    with suppress(OSError):
-        NEWER.mkdir(parents=True, exist_ok=True)
-        if newer:
-            os.utime(NEWER)
-    return str(NEWER)
-
-
-def made_for_another(files: Iterable[str], asked: str, ancient: Callable[[str], str]) -> str:
-    """An input that has files made again if one of them was made for anything but `asked`.
-
-    It is newer than these files then; else it is `ancient`, Snakemake's flag for inputs whose
-    times don't matter.
-    """
-    made = filter(Path.exists, map(Path, files))
-    other = any(asked_of(file) != asked for file in made)
-    return another_run(newer=True) if other else ancient(another_run(newer=False))
 
 
 def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:

@@ -1,9 +1,6 @@
 """The report: its answers, its chapters, what each is made from, and all that belongs to it."""
 
-import hashlib
-import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +16,6 @@ from workflow_src.dag.paths import (
     chapter_templates,
     known,
     made,
-    made_for_another,
     tables_of,
 )
 from workflow_src.plan.suites import Plan
@@ -100,10 +96,16 @@ class Report:
         return [] if self.plan.settings["workload"] else left
 
     def appendix_inputs(self) -> dict[str, list[str]]:
-        """The inputs of the appendix, which are some of the report's."""
+        """The inputs of the appendix and the summary, which are some of the report's."""
         chapters = self.chapters()
-        forms = [path.removesuffix(".md") + end for path in chapters for end in CHAPTER[1:]]
-        return {"chapters": chapters, "forms": forms, "templates": [f"{TEMPLATES}/appendix.md.j2"]}
+        return {
+            "chapters": chapters,
+            "forms": [path.removesuffix(".md") + end for path in chapters for end in CHAPTER[1:]],
+            "templates": [f"{TEMPLATES}/appendix.md.j2"],
+            "tables": [each.format(tag=self.plan.tag) for each in tables_of(CARDS.tables)],
+            "findings": made(self.plan, "findings"),
+            "plan": [f"{self.plan.results}/plan.csv"],
+        }
 
     def inputs(self) -> dict[str, list[str]]:
         """The inputs of the report."""
@@ -112,27 +114,8 @@ class Report:
             **self.appendix_inputs(),
             "templates": [*BODIES, *PAGE],
             "timelines": [f"{self.plan.results}/timelines/{case}.svg" for case in shown],
-            "tables": [each.format(tag=self.plan.tag) for each in tables_of(CARDS.tables)],
-            "findings": made(self.plan, "findings"),
-            "plan": [f"{self.plan.results}/plan.csv"],
-            "appendix": list(self.files("appendix")),
+            "appendix": [f"{self.plan.results}/appendix.md"],
         }
-
-    def files(self, part: str) -> tuple[str, ...]:
-        """The files of a part, "report" or "appendix"."""
-        return ROOT_FILES if part == "report" else (f"{self.plan.results}/appendix.md",)
-
-    def asked(self, part: str) -> str:
-        """What a part is made for, as a param and as the note at the end of its files.
-
-        A hash of the run's name and of its inputs.
-        """
-        inputs = self.inputs() if part == "report" else self.appendix_inputs()
-        return hashlib.sha256(json.dumps([self.plan.tag, inputs]).encode()).hexdigest()[:12]
-
-    def made_for_another(self, part: str, ancient: Callable[[str], str]) -> str:
-        """An input that has a part made again if one of its files was made for anything else."""
-        return made_for_another(self.files(part), self.asked(part), ancient)
 
     def ending(self) -> str:
         """What stands first in the report, in bold, and where to open it; "" without a report."""
@@ -151,4 +134,5 @@ class Report:
         made = [f"{results}/figures/{name}.svg" for name in drawn]
         made += [f"{results}/tables/{name}.csv" for name in questions.REPORT_TABLES]
         made += [path for part in ("chapters", "timelines") for path in inputs[part]]
-        return [*ROOT_FILES, *self.files("appendix"), *made, *self.measured.ceilings_table()]
+        made += inputs["appendix"] + self.measured.ceilings_table()
+        return [*ROOT_FILES, *made]

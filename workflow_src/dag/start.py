@@ -1,7 +1,6 @@
 """What all rules ask of a run, after the checks with which the Snakefile begins."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -96,33 +95,13 @@ def dag_of(plan: Plan) -> Dag:
 
 
 def require_place(workflow: Any) -> None:
-    """Exit with a sentence unless Snakemake's `workflow` runs in the project's own folder.
-
-    It has to be able to write there, else Snakemake ends in a traceback.
-    """
+    """Exit with a sentence unless Snakemake's `workflow` runs in the project's own folder."""
     if not Path(workflow.basedir).samefile(Path.cwd()):
         raise SystemExit(
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
             f"cd {workflow.basedir}, without -d and -s; results of separate runs have separate "
             "tags there"
         )
-    if not os.access(Path.cwd(), os.W_OK):
-        raise SystemExit(
-            f"{Path.cwd()} can't be written to, and Snakemake keeps its records there: run in a "
-            "copy of the project"
-        )
-
-
-def readable(path: str) -> str:
-    """`path`, if a mapping can be read from it; else the program ends with one sentence.
-
-    Snakemake's own message for a file that isn't UTF-8 is a traceback.
-    """
-    try:
-        read_config(Path(path))
-    except ConfigError as error:
-        raise SystemExit(f"config: {error}") from None
-    return path
 
 
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:

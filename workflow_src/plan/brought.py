@@ -10,7 +10,6 @@ import symtable
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any
 
 from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
@@ -79,16 +78,13 @@ def _signature(file: Path, function: str, key: str) -> inspect.Signature | None:
         if function not in {name.get_name() for name in names if name.is_local()}:
             raise ConfigError(one_of(f"{key}: function of {file}", function, functions))
         return None
-    given = functions[function].args
-    codes = compile(ast.Module([functions[function]], []), str(file), "exec").co_consts
-    code = next((e for e in codes if isinstance(e, CodeType) and e.co_name == function), None)
-    if code is None:  # Of one with type parameters, it is inside another.
-        return None
-    # It has the parameters of the code, some of them with a default, and isn't called.
-    made = FunctionType(code, {}, argdefs=tuple(given.defaults))
-    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    made.__kwdefaults__ = {each.arg: default for each, default in by_name if default}
-    return inspect.signature(made)
+    given, any_value = functions[function].args, ast.Constant(None)
+    for each in (each for each in ast.walk(given) if isinstance(each, ast.arg)):
+        each.annotation = None
+    given.defaults = [any_value for _ in given.defaults]
+    given.kw_defaults = [each and any_value for each in given.kw_defaults]
+    # Nothing of the file is run: what is left of it are the parameters' names.
+    return inspect.signature(eval(f"lambda {ast.unparse(given)}: None"))
 
 
 def _tree(file: Path, key: str) -> ast.Module:

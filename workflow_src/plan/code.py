@@ -29,9 +29,6 @@ IMPORT = re.compile(
 )
 """An import, or the name of a program."""
 
-PLANNING = f"{PACKAGE}.plan."
-"""What makes the plan, after which all is stale; its comments and docstrings don't count either."""
-
 BESIDE = re.compile(r"\"([\w.-]+\.(?:csv|cu|yaml))\"")
 """A data file that may lie beside the module that names it."""
 
@@ -90,11 +87,10 @@ def stage(module: str, root: Path = ROOT) -> str:
     if not source_of(module, root):
         raise ModuleNotFoundError(f"no module {module} in {PACKAGE}")
     found = sorted(reached(module, root).items())
-    if MEASURING.fullmatch(module):
-        found = [each for each in found if MEASURING.fullmatch(each[0])]
-    if MEASURING.fullmatch(module) or module.startswith(PLANNING):
-        return _hash(text for _, path in found for text in (_code(path), *_beside(path)))
-    return _hash(text for _, path in found for text in (path.read_text(), *_beside(path)))
+    if not MEASURING.fullmatch(module):
+        return _hash(text for _, path in found for text in (path.read_text(), *_beside(path)))
+    deciding = [path for name, path in found if MEASURING.fullmatch(name)]
+    return _hash(text for path in deciding for text in (_code(path), *_beside(path)))
 
 
 def _code(path: Path) -> str:

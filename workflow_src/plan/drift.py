@@ -4,13 +4,9 @@ Compares only what is cheap to find out, because this runs whenever snakemake do
 imported.
 """
 
-import csv
 import importlib.util
 import json
-import re
 import runpy
-import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +15,7 @@ import pynvml
 from workflow_src.common.devices import nvml
 from workflow_src.common.environment import cpu_model
 
-COMPARED = ("gpu", "cpu", "driver", "cuda", "torch", "nsys")
+COMPARED = ("gpu", "cpu", "driver", "cuda", "torch")
 
 MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
 """The option of snakemake that measures all of a run again."""
@@ -28,9 +24,6 @@ MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
 def here(device: str) -> dict[str, set[str]]:
     """The possible values of each column of COMPARED on this machine; unknown ones are left out."""
     found = {"cpu": {cpu_model()}}
-    if shutil.which("nsys"):
-        asked = subprocess.run(["nsys", "--version"], capture_output=True, text=True, check=False)
-        found["nsys"] = set(re.findall(r"version (\d{4}\.\d+)", asked.stdout))
     with nvml() as there:
         if there and device == "cuda":
             handles = map(pynvml.nvmlDeviceGetHandleByIndex, range(pynvml.nvmlDeviceGetCount()))
@@ -43,21 +36,13 @@ def here(device: str) -> dict[str, set[str]]:
 
 
 def recorded(measured: Path) -> dict[str, str]:
-    """What a measured file was measured with, by column of COMPARED; empty if it doesn't say.
-
-    A capture's nsys release is read from the case's tables, beside which captures lie.
-    """
+    """What a file was measured with; empty of a capture, which doesn't say."""
+    if measured.suffix != ".json":
+        return {}
     try:
-        if measured.suffix == ".json":
-            return dict(json.loads(measured.read_text(encoding="utf-8"))["environment"])
-        if measured.suffix == ".nsys-rep":
-            table = measured.parents[1] / "tables" / measured.stem / "environments.csv"
-            with table.open(encoding="utf-8", newline="") as file:
-                version = next(csv.DictReader(file))["profiler_version"]
-            return {"nsys": ".".join(version.split(".")[:2])}
-    except (OSError, ValueError, LookupError, TypeError, RecursionError, StopIteration):
-        pass  # The stage that reads the file says what is wrong with it.
-    return {}
+        return dict(json.loads(measured.read_text(encoding="utf-8"))["environment"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}  # The stage that reads the file says what is wrong with it.
 
 
 def drift(measured: Iterable[Path], now: dict[str, set[str]]) -> str:

@@ -1,15 +1,10 @@
-"""What Snakemake keeps of each output: how long its job took, and what a killed run left."""
+"""What Snakemake keeps in its own folder: its lock, and what a killed run left."""
 
 import base64
-import json
-from collections import defaultdict
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
-METADATA = Path(".snakemake", "metadata")
 LOCKS = Path(".snakemake", "locks")
 STARTED = Path(".snakemake", "incomplete")
 """Relative to the project's folder, in which snakemake runs."""
@@ -24,39 +19,6 @@ def output_of(path: Path, folder: Path) -> str:
     with suppress(ValueError):
         return base64.urlsafe_b64decode(coded).decode()
     return ""
-
-
-def records(folder: Path = METADATA) -> dict[str, tuple[str, float]]:
-    """Of each output that is there the rule that made it, and how many seconds its job took.
-
-    Jobs that failed have records, too. One that is damaged, or being written, is left out.
-    """
-    found = {}
-    for path in (path for path in folder.rglob("*") if path.is_file()):
-        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            seconds = float(kept["endtime"]) - float(kept["starttime"])
-            if Path(output := output_of(path, folder)).exists():
-                found[output] = str(kept["rule"]), max(0.0, seconds)
-    return found
-
-
-def by_rule(known: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """The mean seconds of a job of each rule."""
-    found = defaultdict(list)
-    for rule, seconds in known:
-        found[rule].append(seconds)
-    return {rule: mean(times) for rule, times in found.items()}
-
-
-def in_words(seconds: float) -> str:
-    """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
-    if seconds < 60:
-        return f"about {max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"about {minutes} min"
-    return f"about {minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
 
 
 def keep_unfinished(persistence: Any) -> None:
@@ -75,11 +37,6 @@ def is_locked(locks: Path = LOCKS) -> bool:
     return any(locks.glob("*.lock"))
 
 
-def started(folder: Path = STARTED) -> dict[str, float]:
-    """Outputs whose jobs began and haven't ended, and when: they run, or snakemake was killed."""
-    found = {}
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            if path.is_file():
-                found[output_of(path, folder)] = path.stat().st_mtime
-    return found
+def started(folder: Path = STARTED) -> set[str]:
+    """Outputs whose jobs began and haven't ended: they run, or snakemake was killed."""
+    return {output_of(path, folder) for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""Prints what a run is about to do, how far it is, and how long the rest takes."""
+"""Prints what a run is about to do, how far it is, and about how long measuring still takes."""
 
 import logging
 import sys
@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
-
-from workflow_src.plan.kept import by_rule, in_words, records
 
 MEASURING = {
     "ceilings": "measurements of ceilings",
@@ -21,49 +19,32 @@ MEASURING = {
 LAST_LINES = 10
 """So many of a failed job's log are printed."""
 
-LEAST_S, DERIVED_S = 6.0, 2.0
-"""Seconds that a job takes which was never run here, one that measures and any other: what those
-of the smallest models took on two cores of a CPU, most of it to start Python and import torch."""
-
 
 class Follower(logging.Handler):
     """Follows the events that Snakemake 9 logs, and prints how far a run is.
 
     dag: Snakemake's, when the run is about to start. briefly: each job is told, and nothing else
-    is. A job is expected to take what it took before, else the mean of its rule in this run, else
-    what the rule took in others.
+    is. A job is expected to take the mean of its rule in this run.
     """
 
     def __init__(self, dag: Any, briefly: bool) -> None:
         super().__init__()
-        jobs, known = {job.jobid: job for job in dag.needrun_jobs()}, records()
+        jobs = {job.jobid: job.rule.name for job in dag.needrun_jobs()}
         self.briefly = briefly
         self.total = Counter(job.rule.name for job in dag.jobs)
-        self.left = {n: job.rule.name for n, job in jobs.items() if job.rule.name in MEASURING}
+        self.left = {number: rule for number, rule in jobs.items() if rule in MEASURING}
         self.derived = jobs.keys() - self.left.keys()
         self.all_derived = len(self.derived)
-        outputs = {number: str(jobs[number].output[0]) for number in self.left}
-        self.seconds = {n: known[path][1] for n, path in outputs.items() if path in known}
-        self.usual = by_rule(known.values())
         self.started = dict[int, float]()
         self.took = defaultdict[str, list[float]](list)
         self.failed = set[int]()
 
     def planned(self) -> str:
-        """What the run is about to do, and how long that takes at least."""
+        """What the run is about to do."""
         counts = Counter(self.left.values())
         does = [f"{counts[rule]} {name}" for rule, name in MEASURING.items() if counts[rule]]
         does += [f"{self.all_derived} tables, answers and figures"] if self.derived else []
-        ahead = sum(self._expected(job) or LEAST_S for job in self.left)
-        return (
-            f"To make: {', '.join(does)}; {in_words(ahead + self.all_derived * DERIVED_S)} or more."
-        )
-
-    def _expected(self, job: int) -> float | None:
-        """The seconds that a job left is expected to take; None if that isn't known."""
-        rule = self.left[job]
-        took = self.took[rule]
-        return self.seconds.get(job, mean(took) if took else self.usual.get(rule))
+        return f"To make: {', '.join(does)}."
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count a job that starts or ends, and say so."""
@@ -95,10 +76,9 @@ class Follower(logging.Handler):
             if rule in self.total
         ]
         parts += [f"{len(self.failed)} failed"] if self.failed else []
-        ahead = [self._expected(job) for job in self.left if job not in self.failed]
-        known = [seconds for seconds in ahead if seconds is not None]
-        if ahead and len(known) == len(ahead):
-            parts.append(f"{in_words(sum(known) / at_once)} of measuring left")
+        ahead = [self.took[rule] for job, rule in self.left.items() if job not in self.failed]
+        if ahead and all(ahead):
+            parts.append(f"{in_words(sum(map(mean, ahead)) / at_once)} of measuring left")
         return f"[{', '.join(parts)}]"
 
     def _say(self, line: str, stays: bool) -> None:
@@ -107,6 +87,16 @@ class Follower(logging.Handler):
         if stays or on_terminal or not self.briefly:
             start, end = ("\r\x1b[K", "\n" if stays else "") if on_terminal else ("", "\n")
             print(f"{start}{line}", end=end, file=sys.stderr, flush=True)
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
+    if seconds < 60:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"about {minutes} min"
+    return f"about {minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
 
 
 def is_brief(workflow: Any) -> bool:

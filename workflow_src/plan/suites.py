@@ -7,7 +7,6 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import StringIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ from workflow_src.plan.config import check
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
-
 
 RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "([0-9]{1,9})?"}
 """Settings that are chosen once per tag where the configuration leaves them open, as patterns."""
@@ -136,18 +134,16 @@ def recorded(path: Path) -> dict[str, str]:
     if not os.path.lexists(path):
         return {}
     try:
-        text = path.read_text(encoding="utf-8")
-        rows = list(csv.DictReader(StringIO(text, newline="")))
-        # DictReader puts None for a cell too few, and under None what is too many.
-        if not rows or text[-1] != "\n" or any(None in [*row, *row.values()] for row in rows):
-            raise ValueError("a row is missing or cut off")
-        found = {key: rows[0].get(key) or "" for key in RESOLVED}
-        if wrong := [key for key in found if not re.fullmatch(RESOLVED[key], found[key])]:
-            raise ValueError(", ".join(f"{key}: {found[key]!r}" for key in wrong))
-    except (OSError, ValueError, csv.Error) as error:
-        # Every snakemake call reads it, so that -R alone would end here too.
-        advice = f"delete it and {remake(path)}"
-        raise ConfigError(f"{path} is not a plan ({error}); {advice}") from None
+        with path.open(encoding="utf-8", newline="") as file:
+            row = next(csv.DictReader(file), {})
+    except (OSError, ValueError, csv.Error):
+        row = {}
+    found = {key: row.get(key) or "" for key in RESOLVED}
+    for key, value in found.items():
+        if not re.fullmatch(RESOLVED[key], value):
+            # Every snakemake call reads it, so that -R alone would end here too.
+            said = f"{path} is not a plan ({key}: {value!r}); delete it and {remake(path)}"
+            raise ConfigError(said)
     return {key: value for key, value in found.items() if value}
 
 

@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from workflow_src.answers.summary import of_folder
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
-from workflow_src.common.asked import noted
 from workflow_src.common.atomic_write import write_json, write_text
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
@@ -91,7 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--others", nargs="*", default=[], metavar="STUDY", help=about)
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--tag", required=True, help="the run's name")
-    parser.add_argument("--asked", default="", help="what is made, noted at each text's end")
     parser.add_argument("--markdown", type=new_file, help="the report, with --html")
     parser.add_argument("--html", type=new_file, help="the report as a page, with --markdown")
     parser.add_argument("--appendix", type=new_file, help="the long tables")
@@ -103,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     told = {"chapters": chapters, "timelines": drawn, "others": given.others, "tag": given.tag}
     with reading(given.templates, "a folder of templates", "give report_templates", StageError):
         for path, text in texts(given, chapters, told).items():
-            write_text(path, noted(text, given.asked))
+            write_text(path, text)
     if given.summary:
         said = [chapter.said for chapter in chapters]
         write_json(given.summary, of_folder(given.summary.parent, said))
