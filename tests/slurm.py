@@ -85,24 +85,10 @@ def queue(folder: Path, *options: str, what: str = "%T") -> dict[str, str]:
     return {number: told for number, told, submitted in jobs if submitted == str(folder)}
 
 
-def job_on(node: str) -> str:
-    """The number of the one job that a node runs."""
-    (number,) = ask("squeue", "-h", "-w", node, "-t", "running", "-o", "%i").split()
-    return number
-
-
-def set_job(number: str, *settings: str) -> None:
-    ask("scontrol", "update", f"JobId={number}", *settings)
-
-
 def end_now(number: str) -> None:
     """Let a job reach its limit now, which Slurm refuses if it reads this in the next second."""
     update = ["scontrol", "update", f"JobId={number}", "EndTime=now"]
     wait_until(lambda: not subprocess.run(update, capture_output=True).returncode, "a job's limit")
-
-
-def set_node(node: str, *settings: str) -> None:
-    ask("scontrol", "update", f"NodeName={node}", *settings)
 
 
 def steps_of(number: str) -> list[int]:
@@ -127,18 +113,11 @@ def ended_jobs(folder: Path) -> list[Job]:
     return jobs_of(folder)
 
 
-def before_each_stage(project: Project, shell: str) -> None:
-    """Make each stage of `project` first run some shell code."""
-    python = project.folder / "bin" / "python"
-    python.write_text(python.read_text().replace("#!/bin/sh", f"#!/bin/sh\n{shell}"))
-
-
 def note_gpus(project: Project) -> Path:
     """Make each stage of `project` log its node and visible GPU; return the log's path."""
     notes = project.folder / "gpus.log"
-    before_each_stage(
-        project, f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" >> {notes}'
-    )
+    noting = f'echo "$SLURM_JOB_ID $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" >> {notes}'
+    project.edit("bin/python", "#!/bin/sh", f"#!/bin/sh\n{noting}")
     return notes
 
 
@@ -156,7 +135,8 @@ class FirstRuns:
         wait = f"until [ -e {held.folder}/released ]; do sleep 1; done"
         stages = "*.measure.benchmark|*.measure.capture|*.measure.ceilings"
         first = f'mkdir "$run" 2>/dev/null && {{ touch "$run/held"; {wait}; }}'
-        before_each_stage(project, f"case $2 in {stages}) {run}; {first};; esac")
+        holding = f"case $2 in {stages}) {run}; {first};; esac"
+        project.edit("bin/python", "#!/bin/sh", f"#!/bin/sh\n{holding}")
         return held
 
     def started(self) -> int:
@@ -217,8 +197,9 @@ def snakemake_in(folder: Path, option: str) -> int:
 @contextmanager
 def drained(node: str) -> Iterator[None]:
     """Let no job start on `node`; those that only it has the memory for stay queued."""
-    set_node(node, "State=DRAIN", "Reason=test")
+    update = ("scontrol", "update", f"NodeName={node}")
+    ask(*update, "State=DRAIN", "Reason=test")
     try:
         yield
     finally:
-        set_node(node, "State=RESUME")
+        ask(*update, "State=RESUME")

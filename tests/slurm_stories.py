@@ -25,12 +25,10 @@ from tests.slurm import (
     ended_jobs,
     gpus,
     gpus_of,
-    job_on,
     nodes_of,
     note_gpus,
     queue,
     require_slurm,
-    set_job,
     snakemake_in,
     steps_of,
     wait_in_run,
@@ -170,7 +168,8 @@ def provoke(executor: str, story: Story) -> None:
     """Let its faults happen to the measurements, each to one of its own."""
     folder, third = story.project.folder, story.nodes[2]
     by_limit = {limit: number for number, limit in queue(folder, what="%l").items()}
-    numbers = {"canceled": by_limit["9:00"], "limit": by_limit["8:00"], "preempted": job_on(third)}
+    (preempted,) = ask("squeue", "-h", "-w", third, "-t", "running", "-o", "%i").split()
+    numbers = {"canceled": by_limit["9:00"], "limit": by_limit["8:00"], "preempted": preempted}
     story.faults.update((fault, numbers[fault]) for fault in FAULTS[executor])
     ask("scancel", story.faults["canceled"])
     if "limit" in story.faults:
@@ -190,7 +189,7 @@ def start_again(number: str) -> None:
     """Let a requeued job start as soon as nothing of it runs, not when its credential expires."""
     state = ["squeue", "-h", "-j", number, "-o", "%T"]
     wait_until(lambda: ask(*state).strip() == "PENDING" and not steps_of(number), "a requeued job")
-    set_job(number, "StartTime=now")
+    ask("scontrol", "update", f"JobId={number}", "StartTime=now")
 
 
 def tell_old(folder: Path) -> tuple[Old, list[Job]]:

@@ -13,7 +13,7 @@ from tests.published import H100, H200
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.units import GIB
-from workflow_src.model.flops import matmul_flops, parameter_count, phase_flops
+from workflow_src.model.flops import parameter_count
 from workflow_src.model.memory_formulas import (
     activation_bytes,
     matmul_weight_count,

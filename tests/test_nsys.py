@@ -31,19 +31,6 @@ OLD = DATA / "autograd_thread_nsys2023.4.sqlite"
 
 
 @pytest.fixture
-def edited(tmp_path: Path) -> Callable[[Path, str], Path]:
-
-    def edit(database: Path, sql: str) -> Path:
-        copy = tmp_path / "trace.sqlite"
-        shutil.copy(database, copy)
-        with closing(sqlite3.connect(copy)) as connection:
-            connection.executescript(sql)
-        return copy
-
-    return edit
-
-
-@pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """A function that puts a fake `nsys` on the PATH, which runs a line of shell."""
 
@@ -59,45 +46,33 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     return install
 
 
-def test_a_capture_without_its_closing_range_was_cut_short(
-    edited: Callable[[Path, str], Path],
-) -> None:
+def test_a_capture_without_its_closing_range_was_cut_short(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"cut short: .* ranges that nsys 2025.3.2.0 kept; "):
         require_complete(placed_case(read(NEW)))
-    closing_range = (
-        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
-        f" max(end), max(end) + 9, 59, '{END_OF_CAPTURE}', globalTid, 0 FROM NVTX_EVENTS"
-    )
-    require_complete(placed_case(read(edited(NEW, closing_range))))
-
-
-@pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00garbage", b"{}"])
-def test_a_corrupt_export_gives_a_one_sentence_error(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "trace.sqlite").write_bytes(content)
-    with pytest.raises(TraceError, match="export"):
-        read_case(tmp_path)
+    whole = Path(shutil.copy(NEW, tmp_path))
+    with closing(sqlite3.connect(whole)) as connection, connection:
+        connection.execute(
+            "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId) SELECT"
+            f" max(end), max(end) + 9, 59, '{END_OF_CAPTURE}', globalTid, 0 FROM NVTX_EVENTS"
+        )
+    require_complete(placed_case(read(whole)))
 
 
 def test_the_csv_is_what_follows_the_header() -> None:
-    printed = (
-        "Processing [trace.sqlite] with [cuda_gpu_kern_sum.py]... \n\n"
-        'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n\n'
-    )
-    assert nsys_cli.csv_part(printed) == (
-        'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n'
-    )
+    table = 'Time (%),Total Time (ns),Instances,Name\n100.0,5,1,"k(a, b, c)"\n'
+    printed = f"Processing [trace.sqlite] with [cuda_gpu_kern_sum.py]... \n\n{table}\n"
+    assert nsys_cli.csv_part(printed) == table
     assert nsys_cli.csv_part("SKIPPED: trace.sqlite does not contain CUDA kernel data.\n") == ""
 
 
-def test_without_nsys_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(TraceError, match="install Nsight Systems or set profiler to torch"):
-        nsys_cli.version()
-
-
-def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
+def test_an_nsys_that_is_missing_or_too_old_is_refused(
+    monkeypatch: pytest.MonkeyPatch, stand_in: Callable[..., None]
+) -> None:
     stand_in("true", version="2022.4.2.1")
     with pytest.raises(TraceError, match=r"nsys 2022.4 is too old .* use 2023.4 or newer"):
+        nsys_cli.version()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TraceError, match="install Nsight Systems or set profiler to torch"):
         nsys_cli.version()
 
 
@@ -105,10 +80,7 @@ def test_an_nsys_too_old_is_refused(stand_in: Callable[..., None]) -> None:
     ("shell", "said"),
     [
         ("exit 0", "never opened the capture range"),
-        (
-            "touch {out}.qdstrm",
-            "importer failed, or did not run; install the library that it misses",
-        ),
+        ("touch {out}.qdstrm", "importer failed, .*; install the library that it misses"),
         ("exit 3", "ended with status 3"),
         ("touch {out}.nsys-rep; exit 1", "ended with status 1"),
     ],
@@ -159,11 +131,8 @@ def test_a_real_nsys_captures_exports_and_reports(tmp_path: Path) -> None:
     export(capture, folder, os_tracing=False)
     case = read_case(folder)
     require_complete(case)
-    assert case.ranges["name"].value_counts().to_dict() == {
-        "forward": 3,
-        "block": 3,
-        END_OF_CAPTURE: 1,
-    }
+    names = case.ranges["name"].value_counts().to_dict()
+    assert names == {"forward": 3, "block": 3, END_OF_CAPTURE: 1}
     assert case.capture.total_ns == 0
     assert stats_total_ns(folder / "cuda_gpu_kern_sum.csv") is None
     assert "forward" in (folder / "nvtx_pushpop_sum.csv").read_text()
@@ -185,9 +154,8 @@ touch $out; exit $status
 """As nsys does, start a process in a session of its own, which here never ends."""
 
 
-NSYS_TRIES = 3
 WAITS = "until [ -e go ]; do sleep 0.1; done"
-real = [pytest.mark.nsys, requires_nsys]
+REAL = [pytest.mark.nsys, requires_nsys]
 
 
 @pytest.mark.parametrize(
@@ -197,8 +165,8 @@ real = [pytest.mark.nsys, requires_nsys]
         (False, f"{WAITS}; false", None),
         (False, "sleep 601", signal.SIGINT),
         (False, "sleep 601", signal.SIGKILL),
-        pytest.param(True, WAITS, None, marks=real),
-        pytest.param(True, "sleep 601", signal.SIGTERM, marks=real),
+        pytest.param(True, WAITS, None, marks=REAL),
+        pytest.param(True, "sleep 601", signal.SIGTERM, marks=REAL),
     ],
 )
 def test_no_process_outlives_the_stage_that_started_nsys(
@@ -218,15 +186,14 @@ def test_no_process_outlives_the_stage_that_started_nsys(
         with marking(mark):
             environment = os.environ | {"PYTHONPATH": str(ROOT)}
             stage = subprocess.Popen(command, cwd=tmp_path, env=environment)
-        wait_until(lambda: agents() or stage.poll() is not None, "the agent")
+        wait_until(lambda: started() or stage.poll() is not None, "the agent")
         return stage
 
-    def agents() -> list[str]:
-        return [command for command in marked(mark).values() if agent in command]
+    def started() -> bool:
+        return any(agent in command for command in marked(mark).values())
 
     # nsys 2023.4 ended before it began, "Local Endpoint is not available", once at a load of 10.
-    stage = next((it for _ in range(NSYS_TRIES) if (it := begun()).poll() is None), None)
-    assert stage is not None, f"nsys ended {NSYS_TRIES} times before it started its agent"
+    stage = next(it for _ in range(3) if (it := begun()).poll() is None)
     if ending:
         wait_until(lambda: "sleep 601" in marked(mark).values(), "the program")
         stage.send_signal(ending)

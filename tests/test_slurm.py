@@ -23,8 +23,10 @@ from tests.workflow import ROOT, SUITE, make_project
 from workflow_src.dag.start import make_dag
 from workflow_src.plan.config import load
 
-by_executor = pytest.mark.parametrize("executor", EXECUTORS)
-by_plugin = pytest.mark.parametrize("executor", ["slurm"])
+MARKS = [pytest.mark.slurm, pytest.mark.workflow]
+TOLD = {name: pytest.param(name, marks=MARKS) for name in EXECUTORS}
+by_executor = pytest.mark.parametrize("executor", TOLD.values())
+by_plugin = pytest.mark.parametrize("executor", [TOLD["slurm"]])
 
 
 @pytest.fixture
@@ -34,8 +36,6 @@ def story(stories: Stories, executor: str) -> Story:
     return told
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
     story: Story, executor: str
@@ -58,8 +58,6 @@ def test_measurements_run_through_slurm_each_on_a_gpu_of_its_own(
         assert environment["node"] and environment["device_name"] == "cpu"
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_plugin
 def test_a_job_past_its_time_limit_is_retried_with_more(story: Story) -> None:
     assert story.states("limit") == ["TIMEOUT"]
@@ -67,8 +65,6 @@ def test_a_job_past_its_time_limit_is_retried_with_more(story: Story) -> None:
     assert [job.state for job in ended].count("COMPLETED") == 2, "it, and the canceled one"
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_a_canceled_job_is_noticed_and_submitted_again(story: Story) -> None:
     """sacct calls it "CANCELLED by 0", which the executor plugin doesn't take for CANCELLED."""
@@ -78,37 +74,24 @@ def test_a_canceled_job_is_noticed_and_submitted_again(story: Story) -> None:
     assert len(ended) == 2 + past_its_limit, "it, again, and the job past its time limit"
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_a_preempted_job_is_requeued_and_completes(story: Story) -> None:
     """A job in a higher-priority partition takes every GPU of the node."""
     assert sorted(story.states("preempted")) == ["COMPLETED", "PREEMPTED"]
 
 
-@pytest.mark.slurm
-@pytest.mark.workflow
 @by_executor
 def test_interrupting_snakemake_cancels_its_jobs(story: Story, executor: str) -> None:
-    """The next run needs no unlock: it would have ended at once."""
+    """The next run makes their results, and needs no unlock: it would have ended at once."""
     assert sorted(story.interrupted.values()) == ["PENDING", "RUNNING"]
     ended = [job for job in story.jobs if job.number in story.interrupted]
     assert len(ended) == 2 and all(job.state.startswith("CANCELLED") for job in ended)
+    assert {BENCHMARK, CAPTURE} <= story.project.results()
+    after = story.of_the_last_run
+    assert all(job.end <= later.start for job in ended for later in after), "none beside another"
     if executor == "cluster-generic":
         named = [job.name.startswith("snakejob.") for job in ended]
         assert all(named), "by which tools/cancel_slurm_jobs tells what a killed one leaves"
-
-
-@pytest.mark.slurm
-@pytest.mark.workflow
-@by_executor
-def test_the_next_run_completes_a_stopped_one(story: Story) -> None:
-    assert {BENCHMARK, CAPTURE} <= story.project.results()
-    stopped = [job for job in story.jobs if job not in story.of_the_last_run]
-    assert len(stopped) == 2
-    assert "COMPLETED" not in {job.state for job in stopped}
-    new = story.of_the_last_run
-    assert all(job.end <= later.start for job in stopped for later in new), "none beside another"
 
 
 @pytest.mark.parametrize(

@@ -12,55 +12,59 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.published import read_study
+from tests.published import H200, read_study
 from workflow_src.common.case import CASE_COLUMNS, PHASES
 from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.table_schema import columns
 
-ROOT = Path(__file__).parent.parent.parent
-Tables = Mapping[str, pd.DataFrame]
-OF_THE_MACHINE = {"ceilings"}
-"""Tables whose rows belong to no case."""
+Tables = dict[str, pd.DataFrame]
 
-H200 = ROOT / "examples" / "h200" / "tables"
-OPTIONAL = ("ledger", "environments", "operators", "products", "ceilings")
-OPTIONAL += ("alignment",)
-TIMES = ("ms", "ns")
-BENCHMARK_ONLY = ("timings",)
+OPTIONAL = {"ledger", "environments", "operators", "products", "ceilings", "alignment"}
 READ = (
     *("timings", "ranges", "kernels", "captures", "work", "environments", "ledger", "products"),
     *("operators", "alignment", "remedies", "ceilings"),
 )
-"""The tables that answers read."""
-DESCRIBED = [each for name in READ for each in columns(name).values()]
-TEXTS = frozenset(each.column for each in DESCRIBED if each.is_text)
-FILLED = frozenset(each.column for each in DESCRIBED if each.check == "filled")
+"""The tables that answers read; of the last, no row belongs to a case."""
+DESCRIBED = {name: columns(name).values() for name in READ}
+REQUIRED = {
+    name: [each.column for each in found if each.is_required] for name, found in DESCRIBED.items()
+}
+TEXTS = {each.column for found in DESCRIBED.values() for each in found if each.is_text}
+FILLED = {each.column for found in DESCRIBED.values() for each in found if each.check == "filled"}
 
 
 @cache
-def recorded(folder: Path = H200) -> Mapping[str, pd.DataFrame]:
+def recorded(folder: Path) -> Mapping[str, pd.DataFrame]:
     """The tables of a recorded run, and those of its studies as "studies/{name}"."""
     found = {name: folder / f"{name}.csv" for name in READ}
     there = {name: path for name, path in found.items() if path.is_file()}
     tables = {name: with_texts(read_table(path, name), name) for name, path in there.items()}
-    studies = {f"studies/{path.stem}": read_study(path) for path in folder.glob("studies/*.csv")}
-    return tables | studies
+    return tables | {f"studies/{p.stem}": read_study(p) for p in folder.glob("studies/*.csv")}
 
 
-def subset(seed: int, folder: Path = H200) -> Tables:
+def subset(seed: int, folder: Path = H200 / "tables") -> Tables:
     draw = random.Random(seed)
     tables = dict(recorded(folder))
     chosen = _cases(draw, tables["timings"])
-    tables = {
-        name: table if name in OF_THE_MACHINE or name.startswith("studies/") else _of(table, chosen)
-        for name, table in tables.items()
-    }
+    of_cases = {name for name in tables if name in READ[:-1]}
+    tables |= {name: tables[name][tables[name]["case"].isin(chosen)] for name in of_cases}
+    of_phases = {name for name in of_cases if "phase" in tables[name]}
     if draw.random() < 0.2:
-        tables = _one_phase(tables, draw.choice(PHASES))
-    tables = _gone_wrong(draw, tables, chosen)
+        phase = draw.choice(PHASES)
+        tables |= {name: tables[name][tables[name]["phase"] == phase] for name in of_phases}
+    for case in chosen:
+        _gone_wrong(draw, tables, case, of_phases)
     tables = {name: _scaled(draw, table, chosen) for name, table in tables.items()}
-    tables = {name: _emptied(draw, name, table) for name, table in tables.items()}
-    return {name: table for name, table in tables.items() if _kept(draw, name)}
+    tables |= {name: _emptied(draw, name, tables[name]) for name in tables if name in READ}
+    return {
+        name: table
+        for name, table in tables.items()
+        if (name in READ and name not in OPTIONAL) or draw.random() < 0.8
+    }
+
+
+def empty() -> Tables:
+    return {name: pd.DataFrame(columns=names) for name, names in REQUIRED.items()}
 
 
 def written(tables: Tables, folder: Path) -> Path:
@@ -83,96 +87,56 @@ def _cases(draw: random.Random, timings: pd.DataFrame) -> list[str]:
     return draw.sample(names, min(len(names), draw.randint(1, most)))
 
 
-def _of(table: pd.DataFrame, cases: list[str]) -> pd.DataFrame:
-    return _counted(table[table["case"].isin(cases)])
+def _gone_wrong(draw: random.Random, tables: Tables, case: str, of_phases: set[str]) -> None:
+    """Let phases of a case run out of memory or be skipped, or its capture be missing or empty."""
 
+    def without(names: set[str], phases: tuple[str, ...] = PHASES) -> None:
+        for name in names & {*tables}:
+            table = tables[name]
+            gone = table["case"] == case
+            gone &= table["phase"].isin(phases) if name in of_phases else True
+            tables[name] = table[~gone]
 
-def _counted(table: pd.DataFrame) -> pd.DataFrame:
-    return table.set_index(pd.RangeIndex(2, len(table) + 2))
-
-
-def _one_phase(tables: dict[str, pd.DataFrame], phase: str) -> dict[str, pd.DataFrame]:
-    return {
-        name: _counted(table[table["phase"] == phase])
-        if "phase" in table and not name.startswith("studies/")
-        else table
-        for name, table in tables.items()
-    }
-
-
-def _gone_wrong(
-    draw: random.Random, tables: dict[str, pd.DataFrame], cases: list[str]
-) -> dict[str, pd.DataFrame]:
-    """Phases that ran out of memory or were skipped, and captures that are missing or empty."""
-    for case in cases:
-        if draw.random() < 0.2:
-            first = draw.randrange(len(PHASES))
-            for place, phase in enumerate(PHASES[first:]):
-                tables = _without(tables, case, phase, "oom" if place == 0 else "skipped")
-        if draw.random() < 0.1:
-            tables = _uncaptured(tables, case)
-        if draw.random() < 0.05:
-            tables = {
-                name: _counted(table[table["case"] != case]) if name in BENCHMARK_ONLY else table
-                for name, table in tables.items()
-            }
-    return tables
-
-
-def _without(
-    tables: dict[str, pd.DataFrame], case: str, phase: str, status: str
-) -> dict[str, pd.DataFrame]:
-    found = {}
-    for name, table in tables.items():
-        if "phase" not in table or name.startswith("studies/"):
-            found[name] = table
-            continue
-        mine = (table["case"] == case) & (table["phase"] == phase)
-        if name != "timings":
-            found[name] = _counted(table[~mine])
-            continue
-        kept = ("phase", "status", "reason", *CASE_COLUMNS)
-        numbers = [c for c in table.columns if c not in kept]
-        table = table.copy()
-        table.loc[mine, numbers] = None
-        table.loc[mine, ["status", "reason"]] = [status, "it ran out of memory before"]
-        for column in {"replay_status", "replay_reason"} & set(table):
+    if draw.random() < 0.2:
+        lost = PHASES[draw.randrange(len(PHASES)) :]
+        table = tables["timings"].copy()
+        of_case = table["case"] == case
+        mine = of_case & table["phase"].isin(lost)
+        kept = {"phase", "status", "reason", *CASE_COLUMNS}
+        table.loc[mine, [name for name in table if name not in kept]] = None
+        table.loc[mine, ["status", "reason"]] = ["skipped", "it ran out of memory before"]
+        table.loc[of_case & (table["phase"] == lost[0]), "status"] = "oom"
+        for column in {"replay_status", "replay_reason"} & {*table}:
             table[column] = table[column].fillna("").astype("object")
-        found[name] = table
-    return found
-
-
-def _uncaptured(tables: dict[str, pd.DataFrame], case: str) -> dict[str, pd.DataFrame]:
-    found = dict(tables)
-    for name in ("kernels", "ledger", "operators", "products"):
-        if name in found:
-            found[name] = _counted(found[name][found[name]["case"] != case])
-    captures = found["captures"].copy()
-    counted = [c for c in captures if c.endswith(("_ns", "activities"))]
-    captures.loc[captures["case"] == case, counted] = 0
-    found["captures"] = captures
-    return found
+        tables["timings"] = table
+        without(of_phases - {"timings"}, lost)
+    if draw.random() < 0.1:
+        without({"kernels", "ledger", "operators", "products"})
+        captures = tables["captures"].copy()
+        counted = [name for name in captures if name.endswith(("_ns", "activities"))]
+        captures.loc[captures["case"] == case, counted] = 0
+        tables["captures"] = captures
+    if draw.random() < 0.05:
+        without({"timings"})
 
 
 def _scaled(draw: random.Random, table: pd.DataFrame, cases: list[str]) -> pd.DataFrame:
     """The table with all times of each case scaled, differently in each table."""
-    times = table.columns[table.columns.str.endswith(tuple(f"_{unit}" for unit in TIMES))]
-    columns = [column for column in times if column not in TEXTS]
-    if "case" not in table or not columns or draw.random() < 0.7:
+    times = [name for name in table if name.endswith(("_ms", "_ns")) and name not in TEXTS]
+    if "case" not in table or not times or draw.random() < 0.7:
         return table
     factors = {case: 10 ** draw.uniform(-1, 1) for case in cases}
     scale = table["case"].map(factors).fillna(1.0)
-    scaled = {column: pd.to_numeric(table[column]) * scale for column in columns}
-    whole = [column for column in columns if column.endswith("_ns")]
-    table = table.assign(**scaled)
-    return table.assign(**{column: table[column].round() for column in whole})
+    scaled = {name: pd.to_numeric(table[name]) * scale for name in times}
+    return table.assign(
+        **{name: each.round() if name.endswith("_ns") else each for name, each in scaled.items()}
+    )
 
 
 def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFrame:
     """The table without some optional columns and single values."""
-    required = {*_empty(name), *CASE_COLUMNS}
-    optional = [c for c in table.columns if c not in required]
-    if name.startswith("studies/") or not optional:
+    optional = [c for c in table if c not in {*REQUIRED[name], *CASE_COLUMNS}]
+    if not optional:
         return table
     gone = draw.sample(optional, draw.randint(0, min(3, len(optional))))
     table = table.drop(columns=gone) if draw.random() < 0.3 else table
@@ -184,15 +148,3 @@ def _emptied(draw: random.Random, name: str, table: pd.DataFrame) -> pd.DataFram
             table = table.copy() if text else table.astype({column: "float64"})
             table.loc[row, column] = "" if text else float("nan")
     return table
-
-
-def _kept(draw: random.Random, name: str) -> bool:
-    return not (name in OPTIONAL or name.startswith("studies/")) or draw.random() < 0.8
-
-
-def empty() -> Tables:
-    return {name: _empty(name) for name in READ}
-
-
-def _empty(name: str) -> pd.DataFrame:
-    return pd.DataFrame(columns=[c.column for c in columns(name).values() if c.is_required])

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.answers.subsets import ROOT, empty, subset, written
+from tests.answers.chapters import TEMPLATES
+from tests.answers.subsets import empty, subset, written
 from tests.answers.test_any_subset import check
 from tests.examples import seeds
 from tests.golden import same_as_before
@@ -20,7 +21,6 @@ from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written, write
 
-TEMPLATES = ROOT / "report_templates"
 SHORT, LONG = Sample(), Sample(context=256)
 
 

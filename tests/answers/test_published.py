@@ -8,7 +8,6 @@ from tests.answers.chapters import chapter
 from tests.published import H200
 from tests.report import runs
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.paper.run import Run
 from workflow_src.paper.written import Written
 
 RUNS = {name: H200 / name for name in ("", "memory-32gib")}
@@ -18,7 +17,7 @@ NAMES = (*QUESTIONS, "opening", "cases", "ran")
 def made(name: str, folder: Path) -> Written:
     if name in QUESTIONS:
         return chapter(name, folder / "tables")
-    return runs.chapter(name, Run([*sorted(folder.glob("tables/*.csv")), folder / "plan.csv"]))
+    return runs.chapter(name, runs.read_run(folder))
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -4,15 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planted.score import MECHANISM_OF, placed
+from workflow_src.captures.reading import read
 from workflow_src.common.thresholds import FINDING_AT_LEAST, REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose
 from workflow_src.diagnosis.facts import step_calls, step_work
 from workflow_src.diagnosis.subject import Subject
+from workflow_src.placing.attributed import attributed
 from workflow_src.tables.diagnosis_tables import account, division
 
 DATA = Path("tests/data/captures/planted")
+
+MECHANISM_OF = {
+    "channels_first": "convolution_layout", "waits_in_hooks": "number_of_each_tensor",
+    "loader_in_the_process": "slow_loader", "parsing_thread": "other_thread",
+    "unique_ids": "selection", "average_one_by_one": "parameter_by_parameter",
+}  # fmt: skip
+"""The mechanism of each fault whose name isn't its mechanism's key."""
 
 STEP_OF = {
     "parsing_thread": "train_step", "unique_ids": "fit_batch", "average_one_by_one": "train"
@@ -40,7 +48,9 @@ STEP_OF = {
 def test_the_first_finding_of_a_planted_loop_is_its_fault(
     capture: str, plain_ms: float, where: str, saves_ms: float
 ) -> None:
-    recorded = placed(DATA / capture, STEP_OF.get(capture.split("-")[0], "step"))
+    recorded = attributed(
+        read(DATA / capture), None, step=STEP_OF.get(capture.split("-")[0], "step")
+    )
     (process,) = recorded.capture.processes
     subject = Subject.of(recorded, process)
     diagnosis = diagnose(subject, plain_ms * NS_PER_MS)
@@ -59,7 +69,7 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
 
 @pytest.mark.parametrize("capture", ["ddp.sqlite.gz", "gpt2_modules.sqlite.gz", "sleepy.sqlite.gz"])
 def test_what_is_said_of_a_recorded_step_adds_up(capture: str) -> None:
-    recorded = placed(DATA.parent / capture, "step")
+    recorded = attributed(read(DATA.parent / capture), None, step="step")
     for process in recorded.capture.processes:
         subject = Subject.of(recorded, process)
         assert_adds_up(subject, diagnose(subject))

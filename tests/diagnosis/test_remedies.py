@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.plain_point import NO_PRODUCTS
 from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
 from workflow_src.diagnosis.remedies.host import time_ns
 from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval
 from workflow_src.diagnosis.remedies.rates import About, Rates, Span
 from workflow_src.diagnosis.remedies.run import Run, predictions
-from workflow_src.diagnosis.remedies.steps import launched, product_sizes, work_of
+from workflow_src.diagnosis.remedies.steps import SIZES, launched, product_sizes, work_of
 
 GB_PER_S, TFLOPS = 1e6, 1e9
 """In bytes and FLOPs per ms."""
 
+NO_PRODUCTS = pd.DataFrame(
+    columns=["precision", "group", "direction", *SIZES, "flops_per_ms"], dtype="float64"
+)
 RATES = Rates(1_000 * GB_PER_S, {"fp32": 50 * TFLOPS, "bf16": 500 * TFLOPS}, NO_PRODUCTS)
 EXACT = Span(1.0, 1.0, 1.0)
 NO_GAP = Span(0.0, 0.0, 0.0)

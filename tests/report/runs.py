@@ -25,10 +25,10 @@ def run_of(folder: Path, *samples: Sample) -> Run:
     return read_run(folder)
 
 
-def read_run(folder: Path) -> Run:
-    """A run of the tables, the plan and the chapters in a folder."""
+def read_run(folder: Path, *more: Path) -> Run:
+    """A run of the tables, the plan and the chapters in a folder, and of more files."""
     texts = sorted((folder / "answers").glob("*.json"))
-    return Run([*sorted((folder / "tables").rglob("*.csv")), folder / "plan.csv", *texts])
+    return Run([*sorted((folder / "tables").rglob("*.csv")), folder / "plan.csv", *texts, *more])
 
 
 def chapter(name: str, run: Run, picture: Path | None = None) -> Written:

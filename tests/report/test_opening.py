@@ -2,14 +2,12 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.published import published as published_folder
+from tests.published import published
 from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import FORWARD, TRAIN, Sample
-from workflow_src.paper.run import Run
 from workflow_src.report.lessons import precision
 
 WAITS = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
@@ -72,23 +70,18 @@ def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
 
 
 def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path):
+    """Of a chapter that failed, the name of its log stands there."""
     cells = {"fp32": {"text": "12 of 20", "page": '<button class="n">12 of 20</button>'}}
     said = {"name": "a", "opening": [{"label": "(a) agree", "cells": cells}]}
+    failed = {"name": "c", "verdict": "failed", "log": "logs/c.log", "opening": []}
     run_of(tmp_path, Sample(), bf16())
-    (tmp_path / "answers").mkdir()
-    (tmp_path / "answers" / "a.json").write_text(json.dumps(said))
-    made = chapter("opening", read_run(tmp_path))
+    for each in (said, failed):
+        (tmp_path / f"{each['name']}.json").write_text(json.dumps(each))
+    made = chapter("opening", read_run(tmp_path, tmp_path / "a.json", tmp_path / "c.json"))
     assert "| (a) agree | 12 of 20 |" in made.markdown["section"]
     assert '<a href="#a">(a) agree</a>' in made.html["section"]
     assert '<td class=l><button class="n">12 of 20</button></td>' in made.html["section"]
-
-
-def test_a_chapter_that_failed_is_missing_in_the_opening(tmp_path):
-    run_of(tmp_path, Sample())
-    (tmp_path / "answers").mkdir()
-    said = {"name": "c", "verdict": "failed", "log": "logs/c.log", "opening": []}
-    (tmp_path / "answers" / "c.json").write_text(json.dumps(said))
-    assert "see `logs/c.log`" in chapter("opening", read_run(tmp_path)).markdown["section"]
+    assert "see `logs/c.log`" in made.markdown["section"]
 
 
 PUBLISHED = ["h200", "h100", "own_model/gpt2", "own_model/llama", "own_model/compiled"]
@@ -101,7 +94,7 @@ def test_the_first_screen_is_short(name, tmp_path):
     said = {"verdict": "mostly", "headline": headline, "html": {"headline": headline}}
     cells = {"label": "(f)", "cells": {"fp32": {"text": "1", "page": "1"}}}
     (tmp_path / "f.json").write_text(json.dumps(said | {"opening": [cells]}))
-    made = chapter("opening", published(name, tmp_path / "f.json"))
+    made = chapter("opening", read_run(published(name), tmp_path / "f.json"))
     blocks = made.markdown
     below = f"{blocks['question']} {blocks['headline']} {blocks['section']}".partition("\n|")[0]
     assert made.verdict not in ("failed", "can't tell")
@@ -109,9 +102,3 @@ def test_the_first_screen_is_short(name, tmp_path):
     assert 2 <= below.count("- **") <= 4
     numbers = re.sub(r"\b(fp|bf|tf)\d+", "", blocks["headline"])
     assert len(re.findall(r"\d+", numbers)) <= 1 and "(" not in numbers
-
-
-def published(name: str, *more: Path) -> Run:
-    """A published run, with other files."""
-    folder = published_folder(name)
-    return Run([*sorted((folder / "tables").glob("*.csv")), folder / "plan.csv", *more])

@@ -1,7 +1,10 @@
-"""The report: its chapters one after another, as text and as one page that needs no other file."""
+"""The report: its chapters one after another, as text, as one page that needs no other file, and as
+a summary for programs, which says what the chapters say, with the same rows."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,13 +12,22 @@ from tests.report.written import BLANK, TEMPLATES, assemble, blocks, chapters
 from tests.synthetic_tables import Sample
 from workflow_src.paper.written import Written
 
+LOST = Sample(context=256, status={"train_step": ("oom", "CUDA out of memory")})
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], str, str, str]:
-    """The paths of chapters, and the report of them."""
+    """The paths of chapters, and the report of them, with a summary beside their tables."""
     folder = tmp_path_factory.mktemp("report")
-    paths = chapters(folder, Sample(), Sample(context=256))
-    return paths, *assemble(folder, paths, "--others", "profiler")
+    paths = chapters(folder, Sample(), LOST)
+    summary = str(folder / "summary.json")
+    return paths, *assemble(folder, paths, "--others", "profiler", "--summary", summary)
+
+
+@pytest.fixture
+def summary(made: tuple[list[Path], str, str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((made[0][0].parents[1] / "summary.json").read_text())
+    return found
 
 
 def test_the_text_is_the_chapters_one_after_another(made):
@@ -70,3 +82,27 @@ def test_a_damaged_chapter_ends_in_one_sentence(made, tmp_path, damage):
     with pytest.raises(SystemExit) as ended:
         assemble(tmp_path, [tmp_path / "a.md"])
     assert str(tmp_path / ("a.html" if damage is None else "a.json")) in str(ended.value)
+
+
+def test_the_summary_has_the_headline_and_the_numbers_of_each_question(summary):
+    assert (summary["schema"], summary["kind"]) == (1, "run")
+    assert "2 cases" in summary["says"][0] and len(summary["says"]) == 2
+    named = {each["name"]: each for each in summary["questions"]}
+    assert [*"abcdef"] == [*named][:6]
+    labels = {each["label"]: each for each in named["a"]["numbers"]}
+    works = labels["(a) forward: device time, of unprofiled time"]
+    assert (works["text"], works["unit"], works["precision"]) == ("83 %", "share", "fp32")
+    assert "timings.csv:" in works["rows"] and labels["headline"]["value"] >= 0
+    assert "interval" not in works, "a median has no ends"
+
+
+def test_the_summary_has_the_times_of_each_case_and_why_one_has_none(summary):
+    rows = {(each["case"], each["phase"]): each for each in summary["cases"]}
+    first, lost = rows[Sample().case, "forward"], rows[LOST.case, "train_step"]
+    assert first["status"] == "ok" and first["unprofiled_ms"]["value"] == 12
+    assert first["device_ms"]["interval"] == [12, 12] and first["joules"] is None
+    assert (lost["status"], lost["unprofiled_ms"]) == ("oom", None)
+    why = [each for each in summary["unknown"] if each.get("phase") == "train_step"]
+    assert {"case": LOST.case, "phase": "train_step", "what": "unprofiled time",
+            "why": "CUDA out of memory"} in why  # fmt: skip
+    assert summary["settings"]["steps"] == ["10"]

@@ -1,1 +1,0 @@
-"""Training loops with one fault each, recorded beside the same loop without it."""
