@@ -42,8 +42,7 @@ from workflow_src.diagnosis.remedies.steps import (
 )
 from workflow_src.model.flops import parameter_count
 from workflow_src.placing.kernel_words import changes_type
-from workflow_src.studies.levers.analyze import medians_ms, plain_case
-from workflow_src.studies.rows import busy_ns, calls
+from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
 
 COPY_BYTES = 8
@@ -98,7 +97,7 @@ class PlainPoint:
             for row in rows
             if row["measurement"] == "ceiling"
         }
-        return cls(point, plain_case(point), phases, ceilings)
+        return cls(point, case_of(point, point["size"], point["precision"]), phases, ceilings)
 
     def steps(self) -> dict[str, PlainStep]:
         """Each phase, as it is replayed. Raises UnmeasuredError on a CPU."""
@@ -123,7 +122,7 @@ class PlainPoint:
     def _usual_host(self) -> Span:
         """The host's time for a launch (ns) in forward and backward, of steps that only launch."""
         launching = self.ceilings["launching", "forward_backward"]["median_ms"]
-        launches = calls(self.phases["forward_backward"]["activities"])
+        launches = self.phases["forward_backward"]["kernels"]
         return around(NS_PER_MS * launching / launches, HOST_UNSURE)
 
     @cached_property
@@ -132,8 +131,8 @@ class PlainPoint:
         chain = self.ceilings.get(("gaps", ""))
         if chain is None:
             return Span(0.0, GAP_NS / 3, GAP_NS)
-        beyond_ns = NS_PER_MS * chain["median_ms"] - busy_ns(chain["activities"])
-        gap_ns = min(GAP_NS, max(0.0, beyond_ns / max(1, calls(chain["activities"]))))
+        beyond_ns = NS_PER_MS * (chain["median_ms"] - chain["busy_ms"])
+        gap_ns = min(GAP_NS, max(0.0, beyond_ns / max(1, chain["kernels"])))
         return Span(0.0, gap_ns / 2, gap_ns)
 
     def _about(self, phase: str) -> About:
@@ -247,7 +246,8 @@ def _kind(activity: Row, name: str, leaf: str) -> str:
 
 def _ends_ms(row: Row) -> tuple[float, float]:
     """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
-    medians = medians_ms(row)
+    process = row.get("process", [0] * len(row["samples_ns"]))
+    medians = pd.Series(row["samples_ns"]).groupby(process).median() / NS_PER_MS
     if len(medians) > 1:
         return min(medians), max(medians)
     return row["p20_ms"], row["p80_ms"]

@@ -10,7 +10,6 @@ def tried(variant: str, ms: float | None, **other: Any) -> dict[str, Any]:
     row = {"point": f"a.{variant}", "case": "a", "precision": "bf16", "device": "cuda",
            "variant": variant, "remedies": "" if variant == PLAIN else variant, "batches": 1,
            "phase": "train_step", "status": "ok", "reason": "", "median_ms": ms,
-           "plain_ms": 100.0, "saving_share": ms and 1 - ms / 100,
            "device_ms": 40.0 if variant == PLAIN else 20.0,
            "peak_memory_mib": 2048.0, "error_state": "ok", "gradients_error": 0.03}  # fmt: skip
     return row | other

@@ -10,7 +10,6 @@ from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.model.flops import forward_work, phase_flops
 from workflow_src.model.memory_formulas import model_row, peak_bytes
 from workflow_src.studies.models import case_of, identity
-from workflow_src.studies.rows import busy_ns
 from workflow_src.studies.study import Point, Row
 
 
@@ -21,12 +20,15 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     """
     cases = {size: case_of(point, size, point["precision"]) for size in point["sizes"]}
     made = [_model(case) for case in cases.values()]
-    profiled = {row["size"]: row for row in rows if row["measurement"] == "component"}
+    works = {
+        row["size"]: sum(each["busy_ns"] for each in row["activities"]) / row["steps"] / NS_PER_MS
+        for row in rows
+        if "activities" in row
+    }
     for row in rows:
         if row["measurement"] == "phase":
-            forward = profiled.get(row["size"], {}) if row["phase"] == "forward" else {}
-            total = _busy_ms(forward, busy_ns(forward.get("activities", [])))
-            made.append(_phase(cases[row["size"]], row) | total)
+            busy_ms = works.get(row["size"]) if row["phase"] == "forward" else None
+            made.append(_phase(cases[row["size"]], row) | {"busy_ms": busy_ms})
         if row["measurement"] == "component":
             made += _components(cases[row["size"]], row)
     return made
@@ -61,11 +63,6 @@ def _components(case: Case, row: Row) -> list[Row]:
         row
         | work._asdict()
         | {"flops_per_byte": work.flops / work.bytes}
-        | _busy_ms(row, busy[work.component])
+        | {"busy_ms": ns / row["steps"] / NS_PER_MS if (ns := busy[work.component]) else None}
         for work in forward_work(case)
     ]
-
-
-def _busy_ms(row: Row, ns: int) -> Row:
-    """Device time in one of the profiled forward passes, if there is any."""
-    return {"busy_ms": ns / row["steps"] / NS_PER_MS} if ns else {}

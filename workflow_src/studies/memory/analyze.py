@@ -25,7 +25,6 @@ from workflow_src.studies.memory.timeline import (
     segments,
 )
 from workflow_src.studies.models import case_of, dimensions
-from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
 
 CONTRIBUTORS = 5
@@ -61,7 +60,7 @@ def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
         for name in ("peak", "requested", "reserved")
         if f"{name}_bytes" in row
     }
-    return without_bytes(row) | dimensions(case) | known | measured
+    return row | dimensions(case) | known | measured
 
 
 def _record(case: Case, row: Row) -> list[Row]:
@@ -90,15 +89,11 @@ def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
     keys = ("precision", "heads", "compiled")
     saved = [each for each in rows if each["measurement"] == "saved_tensor"]
     mine = [each for each in saved if all(each[key] == row[key] for key in keys)]
-    ranked = enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1)
-    return [
-        without_bytes(row) | _saves(case, row, tensors),
-        *(
-            {key: cell for key, cell in each.items() if key != "bytes"}
-            | {"rank": n, "mib": each["bytes"] / MIB, "share": each["bytes"] / row["saved_bytes"]}
-            for n, each in ranked
-        ),
-    ]
+    made = [row | _saves(case, row, tensors)]
+    for rank, each in enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1):
+        about = {"rank": rank, "mib": each["bytes"] / MIB}
+        made.append(each | about | {"share": each["bytes"] / row["saved_bytes"]})
+    return made
 
 
 def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:
