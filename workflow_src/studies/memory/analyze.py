@@ -20,9 +20,12 @@ from workflow_src.model.saved_tensors import (
 )
 from workflow_src.model.step_memory import block_gradient_bytes
 from workflow_src.studies.memory.timeline import (
+    allocations,
     gradient_bytes,
     largest_allocations,
+    live,
     segments,
+    stretches,
 )
 from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
@@ -67,18 +70,20 @@ def _record(case: Case, row: Row) -> list[Row]:
     """Rows of a recorded phase: segments, largest allocations, streams, and blocks' gradients."""
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
-    made: list[Row] = [{"measurement": "segment"} | each for each in segments(row)]
-    made += [
-        {"measurement": "allocation", "rank": rank} | each
-        for rank, each in enumerate(largest_allocations(row), start=1)
-    ]
-    size = stream_bytes(case)
-    found = sum(each[0] == size for each in row["allocations"])
-    made.append({"measurement": "stream", "predicted_mib": size / MIB, "calls": found})
-    if blocks := gradient_bytes(row):
-        ends = {"least_mib": min(blocks.values()) / MIB, "most_mib": max(blocks.values()) / MIB}
-        deduced = {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
-        made.append({"measurement": "gradients"} | deduced | ends)
+    places = stretches(row)
+    found = allocations(row, places)
+    size, blocks = stream_bytes(case), gradient_bytes(found) / MIB
+    like = {"predicted_mib": size / MIB, "calls": int((found["size"] == size).sum())}
+    rows = {
+        "segment": segments(places, live(row, places, found)),
+        "allocation": largest_allocations(found, places["step"].iloc[-1]),
+        "stream": [like],
+        "gradients": [
+            {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
+            | {"least_mib": blocks.min(), "most_mib": blocks.max()}
+        ] * bool(len(blocks)),
+    }  # fmt: skip
+    made = [{"measurement": name} | each for name, every in rows.items() for each in every]
     return [about | each for each in made]
 
 
