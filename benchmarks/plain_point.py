@@ -12,6 +12,7 @@ from functools import cached_property
 import pandas as pd
 
 from workflow_src.common.case import PHASES, Case
+from workflow_src.common.summary import of_each_process
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.remedies.host import GAP_NS, host_span, solved, unsure_ms
 from workflow_src.diagnosis.remedies.predict import PlainStep, luck
@@ -247,7 +248,7 @@ def _kind(activity: Row, name: str, leaf: str) -> str:
 def _ends_ms(row: Row) -> tuple[float, float]:
     """The medians of the fastest and the slowest process; of one, percentiles of its steps."""
     process = row.get("process", [0] * len(row["samples_ns"]))
-    medians = pd.Series(row["samples_ns"]).groupby(process).median() / NS_PER_MS
+    medians = [each["median_ms"] for each in of_each_process(row["samples_ns"], process)]
     if len(medians) > 1:
         return min(medians), max(medians)
     return row["p20_ms"], row["p80_ms"]

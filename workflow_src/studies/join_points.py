@@ -30,7 +30,8 @@ Derive = Callable[[Point, list[Row]], list[Row]]
 def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
     """Activities with short_name, family and precision_ran ("" where the name doesn't tell)."""
     frame = pd.DataFrame(activities, columns=list(activities[0]) if activities else ["name"])
-    rows: list[Row] = frame.assign(**naming(frame["name"].astype("str"), rules)).to_dict("records")
+    told = frame.assign(**naming(frame["name"].astype("str"), rules))
+    rows: list[Row] = told.to_dict("records")  # type: ignore[assignment]
     return rows
 
 

@@ -81,8 +81,9 @@ def segments(places: pd.DataFrame, active: NDArray[np.int64]) -> list[Row]:
     rows, number = rows[number > 0], number[number > 0]
     groups = rows.groupby(number)
     highest = rows.loc[groups["active_mib"].idxmax(), ["component", "active_mib", *held]]
-    found = groups.agg({**dict.fromkeys([*PLACE, "start_ms"], "first"), "end_ms": "last"})
-    made: list[Row] = found.join(highest.set_axis(found.index)).to_dict("records")
+    ends = groups.agg({**dict.fromkeys([*PLACE, "start_ms"], "first"), "end_ms": "last"})
+    found = ends.join(highest.set_axis(ends.index))
+    made: list[Row] = found.to_dict("records")  # type: ignore[assignment]
     return made
 
 
@@ -96,8 +97,8 @@ def largest_allocations(found: pd.DataFrame, step: str) -> list[Row]:
     counted = mine.groupby(alike, sort=False).size().reset_index(name="calls")
     ranked = counted.sort_values("size", ascending=False, kind="stable")[:LARGEST]
     ranked = ranked.assign(mib=ranked.pop("size") / MIB, rank=range(1, len(ranked) + 1))
-    made: list[Row] = ranked.to_dict("records")
-    return made
+    rows: list[Row] = ranked.to_dict("records")  # type: ignore[assignment]
+    return rows
 
 
 def gradient_bytes(found: pd.DataFrame) -> pd.Series:
