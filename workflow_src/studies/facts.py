@@ -62,10 +62,10 @@ def unmeasured(table: pd.DataFrame, *about: str) -> pd.DataFrame:
 def conditions(run: Run, study: str) -> Facts:
     """How a study was measured, and what disturbed it, for studies/_conditions.j2.
 
-    attached: the points whose process kept torch.profiler attached. fastest, slowest: an eager
-    operation around the processes on a GPU's host; unsteady: whether these differ by HOST_CHANGED
-    or more in a table that has times. processes: in how many fresh ones times were measured, if
-    any was in several. hosts: a row per host with its points, if there are several.
+    fastest, slowest: an eager operation around the processes on a GPU's host; unsteady: whether
+    these differ by HOST_CHANGED or more in a table that has times. processes: in how many fresh
+    ones times were measured, if any was in several. hosts: a row per host with its points, if
+    there are several.
     """
     table = run.numbers(f"studies/{study}")
     low, high = (
@@ -85,7 +85,6 @@ def conditions(run: Run, study: str) -> Facts:
         for name, mine in sorted(hosts, key=lambda host: -len(host[1]))
     ]
     return {
-        "attached": ", ".join(dict.fromkeys(table["point"][table["profiler_stayed"]])),
         "fastest": low,
         "slowest": high,
         "unsteady": bool(timed) and bool(high > HOST_CHANGED * low),

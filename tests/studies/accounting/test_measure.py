@@ -7,45 +7,48 @@ import pytest
 import torch
 
 from tests.studies import ON_GPU
-from tests.studies.accounting.points import derived, small_point
 from tests.workflow import ROOT
 from workflow_src.common.table_schema import columns
 from workflow_src.measure import phases
 from workflow_src.measure.workload import Workload
 from workflow_src.placing.families import load_rules
-from workflow_src.studies.accounting import analyze as accounting
-from workflow_src.studies.accounting import measure
-from workflow_src.studies.accounting.measure import tasks
+from workflow_src.plan.config import load
+from workflow_src.studies.accounting import analyze, measure
 from workflow_src.studies.join_points import table_rows
+from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 
-DERIVED = {
-    "median_ms", "flops", "bytes", "peak_mib", "predicted_peak_mib", "busy_ms",
-    "flops_per_byte", "component", "parameters",
-}  # fmt: skip
+DERIVED = {"median_ms", "flops", "peak_mib", "predicted_peak_mib", "busy_ms", "parameters"}
+
+
+def small_point() -> dict[str, Any]:
+    (point,) = points("accounting", "cpu", "small", load(ROOT / "config.yaml"))
+    numbers = {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}
+    return point | {
+        "device": "cpu", "sizes": {"one": numbers}, "measured": ["one"], "vocabulary": 50,
+        "context": 8, "steps": 1,
+    }  # fmt: skip
 
 
 def measured() -> list[dict[str, Any]]:
-    return rows(tasks, small_point())
+    return rows(measure.tasks, small_point())
 
 
 def full(*_: Any) -> None:
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
 
 
-def test_a_quick_measurement_on_the_cpu() -> None:
+def test_a_quick_measurement_on_the_cpu_has_the_published_columns() -> None:
     raw = measured()
-    assert [row["measurement"] for row in raw] == ["phase"] * 3 + ["component"]
+    assert [row["measurement"] for row in raw] == ["phase"] * 3 + ["profile"]
     assert all(DERIVED.isdisjoint(row) for row in raw)
-    assert {key for kind in raw[3]["activities"] for key in kind} == {
-        "range", "kind", "operator", "name", "calls", "busy_ns",
-    }  # fmt: skip
-    made = derived(raw)
-    kinds = [row["measurement"] for row in made]
-    assert kinds == ["model", *["phase"] * 3, *["component"] * 7]
-    assert all(row["status"] == "ok" for row in made)
-    for row in made[4:]:
-        assert row["flops_per_byte"] == row["flops"] / row["bytes"]
+    result = ON_GPU | {"point": small_point(), "rows": raw}
+    made = table_rows(result, analyze.derive, load_rules())
+    assert [row["measurement"] for row in made] == ["model", *["phase"] * 3]
+    assert all(row["status"] == "ok" for row in made) and made[1]["busy_ms"] > 0
+    published = pd.read_csv(ROOT / "examples/h200/tables/studies/accounting.csv")
+    told = set(published.dropna(axis=1, how="all")) & set(columns("studies/accounting"))
+    assert told <= {column for row in made for column in row}
 
 
 @pytest.mark.parametrize(
@@ -61,13 +64,3 @@ def test_out_of_memory_leaves_the_other_rows(
 ) -> None:
     monkeypatch.setattr(where, name, full)
     assert [row["status"] for row in measured()] == states
-
-
-def test_the_table_of_a_measured_point_has_the_published_columns() -> None:
-    """But those of ceilings, which were the study's own once."""
-    result = ON_GPU | {"point": small_point(), "rows": measured()}
-    made = table_rows(result, accounting.derive, load_rules())
-    published = pd.read_csv(ROOT / "examples/h200/tables/studies/accounting.csv")
-    kept = published[published["measurement"] != "ceiling"].dropna(axis=1, how="all")
-    told = set(kept) & set(columns("studies/accounting"))
-    assert told <= {column for row in made for column in row}

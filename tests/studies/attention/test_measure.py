@@ -68,8 +68,10 @@ def test_implementations_agree(name: str) -> None:
 def test_a_phase_is_not_measured_where_its_calls_would_take_longer_than_the_limit() -> None:
     # 100 ms at 1,024 are 400 at 2,048, and 10 calls 4 s.
     rough = {"forward": (1024, 100.0)}
-    assert too_long(rough, "forward", 2048, 3.0) == "would take 4 s, and the limit is 3 s"
-    assert too_long(rough, "forward", 2048, 5.0) == too_long({}, "forward", 2048, 3.0) == ""
+    limits: list[Row] = [{"limit_s": limit_s} for limit_s in (3.0, 5.0)]
+    said = [too_long(rough, "forward", 2048, point) for point in (*limits, {})]
+    assert said == ["would take 4 s, and the limit is 3 s", "", ""]
+    assert too_long({}, "forward", 2048, limits[0]) == ""
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_first_process_compiles_without_what_an_earlier_run_left(
         )
         return {"status": "oom", "reason": "r"}
 
-    monkeypatch.setattr(measure_stage, "first_call", compiled)
+    monkeypatch.setattr(measure_stage, "first_calls", compiled)
     rows(tasks, point("compile", process=process))
     assert (str(tmp_path) in found) == (process == 1)
     assert not any(Path(path).exists() for path in found if path != str(tmp_path) and path)

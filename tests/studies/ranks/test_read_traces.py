@@ -48,7 +48,6 @@ def trace(folder: Path, rank: int, reduced: int) -> Path:
 
 def test_what_nothing_hides_leaves_out_what_ranks_wait_for_each_other(tmp_path: Path) -> None:
     found = read_way([trace(tmp_path, 0, 60), trace(tmp_path, 1, 80)])
-    rows = found.pop("collectives")
     assert found.pop("recorded_ms") == pytest.approx(STEP_US / 1000, rel=0.3)
     assert found == pytest.approx(
         {
@@ -56,11 +55,8 @@ def test_what_nothing_hides_leaves_out_what_ranks_wait_for_each_other(tmp_path: 
             "wait_ms": 0.020,
             "exposed_ms": 0.070,
             "compute_ms": 0.180,
-            "optimizer_ms": 0.050,
         }
     )
-    about = {"collective": "allreduce", "calls": 1, "late_calls": 1}
-    assert rows == [about | {"communication_ms": 0.14, "exposed_ms": 0.07}]
 
 
 def test_traces_that_cannot_be_matched_or_read_say_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Measures phases, and a forward pass's activities by range."""
+"""Measures phases, and a forward pass's activities."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -27,18 +27,18 @@ def tasks(point: Point) -> Iterator[Task | Row]:
             yield {"measurement": "phase"} | about | {"phase": phase} | before | row
         if phases["forward"]["status"] == "ok":
             profiled = partial(forward, case, point["steps"])
-            yield Task({"measurement": "component"} | about, profiled)
+            yield Task({"measurement": "profile"} | about, profiled)
 
 
 def forward(case: Case, steps: int) -> Row:
-    """The `activities` of `steps` forward passes together, each with its model range."""
+    """The `activities` of `steps` forward passes together."""
     workload = Workload(case)
 
     def run() -> None:
         for _ in range(steps):
             workload.forward()
 
-    return {"steps": steps, "activities": activities_of(run, case.device, ranges=True)}
+    return {"steps": steps, "activities": activities_of(run, case.device)}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Tabulates the study attention: work and memory by formula, beside what was measured."""
 
 from workflow_src.common.traffic import ELEMENT_BYTES
-from workflow_src.common.units import MIB, NS_PER_MS
-from workflow_src.studies.rows import busy_ns, calls
+from workflow_src.common.units import MIB
 from workflow_src.studies.study import Point, Row
 
 IDENTITY = ("sweep", "implementation", "precision", "batch", "heads", "head_size", "context")
@@ -14,9 +13,6 @@ FLOAT32_ERROR = 2.0**-17
 
 Half way, on a logarithmic scale, between the roundoffs of the two types: 2^-24 and 2^-11.
 """
-
-NO_WORK = "bookkeeping"
-"""The family of a CPU's views and allocations, which neither compute nor move data."""
 
 FLOPS = {"forward": 4.0, "backward": 10.0, "forward_backward": 14.0}
 """FLOPs per score and head dimension: two products forward; backward five, as it computes the
@@ -35,7 +31,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     """The rows with `products_in`, the precision that a check's error tells, and predictions.
 
     Each row of sweep "time" has the FLOPs, exponentials and bytes of its phase, whether it was
-    measured or not; a profiled one how many kernels ran, and for how long.
+    measured or not.
     """
     errors = {_series(row): row.get("error_out") for row in rows if row["sweep"] == CHECK}
     made = []
@@ -43,7 +39,6 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
         told = {"products_in": products(row["precision"], errors.get(_series(row)))}
         first = {name: row.get(name) for name in (*IDENTITY, "phase")}
         made.append(first | row | told | ({} if row["sweep"] == CHECK else by_formula(row)))
-        made[-1] |= worked(row)
     return made
 
 
@@ -88,11 +83,3 @@ def written_out(row: Row) -> Row:
         peak = 5 * tensor + 3 * matrix + 2 * rows + mask
         return {"matrix_bytes": MATRIX_MOVES * matrix + mask, "predicted_peak_mib": peak / MIB}
     return {"predicted_peak_mib": (6 * tensor + 7 * matrix + 2 * rows + mask) / MIB}
-
-
-def worked(row: Row) -> Row:
-    """`kernels` (on a CPU: operators) of a profiled call and their `busy_ms`."""
-    working = [each for each in row.get("activities", ()) if each["family"] != NO_WORK]
-    if not working:
-        return {}
-    return {"kernels": calls(working), "busy_ms": busy_ns(working) / NS_PER_MS}

@@ -49,10 +49,8 @@ def facts(run: Run) -> Facts:
         "shape": first(shown[shown["ms"].notna()]),
         "contexts": by_context(shown),
         "every": every[every["ms"].notna() | every["forward_ms"].notna()],
-        "kernels": every[every["kernels"].notna() | every["kernels_both"].notna()],
         "in_turn": every[every["before"].notna() | (every["point"] == "loops")],
         "checks": errors(checks),
-        "ceilings": longest(every),
         "missing": unmeasured(lost, "name", "precision", "phase"),
         "figure": figure(shown),
     }
@@ -79,12 +77,11 @@ def limited(passes: pd.DataFrame, ceilings: pd.DataFrame) -> pd.DataFrame:
         "exponentials": to(passes["exponentials"] / ms, "10^9/s") / exponentials,
         "memory": to(passes["matrix_bytes"] / ms, "GB/s") / bandwidth,
     }
-    none: pd.Series = pd.Series(float("nan"), passes.index, dtype=object)
-    share, limit = none, none
-    for name, cells in shares.items():
-        more = cells.notna() & ~(cells.astype(float) <= share.astype(float))
-        said = products + " products" if name == "products" else pd.Series(name, passes.index)
-        share, limit = cells.where(more, share), said.where(more, limit).astype(object)
+    every = pd.DataFrame(shares, passes.index, dtype=object)
+    most = every.astype(float).fillna(-1.0).to_numpy().argmax(axis=1)
+    share = pd.Series(every.to_numpy()[range(len(every)), most], passes.index, dtype=object)
+    named = pd.Series(every.columns[most], passes.index, dtype=object).where(share.notna())
+    limit = named.where(named != "products", products + " products")
     return passes.assign(rate=rate, share=to(share, "share"), limit=limit)
 
 
@@ -111,7 +108,6 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
         return both[name].combine_first(backward[name])
 
     ms, busy, ran = whole("time"), whole("busy_ms"), of_both("ok").eq(True)
-    rated = {"forward": forward, "backward": backward, "forward_backward": both}
     return rows.assign(
         forward_ms=forward["time"],
         forward=or_state(forward["time"], forward),
@@ -123,15 +119,13 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
         before=forward["before_backward_mib"],
         before_predicted=forward["predicted_peak_mib"],
         peak_predicted=of_both("predicted_peak_mib"),
-        kernels=forward["kernels"],
         kernels_both=whole("kernels"),
         busy=busy,
         working=to(busy / ms, "share"),
-        **{
-            f"{name}_{phase}": found[name]
-            for name in ("rate", "limit", "share")
-            for phase, found in rated.items()
-        },
+        rate_forward=forward["rate"],
+        rate_forward_backward=both["rate"],
+        limit_forward=forward["limit"],
+        share_forward=forward["share"],
     )
 
 
@@ -210,13 +204,6 @@ def errors(checks: pd.DataFrame) -> pd.DataFrame:
     told = rows["error_allowed"].where(rows["ok"], float("nan"))
     said = rows["state"].where(~rows["ok"], "")
     return rows.assign(**found, allowed=told, said=said).reset_index()
-
-
-def longest(every: pd.DataFrame) -> pd.DataFrame:
-    """Each series at its longest context with a rate."""
-    rated = every[every["rate_forward"].notna()].sort_values("context", key=sortable, kind="stable")
-    last = rated.drop_duplicates(SERIES, keep="last")
-    return last.sort_values(SERIES[:-1], key=lambda c: c.map(str), kind="stable")
 
 
 def figure(shown: pd.DataFrame) -> Plot:

@@ -84,24 +84,23 @@ class Series:
 
     def core(self, context: int) -> Core:
         """The function for queries and keys of one context."""
-        if self.own:
-            return self.own
-        if self.implementation != "flex":
-            return core_of(self.implementation, context, self.device)
-        torch.compiler.reset()
-        compiled: Callable[..., Tensor] = torch.compile(flex_attention, dynamic=False)
-        return partial(compiled, block_mask=causal_blocks(context, self.device))
+        return self.own or core_of(self.implementation, context, self.device)
 
 
 def core_of(implementation: str, context: int, device: str) -> Core:
     """The core named `implementation`: q, k, v and its result are (batch, heads, T, d_head)."""
     if implementation in BACKENDS:
         return partial(sdpa, BACKENDS[implementation])
-    if implementation != "compiled":
-        return attention_core(implementation, context).to(device)
-    torch.compiler.reset()
-    compiled: Core = torch.compile(attention_core("naive", context).to(device), dynamic=False)
-    return compiled
+    run: Core = flex_attention
+    if implementation != "flex":
+        named = "naive" if implementation == "compiled" else implementation
+        run = attention_core(named, context).to(device)
+    if implementation in ("flex", "compiled"):
+        torch.compiler.reset()
+        run = torch.compile(run, dynamic=False)
+    if implementation == "flex":
+        return partial(run, block_mask=causal_blocks(context, device))
+    return run
 
 
 def sdpa(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

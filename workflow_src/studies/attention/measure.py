@@ -49,33 +49,20 @@ def _series(series: Series, shape: Row) -> Iterator[Task]:
         passes = cache(partial(Passes, series, context))
         is_profiled = context in shape.get("profiled", ())
         for phase in PHASES:
-            make = partial(_phase, series, passes, context, phase, took, is_profiled)
-            yield Task(here | {"phase": phase}, make, ladder=f"{context}")
+            why = series.lacks(phase) or too_long(took, phase, context, series.point)
+            run = partial(measured, passes, phase, is_profiled, why)
+            task = Task(here | {"phase": phase}, partial(guarded, run), ladder=f"{context}")
+            yield task
+            if "samples_ns" in task.row:
+                took[phase] = context, min(task.row["samples_ns"]) / NS_PER_MS
 
 
-def _phase(
-    series: Series,
-    passes: Callable[[], Passes],
-    context: int,
-    phase: str,
-    took: Took,
-    is_profiled: bool,
-) -> Row:
-    limit_s = series.point.get("limit_s", inf)
-    why = series.lacks(phase) or too_long(took, phase, context, limit_s)
-    if why:
-        return {"status": "skipped", "reason": why}
-    row = guarded(lambda: measured(passes(), phase, is_profiled))
-    if "samples_ns" in row:
-        took[phase] = context, min(row["samples_ns"]) / NS_PER_MS
-    return row
-
-
-def too_long(took: Took, phase: str, context: int, limit_s: float) -> str:
-    """Why a phase isn't measured at a context; "" if it takes less than the limit.
+def too_long(took: Took, phase: str, context: int, point: Point) -> str:
+    """Why a phase isn't measured at a context; "" if it takes less than the point's `limit_s`.
 
     Time grows by the square of the context.
     """
+    limit_s = point.get("limit_s", inf)
     at, ms = took.get(phase, (context, 0.0))
     expected_s = LEAST_CALLS * ms * (context / at) ** 2 / 1e3
     return f"would take {expected_s:.0f} s, and the limit is {limit_s:g} s" * (expected_s > limit_s)
@@ -97,11 +84,14 @@ def guarded(run: Callable[[], Row]) -> Row:
     return {"status": "skipped", "reason": why} if why else found[0]
 
 
-def measured(passes: Passes, phase: str, is_profiled: bool) -> Row:
-    """`samples_ns` of a phase, and its peak memory on a GPU.
+def measured(make: Callable[[], Passes], phase: str, is_profiled: bool, why: str) -> Row:
+    """`samples_ns` of a phase, and its peak memory on a GPU; if `why` says so, nothing.
 
     Where many forward passes are timed in turn, also what is in use after one.
     """
+    if why:
+        return {"status": "skipped", "reason": why}
+    passes = make()
     series, call = passes.series, passes.call(phase)
     call()
     row: Row = {}

@@ -18,7 +18,6 @@ from workflow_src.model.step_memory import (
     weights_and_state_bytes,
 )
 from workflow_src.studies.models import case_of, dimensions
-from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
 
 
@@ -67,4 +66,4 @@ def _arranged(case: Case, row: Row) -> Row:
         "predicted_passes": layers + passes,
     }
     ran = {"peak_mib": row["peak_bytes"] / MIB} if row["status"] == "ok" else {}
-    return without_bytes(row) | dimensions(case) | known | ran
+    return row | dimensions(case) | known | ran

@@ -1,7 +1,6 @@
 """Analyzes the fusion study: launches, bytes and rates, and their shares of the rate of a copy."""
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.studies.rows import calls
 from workflow_src.studies.study import Point, Row
 
 ELEMENT_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -13,9 +12,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     The ceilings that older points measured, too, are left out.
     """
     rows = [row | {"elements": row["rows"] * row["columns"]} for row in rows if "kind" not in row]
-    launched = {
-        launches_alike(row): calls(row["activities"]) for row in rows if "activities" in row
-    }
+    launched = {launches_alike(row): row["kernels"] for row in rows if "activities" in row}
     copied: dict[tuple[object, ...], float] = {}
     for row in (row for row in rows if row["status"] == "ok"):
         moved = 2 * row["elements"] * ELEMENT_BYTES[row["dtype"]]

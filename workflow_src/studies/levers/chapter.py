@@ -75,7 +75,8 @@ def beside_plain(table: pd.DataFrame) -> pd.DataFrame:
     of_plain = table[[f"{name}_plain" for name in ENDS]].set_axis(ENDS, axis=1)
     broken = ~table["finite"] & table["finite_plain"].ne(False)
     once = table["batches"].isna() | (table["batches"] == 1)
-    saves = table["saving_share"].where(table["ok"])
+    ratio = (table["median_ms"] / table["median_ms_plain"]).where(table["ok"]).astype(object)
+    saves = to(1 - ratio, "share")
     shown = differ(table, of_plain)
     marked = saves.where(shown, each(saves, lambda share: (share, " ‡")))
     device_saves = 1 - (table["device_ms"] / table["device_ms_plain"]).astype(object)
@@ -111,7 +112,7 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
     low, high = end(expected, 0), end(expected, 1)
     fast, slow = (table[name].where(table[name].notna(), table["median_ms"]) for name in ENDS)
     first_, last = (
-        table[f"{name}_plain"].where(table[f"{name}_plain"].notna(), table["plain_ms"])
+        table[f"{name}_plain"].where(table[f"{name}_plain"].notna(), table["median_ms_plain"])
         for name in ENDS
     )
     least, most = (1 - (slow / first_).astype(object)), (1 - (fast / last).astype(object))
@@ -215,7 +216,7 @@ def figure(stacked: pd.DataFrame) -> Plot:
     bars = {
         "measured": stacked["median_ms"],
         "the device's work in it (profiled)": stacked["device_ms"],
-        "predicted": stacked["plain_ms"] * (1 - stacked["expected"]),
+        "predicted": stacked["median_ms_plain"] * (1 - stacked["expected"]),
     }
     panels = []
     for case, mine in stacked.groupby("case", sort=False):

@@ -7,16 +7,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
 from workflow_src.common.errors import UnavailableError
-from workflow_src.common.units import MIB
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
-from workflow_src.measure.memory import peak_memory_mib, reset_peak
+from workflow_src.measure.memory import reset_peak
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call, sample_steps
@@ -27,13 +25,9 @@ from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
-ROOM = 4
-"""A reference stays on a CUDA device that has so many times the memory that making it took:
-moving the gradients of a large model to the host and back takes longer than all else."""
-
 
 def tasks(point: Point) -> Iterator[Task]:
-    """Tasks by `measurement`: "compile", "error" and "phase" for each phase.
+    """Tasks by `measurement`: "compile", "error", and "phase" for each phase.
 
     The first of several processes does all; the others only time the phases. A variant that can't
     run here, or doesn't fit, has rows of its phases, which say so.
@@ -45,11 +39,9 @@ def tasks(point: Point) -> Iterator[Task]:
     if workload and variant.compiled:
         # All of it in the first process, as for a model never run before.
         with empty_caches() if is_first else nullcontext():
-            for phase in ("forward", "forward_backward"):
-                compiled = partial(first_call, workload, phase)
-                task = Task({"measurement": "compile", "phase": phase}, compiled)
-                yield task
-                failed = failed or (task.row if task.row["status"] != "ok" else {})
+            task = Task({"measurement": "compile"}, partial(first_calls, workload))
+            yield task
+            failed = task.row if task.row["status"] != "ok" else {}
     if workload and is_first and not failed:
         yield Task({"measurement": "error"}, partial(compared, workload, variant, reference))
     reference.clear()
@@ -114,44 +106,34 @@ def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
     return step
 
 
-def first_call(workload: Workload, phase: str) -> Row:
-    """The time of a phase's first call, which compiles it."""
+def first_calls(workload: Workload) -> Row:
+    """The time of the first calls of both passes, which compile them."""
     start = time.perf_counter_ns()
-    if why := refusal(workload.phase(phase)):
-        return {"status": "not_supported", "reason": why}
+    for phase in ("forward", "forward_backward"):
+        if why := refusal(workload.phase(phase)):
+            return {"status": "not_supported", "reason": why}
     workload.synchronize()
     return {"samples_ns": [time.perf_counter_ns() - start]}
 
 
 def referred(variant: Variant, case: Case) -> Row:
     """What the plain model computes in float32 of the same seed and batch, `logits` and
-    `gradients` by name, or why there is none; empty where nothing can run."""
+    `gradients` by name, on the host; or why there is none; empty where nothing can run."""
     if needs(variant, case):
         return {}
     plain = replace(case, precision="fp32", attention="naive", optimizer="adamw", execution=EAGER)
 
     def run() -> Row:
-        reset_peak(case.device)
         workload = Workload(plain)
-        logits = workload.logits()
+        logits = workload.logits().to("cpu")
         workload.forward_backward()
-        place = case.device if _has_room(case.device) else "cpu"
-        found = {name: gradient.to(place) for name, gradient in _gradients(workload)}
-        return {"logits": logits.to(place), "gradients": found}
+        found = {name: gradient.to("cpu") for name, gradient in _gradients(workload)}
+        return {"logits": logits, "gradients": found}
 
     row = attempt(run, partial(free, case.device))
     # The model and its gradients on the device are dropped before anything is timed.
     free(case.device)
     return row
-
-
-def _has_room(device: str) -> bool:
-    """Whether a CUDA device has ROOM for what this process has just made on it."""
-    if device != "cuda":
-        return True
-    total = torch.cuda.get_device_properties(0).total_memory
-    allowed = total * torch.cuda.get_per_process_memory_fraction()
-    return ROOM * peak_memory_mib(device) * MIB < allowed
 
 
 def _gradients(workload: Workload) -> list[tuple[str, Tensor]]:

@@ -20,12 +20,14 @@ from workflow_src.model.saved_tensors import (
 )
 from workflow_src.model.step_memory import block_gradient_bytes
 from workflow_src.studies.memory.timeline import (
+    allocations,
     gradient_bytes,
     largest_allocations,
+    live,
     segments,
+    stretches,
 )
 from workflow_src.studies.models import case_of, dimensions
-from workflow_src.studies.rows import without_bytes
 from workflow_src.studies.study import Point, Row
 
 CONTRIBUTORS = 5
@@ -61,25 +63,27 @@ def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
         for name in ("peak", "requested", "reserved")
         if f"{name}_bytes" in row
     }
-    return without_bytes(row) | dimensions(case) | known | measured
+    return row | dimensions(case) | known | measured
 
 
 def _record(case: Case, row: Row) -> list[Row]:
     """Rows of a recorded phase: segments, largest allocations, streams, and blocks' gradients."""
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
-    made: list[Row] = [{"measurement": "segment"} | each for each in segments(row)]
-    made += [
-        {"measurement": "allocation", "rank": rank} | each
-        for rank, each in enumerate(largest_allocations(row), start=1)
-    ]
-    size = stream_bytes(case)
-    found = sum(each[0] == size for each in row["allocations"])
-    made.append({"measurement": "stream", "predicted_mib": size / MIB, "calls": found})
-    if blocks := gradient_bytes(row):
-        ends = {"least_mib": min(blocks.values()) / MIB, "most_mib": max(blocks.values()) / MIB}
-        deduced = {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
-        made.append({"measurement": "gradients"} | deduced | ends)
+    places = stretches(row)
+    found = allocations(row, places)
+    size, blocks = stream_bytes(case), gradient_bytes(found) / MIB
+    like = {"predicted_mib": size / MIB, "calls": int((found["size"] == size).sum())}
+    rows = {
+        "segment": segments(places, live(row, places, found)),
+        "allocation": largest_allocations(found, places["step"].iloc[-1]),
+        "stream": [like],
+        "gradients": [
+            {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
+            | {"least_mib": blocks.min(), "most_mib": blocks.max()}
+        ] * bool(len(blocks)),
+    }  # fmt: skip
+    made = [{"measurement": name} | each for name, every in rows.items() for each in every]
     return [about | each for each in made]
 
 
@@ -90,15 +94,11 @@ def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
     keys = ("precision", "heads", "compiled")
     saved = [each for each in rows if each["measurement"] == "saved_tensor"]
     mine = [each for each in saved if all(each[key] == row[key] for key in keys)]
-    ranked = enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1)
-    return [
-        without_bytes(row) | _saves(case, row, tensors),
-        *(
-            {key: cell for key, cell in each.items() if key != "bytes"}
-            | {"rank": n, "mib": each["bytes"] / MIB, "share": each["bytes"] / row["saved_bytes"]}
-            for n, each in ranked
-        ),
-    ]
+    made = [row | _saves(case, row, tensors)]
+    for rank, each in enumerate(_named(mine, tensors)[:CONTRIBUTORS], start=1):
+        about = {"rank": rank, "mib": each["bytes"] / MIB}
+        made.append(each | about | {"share": each["bytes"] / row["saved_bytes"]})
+    return made
 
 
 def _saves(case: Case, row: Row, tensors: Sequence[SavedTensor]) -> Row:

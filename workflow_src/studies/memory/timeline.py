@@ -1,12 +1,7 @@
 """Active memory over a recorded step: what lives by kind, where in the step, and where it peaks."""
 
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
-
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from workflow_src.common.units import MIB, NS_PER_MS
@@ -19,145 +14,94 @@ state, gradients, what the forward pass left for the backward pass, and all else
 LARGEST = 8
 """How many kinds of allocations of a record are told."""
 
-Mark = Sequence[Any]
-"""Events so far, the clock (ns), the path; see measure.py."""
+PLACE = ["step", "part", "block"]
 
 
-class Place(NamedTuple):
-    """Where a step is: "step 2", "backward", "block 3", and the innermost range in there."""
+def stretches(record: Row) -> pd.DataFrame:
+    """A row per stretch of a record in one place, of the events `first` to `last`, and its times.
 
-    step: str
-    part: str
-    block: str
-    component: str
-
-
-def place(path: str) -> Place:
-    """The place that a mark's path names."""
-    step, part, block, *inner = [*path.split("/"), "", ""][: max(3, path.count("/") + 1)]
-    return Place(step, part, block, inner[-1] if inner else "")
+    step: "step 2"; part: "backward"; block: "block 3"; component: the innermost range in there.
+    """
+    marks = pd.DataFrame(record["marks"], columns=["first", "begin_ns", "path"])
+    path = marks["path"].str.split("/")
+    named = {name: path.str[place].fillna("") for place, name in enumerate(PLACE)}
+    ends = marks[["first", "begin_ns"]].shift(-1).set_axis(["last", "end_ns"], axis=1)
+    found = marks.assign(**named, component=path.str[3:].str[-1].fillna("")).join(ends)[:-1]
+    return found.astype({"last": int, "end_ns": int})
 
 
-def kinds(record: Row) -> list[str]:
-    """The kind of each allocation of a record.
+def allocations(record: Row, places: pd.DataFrame) -> pd.DataFrame:
+    """A row per allocation of a record, with its kind, its line, and the place where it begins.
 
     Activations are what a step allocated before its backward pass began and freed after that.
     """
-    forwards = _forward_passes(record["marks"])
-    found = []
-    for _, start, end, _, kind in record["allocations"]:
-        backward = next((last for first, last in forwards if first <= start < last), None)
-        saved = backward is not None and (end is None or end > backward)
-        found.append(kind or ("activations" if saved else "temporaries"))
-    return found
+    names = ["size", "start", "end", "line", "kind"]
+    found = pd.DataFrame(record["allocations"], columns=names)
+    at = np.searchsorted(places["first"], found["start"], side="right") - 1
+    found = found.join(places[[*PLACE, "component"]].iloc[at].reset_index(drop=True))
+    begun = places[places["path"].str.endswith("/backward")].groupby("step")["first"].min()
+    backward = found["step"].map(begun)
+    end = found["end"].astype(float).fillna(np.inf)
+    saved = (found["start"] < backward) & (end > backward)
+    other = saved.map({True: "activations", False: "temporaries"})
+    kind = found["kind"].where(found["kind"] != "", other)
+    return found.assign(end=end, kind=kind, line=[record["lines"][n] for n in found["line"]])
 
 
-def _forward_passes(marks: Sequence[Mark]) -> list[tuple[int, int]]:
-    """The events between which each step is before its backward pass."""
-    begins = {path.split("/")[0]: event for event, _, path in reversed(marks)}
-    return [
-        (begins[path.split("/")[0]], event)
-        for event, _, path in marks
-        if path.endswith("/backward")
-    ]
-
-
-def live(record: Row) -> NDArray[np.int64]:
+def live(record: Row, places: pd.DataFrame, found: pd.DataFrame) -> NDArray[np.int64]:
     """Bytes of each of KINDS after each event: (kinds, events + 1)."""
-    events = max((mark[0] for mark in record["marks"]), default=0)
-    events = max([events, *(max(each[1], each[2] or 0) for each in record["allocations"])])
+    ended = found[found["end"] < np.inf]
+    events = int(max(places["last"].max(), found["start"].max(), ended["end"].max()))
     changes = np.zeros((len(KINDS), events + 2), dtype=np.int64)
     changes[0, 0] = record["there_bytes"]
-    for (size, start, end, *_), kind in zip(record["allocations"], kinds(record), strict=True):
-        changes[KINDS.index(kind), start + 1] += size
-        if end is not None:
-            changes[KINDS.index(kind), end + 1] -= size
+    for rows, event, sign in ((found, "start", 1), (ended, "end", -1)):
+        at = rows["kind"].map(KINDS.index), rows[event].astype(int) + 1
+        np.add.at(changes, at, sign * rows["size"])
     return np.cumsum(changes, axis=1)
 
 
-def spans(record: Row) -> Iterator[tuple[Place, int, int, int, int]]:
-    """Each stretch of a record in one place: the place, its first and last event and clock (ns)."""
-    for (first, begin, path), (last, end, _) in pairwise(record["marks"]):
-        yield place(path), first, last, begin, end
-
-
-def segments(record: Row) -> list[Row]:
+def segments(places: pd.DataFrame, active: NDArray[np.int64]) -> list[Row]:
     """A row per stretch of each step: its time, and memory by kind at its peak (MiB).
 
     `component`: where in it the peak is. What lies between parts, or is without any allocation,
     belongs to the stretch before.
     """
-    active = live(record)
     total = active.sum(axis=0)
-    origin = record["marks"][0][1]
-    found: list[Row] = []
-    for here, first, last, begin, end in spans(record):
-        moment = first + int(total[first : last + 1].argmax())
-        times = {"start_ms": _ms(begin - origin), "end_ms": _ms(end - origin)}
-        held = zip(KINDS, active[:, moment], strict=True)
-        row: Row = here._asdict() | times | {"active_mib": _mib(total[moment])}
-        row |= {f"{kind}_mib": _mib(size) for kind, size in held}
-        same = bool(found) and all(found[-1][key] == row[key] for key in ("step", "part", "block"))
-        if found and (same or first == last or not here.part):
-            found[-1] = _joined(found[-1], row)
-        elif here.part and first < last:
-            found.append(row)
-    return found
+    events = zip(places["first"], places["last"], strict=True)
+    at = [first + int(total[first : last + 1].argmax()) for first, last in events]
+    held = {
+        f"{kind}_mib": (each[at] / MIB).round(3) for kind, each in zip(KINDS, active, strict=True)
+    }
+    ms = (places[["begin_ns", "end_ns"]] - places["begin_ns"].iloc[0]) / NS_PER_MS
+    rows = places.assign(active_mib=(total[at] / MIB).round(3), **held)
+    rows = rows.assign(start_ms=ms["begin_ns"].round(3), end_ms=ms["end_ns"].round(3))
+    is_own = (rows["part"] != "") & (rows["first"] < rows["last"])
+    place = rows[PLACE].agg("/".join, axis=1)
+    number = (is_own & (place != place.where(is_own).ffill().shift())).cumsum()
+    rows, number = rows[number > 0], number[number > 0]
+    groups = rows.groupby(number)
+    highest = rows.loc[groups["active_mib"].idxmax(), ["component", "active_mib", *held]]
+    ends = groups.agg({**dict.fromkeys([*PLACE, "start_ms"], "first"), "end_ms": "last"})
+    found = ends.join(highest.set_axis(ends.index))
+    made: list[Row] = found.to_dict("records")  # type: ignore[assignment]
+    return made
 
 
-def _ms(ns: int) -> float:
-    return round(ns / NS_PER_MS, 3)
+def largest_allocations(found: pd.DataFrame, step: str) -> list[Row]:
+    """The largest allocations of a step, those alike together.
 
-
-def _mib(size: float) -> float:
-    return round(float(size) / MIB, 3)
-
-
-def _joined(before: Row, after: Row) -> Row:
-    """One row for two stretches: at the place of the first, with the memory of the higher peak."""
-    higher = before if before["active_mib"] >= after["active_mib"] else after
-    memory = {key: cell for key, cell in higher.items() if key.endswith("_mib")}
-    return before | memory | {"component": higher["component"], "end_ms": after["end_ms"]}
-
-
-def places(record: Row) -> list[Place]:
-    """Where a step is when each allocation of a record begins."""
-    every = list(spans(record))
-    firsts = [first for _, first, *_ in every]
-    return [every[bisect_right(firsts, each[1]) - 1][0] for each in record["allocations"]]
-
-
-def largest_allocations(record: Row) -> list[Row]:
-    """The largest allocations of a record's last step, those alike together.
-
-    Alike are those of one size, kind, part, component and line. Gradients and state are left out:
-    they are as large as their parameters.
+    Gradients and state are left out: they are as large as their parameters.
     """
-    # The last mark ends the record, outside of any step.
-    last = place(record["marks"][-2][2]).step
-    found: Counter[tuple[int, str, str, str, str]] = Counter()
-    every = zip(record["allocations"], kinds(record), places(record), strict=True)
-    for (size, _, _, line, _), kind, here in every:
-        if here.step == last and kind in ("activations", "temporaries"):
-            found[size, here.part, here.component, record["lines"][line], kind] += 1
-    ranked = sorted(found.items(), key=lambda item: -item[0][0])[:LARGEST]
-    return [
-        {
-            "mib": size / MIB,
-            "part": part,
-            "component": name,
-            "line": line,
-            "kind": kind,
-            "calls": calls,
-        }
-        for (size, part, name, line, kind), calls in ranked
-    ]
+    mine = found[(found["step"] == step) & found["kind"].isin(["activations", "temporaries"])]
+    alike = ["size", "part", "component", "line", "kind"]
+    counted = mine.groupby(alike, sort=False).size().reset_index(name="calls")
+    ranked = counted.sort_values("size", ascending=False, kind="stable")[:LARGEST]
+    ranked = ranked.assign(mib=ranked.pop("size") / MIB, rank=range(1, len(ranked) + 1))
+    rows: list[Row] = ranked.to_dict("records")  # type: ignore[assignment]
+    return rows
 
 
-def gradient_bytes(record: Row) -> dict[str, int]:
-    """Bytes of gradients that the first step's backward pass made in each block."""
-    found: Counter[str] = Counter()
-    for (size, *_, kind), here in zip(record["allocations"], places(record), strict=True):
-        if kind == "gradients" and here.step == "step 1" and here.block.startswith("block"):
-            found[here.block] += size
-    return dict(found)
+def gradient_bytes(found: pd.DataFrame) -> pd.Series:
+    """Bytes of gradients that the first step's backward pass made, by block."""
+    mine = found[(found["kind"] == "gradients") & (found["step"] == "step 1")]
+    return mine[mine["block"].str.startswith("block")].groupby("block")["size"].sum()

@@ -60,7 +60,7 @@ def paired(timed: pd.DataFrame) -> pd.DataFrame:
         found[f"{name}_ms{of}"].astype(object) for of in ("", "_cast") for name in ("p20", "p80")
     )
     on_cpu = found["device"] == "cpu"
-    works = to(found["busy_share_cast"].where(~on_cpu), "share")
+    works = to((found["busy_ms_cast"] / found["median_ms_cast"]).where(~on_cpu), "share")
     waits = ~on_cpu & ~(works >= WORKING_FULLY)
     overlap = (low <= most) & (high >= least)
     same = (found["speedup"] >= 1 - SAME_WITHIN) & (found["speedup"] <= 1 + SAME_WITHIN)
@@ -79,7 +79,7 @@ def compared(models: pd.DataFrame) -> Facts:
     found = {
         "gains": holds(speedup, clear & (speedup > 1), "a gain"),
         "losses": holds(speedup, clear & (speedup < 1), "a loss"),
-        "undecided": holds(speedup, models["waits"], "busy_share isn't known to be 90 %"),
+        "undecided": holds(speedup, models["waits"], "busy_ms / median_ms isn't known to be 90 %"),
     }
     rows = models.assign(**found)
     counts = pd.DataFrame({name: over(rows, "precision", name, "count") for name in found})
@@ -115,7 +115,8 @@ def timings(speed: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     key = [*KEY, "precision"]
     printed = pairs[[*key, "printed"]].drop_duplicates(key)
     found = speed.merge(printed, how="left", on=key)
-    return found.assign(ms=or_state(found["time"], found))
+    working = to(found["busy_ms"] / found["median_ms"], "share")
+    return found.assign(ms=or_state(found["time"], found), working=working)
 
 
 def figure(pairs: pd.DataFrame) -> Plot:

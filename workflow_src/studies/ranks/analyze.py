@@ -1,22 +1,16 @@
-"""Analyzes the study ranks: bandwidths of all-reduces, and the collectives of each way."""
+"""Analyzes the study ranks: bandwidths of all-reduces."""
 
 from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:
-    """All-reduces with their bandwidths; ways, then a row per kind of collective in a trace."""
+    """All-reduces with their bandwidths, or ways with the model's size."""
     ranks = {"ranks": point["ranks"]}
     if point["measurement"] == "all_reduce":
         return [row | ranks | bandwidths(row, point["ranks"]) for row in rows]
     about = ranks | dimensions(case_of(point, point["size"], point["precision"]))
-    names = ("way", "size", "context", "batch", "precision", "status", "reason")
-    collectives = [
-        {"measurement": "collective"} | {name: row[name] for name in names} | each
-        for row in rows
-        for each in row.get("collectives", [])
-    ]
-    return [*(row | about for row in rows), *collectives]
+    return [row | about for row in rows]
 
 
 def bandwidths(row: Row, ranks: int) -> Row:

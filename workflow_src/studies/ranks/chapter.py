@@ -21,12 +21,6 @@ NAMES = {
     "sharded_optimizer": "overlapped, optimizer in shards",
     "fsdp": "FSDP2",
 }
-COLLECTIVES = {
-    "allreduce": "all-reduce",
-    "allgather": "all-gather",
-    "reducescatter": "reduce-scatter",
-}
-
 GRADIENTS_EQUAL, PARAMETERS_EQUAL = 1e-4, 1e-2
 """What rounding may do to gradients in float32, and to a step of AdamW, which depends on the sign
 of gradients that are nearly 0."""
@@ -51,14 +45,11 @@ def facts(run: Run) -> Facts:
     reduced = all_reduces(kinds.get("all_reduce", table[:0]))
     ways = of_ways(kinds.get("training", table[:0]))
     ways["unhidden_ms"] = unhidden_ms(ways, reduced)
-    collectives = kinds.get("collective", table[:0])
-    said = collectives["collective"].map(lambda name: COLLECTIVES.get(name, name))
     return verdict(ways) | {
         "context": span(ways["context"]),
         "batch": span(ways["batch"]),
         "ways": ways,
         "reduced": reduced,
-        "collectives": collectives[collectives["ok"]].assign(said=said),
         "missing": unmeasured(table, "measurement", "case", "way").drop_duplicates(),
         "figure": figure(ways, reduced),
     }

@@ -24,12 +24,11 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import RAN_OUT, end_with_parent
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
-from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import time_call
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.ranks.training import measure_way
-from workflow_src.studies.study import Point
-from workflow_src.studies.tasks import main
+from workflow_src.studies.study import Point, Row
+from workflow_src.studies.tasks import Task, main, rows
 
 READER = "workflow_src.studies.ranks.read_traces"
 """A program of its own: it needs pandas, which measuring doesn't."""
@@ -48,24 +47,19 @@ def tasks(point: Point) -> list[Row]:
     """The rows of a point, as of the rank that took most; skipped where GPUs are too few."""
     there = torch.cuda.device_count()
     if point["device"] == "cuda" and there < point["ranks"]:
+        names = ("measurement", "size", "context", "batch", "precision")
         reason = f"needs {point['ranks']} GPUs, and {there} can be used"
-        return [row | {"status": "skipped", "reason": reason} for row in _planned(point)]
+        about = {name: point[name] for name in names if name in point}
+        return [about | {"status": "skipped", "reason": reason}]
     with TemporaryDirectory() as name:
         folder = Path(name)
         run_ranks(run, point, folder)
-        rows = of_ranks(point, folder)
+        ranked = of_ranks(point, folder)
         if not any(folder.glob("*.json.gz")):
-            return rows
+            return ranked
         given = ["--folder", str(folder)]
         found = written_by(READER, given, folder / "traces.json", "the reader of the capture")
-        return [row | found.get(row.get("way"), {}) for row in rows]
-
-
-def _planned(point: Point) -> list[Row]:
-    if point["measurement"] == "all_reduce":
-        return [{"measurement": "all_reduce", "bytes": size} for size in point["sizes_bytes"]]
-    about = {name: point[name] for name in ("size", "context", "batch", "precision")}
-    return [{"measurement": "training", "way": way} | about for way in point["ways"]]
+        return [row | found.get(row.get("way"), {}) for row in ranked]
 
 
 def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder: Path) -> None:
@@ -123,21 +117,17 @@ TOGETHER_BYTES, MOST_CALLS = 2 * 10**8, 20
 """So many bytes in one sample, in at most this many calls: the same number in all ranks."""
 
 
-def rows_of(point: Point, rank: int, folder: Path) -> Iterator[Row]:
-    """The rows of a point as one rank measures them; traces go to the folder."""
+def tasks_of(point: Point, folder: Path) -> Iterator[Task]:
+    """The tasks of a point as each rank measures them; traces go to the folder."""
     if point["measurement"] == "all_reduce":
         for size in point["sizes_bytes"]:
-            row = attempt(partial(_timed, point, size), partial(free, point["device"]))
-            yield {"measurement": "all_reduce", "bytes": size} | row
+            yield Task({"measurement": "all_reduce", "bytes": size}, partial(_timed, point, size))
         return
     case = case_of(point, point["size"], point["precision"])
-    about = identity(case)
     for way in point["ways"]:
-        trace = folder / f"{way}.rank{rank}.json.gz"
-        release = partial(free, case.device)
-        row = attempt(partial(measure_way, case, way, point, trace), release)
-        release()
-        yield {"measurement": "training", "way": way} | about | row
+        trace = folder / f"{way}.rank{dist.get_rank()}.json.gz"
+        about = {"measurement": "training", "way": way} | identity(case)
+        yield Task(about, partial(measure_way, case, way, point, trace))
 
 
 def _timed(point: Point, size: int) -> Row:
@@ -156,7 +146,7 @@ def _timed(point: Point, size: int) -> Row:
 
 
 def run(rank: int, point: Point, folder: Path, parent: int) -> None:
-    """Measure as one rank of a point, and write its rows to a folder after each."""
+    """Measure as one rank of a point, and write its rows to a folder."""
     end_with_parent(parent, signal.SIGKILL)
     # Threads that wait spin: as many as there are cores, in each rank, make a step take seconds.
     torch.set_num_threads(max(1, point.get("cpu_threads", 1) // point["ranks"]))
@@ -171,12 +161,8 @@ def run(rank: int, point: Point, folder: Path, parent: int) -> None:
         timeout=timedelta(seconds=point["limit_s"]),
         device_id=torch.device("cuda", rank) if on_gpu else None,
     )
-    rows = []
     with limited_memory(point["device"], point.get("memory_limit_gib")):
-        for row in rows_of(point, rank, folder):
-            name = row.get("way") or f"all-reduce of {row['bytes']:,} bytes"
-            rows.append(said(name, row) if rank == 0 else row)
-            write_json(folder / f"rows{rank}.json", rows)
+        write_json(folder / f"rows{rank}.json", rows(tasks_of, point, folder))
     dist.destroy_process_group()
 
 

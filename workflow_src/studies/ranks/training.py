@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from workflow_src.common.case import Case
-from workflow_src.common.units import MIB
-from workflow_src.measure.memory import peak_memory_mib, reset_peak
+from workflow_src.measure.memory import memory_before_mib, peak_memory_mib, reset_peak
 from workflow_src.measure.precision import AUTOCAST, use_precision
 from workflow_src.measure.rows import Row, free
 from workflow_src.measure.timing import synchronize, time_steps
@@ -94,7 +93,10 @@ def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:
     free(case.device)
     reset_peak(case.device)
     training = Training(case, way)
-    made = {"initialized_mib": peak_memory_mib(case.device), "held_mib": _held_mib(case.device)}
+    made = {
+        "initialized_mib": peak_memory_mib(case.device),
+        "held_mib": memory_before_mib(case.device),
+    }
     for _ in range(point["warmup_steps"]):
         training.step()
     samples = time_steps(training.step, wait_for_all(case.device), point["steps"])
@@ -179,7 +181,3 @@ def _norm(tensors: list[Tensor]) -> float:
 
 def _distance(some: list[Tensor], others: list[Tensor]) -> float:
     return _norm([one - other for one, other in zip(some, others, strict=True)])
-
-
-def _held_mib(device: str) -> float | None:
-    return torch.cuda.memory_allocated() / MIB if device == "cuda" else None
