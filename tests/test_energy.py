@@ -12,8 +12,6 @@ from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.energy import energy, opened
 from workflow_src.answers.forward_time.chapter import facts as answer
 from workflow_src.common.errors import ConfigError
-from workflow_src.compare.compare import compare
-from workflow_src.compare.runs import read_run
 from workflow_src.measure import benchmark, gpu_state
 from workflow_src.measure import energy as measured
 from workflow_src.paper.run import Run
@@ -122,21 +120,6 @@ def test_joules_and_those_of_a_token_stand_in_the_card_and_the_table_of_medians(
     without = Run.of(run(tmp_path / "b") / "tables")
     ((cells, _),) = opened(without).values()
     assert cells.isna().all() and not [name for name in CARD if name in str(chapter(without))]
-
-
-@pytest.mark.parametrize(("factor", "changed"), [(1.1, "more"), (0.9, "less"), (1.04, None)])
-def test_compared_with_another_run_it_changes_where_intervals_lie_apart(
-    tmp_path: Path, factor: float, changed: str | None
-) -> None:
-    """And makes nothing slower."""
-    a = read_run(run(tmp_path / "a", of_step))
-    b = read_run(run(tmp_path / "b", lambda name: factor * of_step(name)))
-    found = compare(a, b, 0.01)
-    assert set(found.tables["energy"]["changed"]) == {changed or "no difference shown"}
-    assert found.tables["energy"]["ratio"].to_list() == pytest.approx([factor] * 3)
-    assert compare(a, a, 0.01).facts["verdict"] == found.facts["verdict"]
-    none = compare(read_run(run(tmp_path / "c")), b, 0.01)
-    assert "energy" not in none.tables and none.facts["energy"].empty
 
 
 @pytest.mark.parametrize("given", [-1, 0.5, "often"])

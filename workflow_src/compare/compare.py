@@ -24,7 +24,6 @@ from workflow_src.compare.change import (
     as_floats,
     largest_first,
 )
-from workflow_src.compare.energy import energies
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
@@ -51,8 +50,6 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
     times = changes(a, b, cases, threshold)
     tables = {"times": times.reset_index(), "kernels": kernels(a, b, alike)}
     tables |= {"ledger": step_changes(a, b, alike).reset_index()}
-    energy = energies(a, b, alike)
-    tables |= {} if energy.empty else {"energy": energy}
     found = {
         "a": a.name,
         "b": b.name,
@@ -60,7 +57,6 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
         "environments": machines.differences(a, b, named),
         "other_work": others,
         "absent": in_one_run(a, b, cases).reset_index(),
-        "energy": energy,
     }
     told = facts(found, tables, a.tables.cases["label"], threshold)
     told |= {"cases": str(len(cases)), "only_a": str(len(a.cases) - len(named))}
@@ -105,7 +101,6 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "doubts": _reasons(plain),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
         "ranked": _worded(ranked[:SHOWN]),
-        "energy": _worded(found["energy"]),
         "kernels": _worded(changed),
         "kernels_over_phases": over_phases(changed)[:SHOWN],
         "steps": _worded(moved),
