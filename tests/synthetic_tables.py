@@ -1,6 +1,6 @@
 """Small synthetic tables, built case by case, with numbers that are easy to check by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ Kernel = tuple[str, str, str, int, int]
 Product = tuple[str, str, tuple[int, int, int, int], str, int, int]
 """Product, direction, (m, n, k, batch), kernel, calls per step, nanoseconds per step."""
 
+Rows = Iterator[dict[str, Any]]
+
 STEPS = 2
 TIMED = ("samples", "mean_ms", "median_ms", "std_ms", "p20_ms", "p80_ms", "peak_memory_mib")
+REPLAYED = ("replayed_median_ms", "replayed_p20_ms", "replayed_p80_ms")
 
 FORWARD: list[Kernel] = [
     ("forward/block/attention/scores", "void gemm_long_name<float>", "gemm", 12, 4_000_000),
@@ -66,12 +69,9 @@ class Sample:
             "train_step": (51.0, 20.0, 50.0),
         }
     )
+    """Host, busy and span time by phase."""
     kernels: Mapping[str, list[Kernel]] = field(
-        default_factory=lambda: {
-            "forward": FORWARD,
-            "forward_backward": BACKWARD,
-            "train_step": TRAIN,
-        }
+        default_factory=lambda: dict(zip(PHASES, (FORWARD, BACKWARD, TRAIN), strict=True))
     )
     outside_ns: int = 0
     captured: bool = True
@@ -83,7 +83,6 @@ class Sample:
     """By phase; without any, timings.csv is one of a run that replayed nothing."""
     products: Mapping[str, list[Product]] = field(default_factory=dict)
     """By phase; without any, there are no rows of products.csv."""
-    optimizer: str = "adamw"
     execution: str = "eager"
 
     @property
@@ -95,126 +94,104 @@ class Sample:
     @property
     def front(self) -> dict[str, Any]:
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
-        return asdict(CaseKey(*values, self.optimizer, self.device, self.execution))
+        return asdict(CaseKey(*values, "adamw", self.device, self.execution))
 
-    def ran(self, phase: str) -> bool:
-        return phase not in self.status
+    @property
+    def ran(self) -> list[str]:
+        """The phases that were captured."""
+        return [phase for phase in PHASES if self.captured and phase not in self.status]
 
-    def timings(self) -> list[dict[str, Any]]:
-        rows = []
+    def timings(self) -> Rows:
         for phase in PHASES if self.benchmarked else ():
             status, reason = self.status.get(phase, ("ok", ""))
-            row: dict[str, Any] = {"phase": phase, "status": status, "reason": reason}
-            row |= dict.fromkeys(TIMED)
+            row = {"phase": phase, "status": status, "reason": reason} | dict.fromkeys(TIMED)
             if status == "ok":
-                median = self.median_ms[phase]
-                row |= {"samples": 10, "mean_ms": median, "median_ms": median, "std_ms": 0.1}
-                row |= {"p20_ms": 0.95 * median, "p80_ms": 1.1 * median}
-                row |= {"peak_memory_mib": 1000.0}
-            rows.append(self.front | row | self.replay(phase))
-        return rows
+                ms = self.median_ms[phase]
+                times = (10, ms, ms, 0.1, 0.95 * ms, 1.1 * ms, 1000.0)
+                row |= dict(zip(TIMED, times, strict=True))
+            if phase in self.replayed_ms:
+                row |= {"replay_status": "ok", "replay_reason": ""}
+                row |= dict.fromkeys(REPLAYED, self.replayed_ms[phase])
+            yield row
 
-    def replay(self, phase: str) -> dict[str, Any]:
-        if phase not in self.replayed_ms:
-            return {}
-        ms = self.replayed_ms[phase]
-        times = {"replayed_median_ms": ms, "replayed_p20_ms": ms, "replayed_p80_ms": ms}
-        return {"replay_status": "ok", "replay_reason": ""} | times
-
-    def product_rows(self) -> list[dict[str, Any]]:
+    def product_rows(self) -> Rows:
         """Rows of products.csv, without the columns that no answer reads."""
-        rows = []
         for phase, products in self.products.items():
             for product, direction, (m, n, k, each), name, calls, ns in products:
-                row: dict[str, Any] = {"phase": phase, "product": product, "direction": direction}
-                row |= {"m": m, "n": n, "k": k, "matrices": each, "short_name": name}
-                row |= {
-                    "kernels_per_step": calls,
-                    "busy_ms_per_step": ns / 1e6,
+                yield {
+                    **{"phase": phase, "product": product, "direction": direction},
+                    **{"m": m, "n": n, "k": k, "matrices": each, "short_name": name},
+                    **{"kernels_per_step": calls, "busy_ms_per_step": ns / 1e6},
                     "flops_per_step": 2 * m * n * k * each * calls,
                 }
-                rows.append(self.front | row)
-        return rows
 
-    def ranges(self) -> list[dict[str, Any]]:
+    def ranges(self) -> Rows:
         """Rows of ranges.csv: two steps per phase, 0.1 ms below and above the host time."""
-        rows = []
-        for phase in filter(self.ran, PHASES if self.captured else ()):
+        for phase in self.ran:
             host, busy, span = self.times_ms[phase]
-            for step in range(STEPS):
-                off = 0.1 * (2 * step - 1)
-                times = {"host_ms": host + off, "busy_ms": busy, "span_ms": span}
+            for step, ms in enumerate((host - 0.1, host + 0.1)):
                 row = {"phase": phase, "path": phase, "step": step, "instances": 1}
-                rows.append(self.front | row | times)
-        return rows
+                yield row | {"host_ms": ms, "busy_ms": busy, "span_ms": span}
 
-    def kernel_rows(self) -> list[dict[str, Any]]:
-        rows = [
-            self.kernel_row(phase, kernel)
-            for phase in filter(self.ran, PHASES if self.captured else ())
-            for kernel in self.kernels.get(phase, [])
+    def kernel_rows(self) -> Rows:
+        on_cpu = self.device == "cpu"
+        placed = [
+            (phase, STEPS, each) for phase in self.ran for each in self.kernels.get(phase, [])
         ]
         if self.outside_ns and self.captured:
-            loose = ("", "outside_copy", "copy", 1, self.outside_ns // STEPS)
-            rows.append(self.kernel_row("", loose) | {"steps": 0})
-        return rows
+            placed.append(("", 0, ("", "outside_copy", "copy", 1, self.outside_ns // STEPS)))
+        for phase, steps, (path, name, family, calls, ns) in placed:
+            kind = "operator" if on_cpu else "copy" if family == "copy" else "kernel"
+            yield {
+                **{"phase": phase, "path": path, "name": name, "short_name": name.split("<")[0]},
+                **{"kind": kind, "family": family, "steps": steps, "calls": calls * STEPS},
+                "precision_ran": self.precision_ran if family == "gemm" else "",
+                **{"calls_per_step": calls, "busy_ns": ns * STEPS, "busy_ms_per_step": ns / 1e6},
+            }
 
-    def kernel_row(self, phase: str, kernel: Kernel) -> dict[str, Any]:
-        path, name, family, calls, ns = kernel
-        kind = "operator" if self.device == "cpu" else "copy" if family == "copy" else "kernel"
-        ran = self.precision_ran if family == "gemm" else ""
-        row: dict[str, Any] = {
-            "phase": phase,
-            "path": path,
-            "name": name,
-            "short_name": name.split("<")[0],
-        }
-        row |= {"kind": kind, "family": family, "precision_ran": ran, "calls": calls * STEPS}
-        row |= {"steps": STEPS, "calls_per_step": calls, "busy_ns": ns * STEPS}
-        return self.front | row | {"busy_ms_per_step": ns / 1e6}
-
-    def captures(self) -> list[dict[str, Any]]:
-        if not self.captured:
-            return []
-        rows = self.kernel_rows()
+    def captures(self) -> Rows:
+        rows = [*self.kernel_rows()]
         total = sum(row["busy_ns"] for row in rows)
         kernels = sum(row["busy_ns"] for row in rows if row["kind"] == "kernel")
         outside = sum(row["busy_ns"] for row in rows if not row["phase"])
-        profiler = "torch" if self.device == "cpu" else "nsys"
-        row = {"profiler": profiler, "total_ns": total, "attributed_ns": total - outside}
-        row |= {"outside_ns": outside, "outside_share": outside / total if total else 0.0}
-        row |= {"stats_total_ns": kernels if profiler == "nsys" else None}
-        return [self.front | row | {"activities": len(rows), "family_coverage": 1.0}]
+        by_nsys = self.device != "cpu"
+        if self.captured:
+            yield {
+                **{"profiler": "nsys" if by_nsys else "torch", "total_ns": total},
+                **{"attributed_ns": total - outside, "outside_ns": outside},
+                "outside_share": outside / total if total else 0.0,
+                **{"stats_total_ns": kernels if by_nsys else None},
+                **{"activities": len(rows), "family_coverage": 1.0},
+            }
 
-    def work_rows(self) -> list[dict[str, Any]]:
-        return [
-            self.front | {"component": component, "flops": flops, "bytes": moved}
-            for component, (flops, moved) in self.work.items()
-        ]
+    def work_rows(self) -> Rows:
+        for component, (flops, moved) in self.work.items():
+            yield {"component": component, "flops": flops, "bytes": moved}
 
-    def environments(self) -> list[dict[str, Any]]:
+    def environments(self) -> Rows:
         row = {"cpu": "Some CPU", "gpu": "" if self.device == "cpu" else "Some GPU"}
         row |= {"torch": "2.13.0", "python": "3.12.1", "profiler_version": "2025.1"}
         row |= {"node": "secret-host", "device_name": "GPU-secret", "throttled": ""}
-        return [self.front | row | dict(self.environment)]
+        yield row | dict(self.environment)
+
+
+TABLES = {
+    "timings": Sample.timings,
+    "ranges": Sample.ranges,
+    "kernels": Sample.kernel_rows,
+    "captures": Sample.captures,
+    "work": Sample.work_rows,
+    "environments": Sample.environments,
+    "products": Sample.product_rows,
+}
 
 
 def tables(*samples: Sample) -> dict[str, pd.DataFrame]:
-    parts = {
-        "timings": Sample.timings,
-        "ranges": Sample.ranges,
-        "kernels": Sample.kernel_rows,
-        "captures": Sample.captures,
-        "work": Sample.work_rows,
-        "environments": Sample.environments,
-        "products": Sample.product_rows,
-    }
-    return {
-        name: pd.DataFrame([row for sample in samples for row in rows(sample)])
-        if any(rows(sample) for sample in samples)
-        else pd.DataFrame(columns=[*CASE_COLUMNS, "phase"])
-        for name, rows in parts.items()
-    }
+    made = {}
+    for name, rows in TABLES.items():
+        found = [sample.front | row for sample in samples for row in rows(sample)]
+        made[name] = pd.DataFrame(found, columns=None if found else [*CASE_COLUMNS, "phase"])
+    return made
 
 
 def write_tables(folder: Path, *samples: Sample) -> Path:
@@ -227,12 +204,12 @@ def write_tables(folder: Path, *samples: Sample) -> Path:
 
 def grid(sizes: int = 5, contexts: int = 4, precisions: int = 3) -> list[Sample]:
     """A large made-up suite: times grow with size and context, the softmax share with context."""
-    samples = []
-    for p, precision in enumerate(("fp32", "tf32", "bf16")[:precisions]):
-        for s, size in enumerate(("small", "medium", "large", "xl", "2.7B")[:sizes]):
-            for c, context in enumerate((128, 256, 512, 1024)[:contexts]):
-                samples.append(_grown(size, context, precision, s + 1, 2**c, p + 1))
-    return samples
+    return [
+        _grown(size, context, precision, s, 2**c, p)
+        for p, precision in enumerate(("fp32", "tf32", "bf16")[:precisions], 1)
+        for s, size in enumerate(("small", "medium", "large", "xl", "2.7B")[:sizes], 1)
+        for c, context in enumerate((128, 256, 512, 1024)[:contexts])
+    ]
 
 
 def _grown(size: str, context: int, precision: str, s: int, c: int, p: int) -> Sample:
@@ -241,10 +218,9 @@ def _grown(size: str, context: int, precision: str, s: int, c: int, p: int) -> S
         quadratic = c if family in ("softmax", "elementwise") else 1
         return path, name, family, calls * s, ns * s * s * c * quadratic // p
 
-    phases = {"forward": FORWARD, "forward_backward": BACKWARD, "train_step": TRAIN}
+    phases = dict(zip(PHASES, (FORWARD, BACKWARD, TRAIN), strict=True))
     kernels = {phase: [grow(kernel) for kernel in rows] for phase, rows in phases.items()}
     busy = {phase: sum(row[4] for row in rows) / 1e6 for phase, rows in kernels.items()}
-    late = size == "2.7B" and context == 1024
     return Sample(
         size=size,
         context=context,
@@ -252,6 +228,5 @@ def _grown(size: str, context: int, precision: str, s: int, c: int, p: int) -> S
         kernels=kernels,
         median_ms={phase: ms + 3.0 for phase, ms in busy.items()},
         times_ms={phase: (ms + 3.5, ms, ms + 1.0) for phase, ms in busy.items()},
-        precision_ran="bf16" if precision == "bf16" else "tf32" if precision == "tf32" else "fp32",
-        status={"train_step": ("oom", "CUDA out of memory")} if late else {},
+        precision_ran=precision,
     )

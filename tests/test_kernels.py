@@ -158,42 +158,25 @@ def test_empty_inputs_stay_empty(name: str, shape: tuple[int, ...]) -> None:
 
 @interpreted
 def test_large_values_overflow_nowhere() -> None:
-    x = torch.tensor([-3e38, -1e20, -30.0, 0.0, 30.0, 1e20, 3e38], device=DEVICE)
-    assert kernel("gelu")(x).tolist() == gelu_exactly(x).float().tolist()
-    agree(kernel("softmax")(x[None]), softmax_exactly(x[None]))
+    x = torch.tensor([-3e38, -1e20, -30.0, 0.0, 30.0, 1e20, 3e38, torch.nan], device=DEVICE)
+    assert kernel("gelu")(x)[:-1].tolist() == gelu_exactly(x)[:-1].float().tolist()
+    assert kernel("gelu")(x)[-1].isnan()
+    agree(kernel("softmax")(x[None, :-1]), softmax_exactly(x[None, :-1]))
     apart = random(2, 40000, dtype=torch.float32, scale=1e4)
     agree(kernel("softmax")(apart), softmax_exactly(apart))
 
 
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("columns", [100, 40000])
-def test_fully_masked_rows_are_uniform(columns: int, dtype: torch.dtype) -> None:
-    """Masks are often the dtype's lowest number: nothing may overflow to NaN."""
-    x = torch.full((2, columns), torch.finfo(dtype).min, dtype=dtype, device=DEVICE)
-    x[1, columns // 2] = 0
-    agree(kernel("softmax")(x), softmax_exactly(x))
-
-
-@interpreted
 @pytest.mark.parametrize("columns", [5, 20000, 40000])
-def test_rows_of_minus_infinity_agree_with_torch(columns: int) -> None:
-    x = torch.full((3, columns), -torch.inf, device=DEVICE)
-    x[1, columns - 2], x[2, 0] = 1.0, 1.0
-    found, exact = kernel("softmax")(x), torch.softmax(x, dim=-1)
-    assert found[0].isnan().all() and exact[0].isnan().all()
-    assert torch.equal(found[1:], exact[1:])
-
-
-@interpreted
-def test_nan_and_infinity_agree_with_torch() -> None:
-    for value in (torch.nan, torch.inf):
-        x = torch.zeros(2, 40000, device=DEVICE)
-        x[0, 3] = value
-        assert kernel("softmax")(x).isnan().tolist() == torch.softmax(x, -1).isnan().tolist()
-        assert torch.equal(
-            kernel("gelu")(x).isnan(), torch.nn.functional.gelu(x, approximate="tanh").isnan()
-        )
+def test_masked_rows_and_infinities_agree_with_torch(columns: int, dtype: torch.dtype) -> None:
+    """Masks are often the dtype's lowest number: nothing may overflow to NaN."""
+    lowest = torch.finfo(dtype).min
+    for rest, one in ((lowest, 0.0), (-torch.inf, 1.0), (0.0, torch.nan), (0.0, torch.inf)):
+        x = torch.full((3, columns), rest, dtype=dtype, device=DEVICE)
+        x[1, columns - 2], x[2, 0] = one, one
+        exact = torch.softmax(x, dim=-1)
+        torch.testing.assert_close(kernel("softmax")(x), exact, equal_nan=True)
 
 
 @pytest.mark.skipif(bool(cuda_devices()), reason="there is a CUDA device")

@@ -127,16 +127,10 @@ TAMPERED = {
     "kernels = ledger, steps": "kernels steps = 4",
     "operators = kernels, by path and family":
         "operators captured_path = 'train_step' where captured_path == 'train_step/backward'",
-    "operators = kernels, forward by path and family":
-        "operators path = 'forward' where phase == 'forward'",
-    "operators = kernels, by family": "operators busy_ms_per_step + 2e-3",
     "operators = kernels, calls": "operators calls_per_step + 1",
     "operators outside backward: path = captured path":
         "operators path = 'forward' where phase == 'forward'",
     "operators: paths are ranges": "operators path = 'forward/scores'",
-    "operators: setting memory moves no bytes of others":
-        "operators family = 'fill' where operator == 'aten::mm'",
-    "operators: products have bytes": "operators bytes_per_step = 0.0 where family == 'gemm'",
     "kernels = alignment, steps": "alignment steps + 1",
     "operators = products, bytes": "operators bytes_per_step + 4 where family == 'gemm'",
     "products = kernels of the family gemm": "products busy_ms_per_step + 1e-3",

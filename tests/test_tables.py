@@ -18,7 +18,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.tables.case_tables import capture_table, kernels_table
-from workflow_src.tables.join import join_all
+from workflow_src.tables.join import join
 from workflow_src.tables.measured import doubts
 
 
@@ -38,15 +38,15 @@ def write_case(folder: Path, name: str, **environment: str) -> None:
 def test_joined_tables_start_with_the_case_and_keep_the_digits(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200", torch="2.13")
     write_case(tmp_path, "b", gpu="H200", torch="2.13")
-    tables = join_all(tmp_path, [case("b"), case("a")])
-    assert tables["kernels"]["case"].tolist() == ["b", "a"], "the plan's order"
-    assert tuple(tables["kernels"].columns) == (*CASE_COLUMNS, "phase", "value")
-    assert tables["kernels"]["value"].tolist() == ["0.1000", "0.1000"]
+    table = join(tmp_path, [case("b"), case("a")], "kernels")
+    assert table["case"].tolist() == ["b", "a"], "the plan's order"
+    assert tuple(table.columns) == (*CASE_COLUMNS, "phase", "value")
+    assert table["value"].tolist() == ["0.1000", "0.1000"]
 
 
 def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
     write_case(tmp_path, "a", gpu="H200")
-    timings = join_all(tmp_path, [case("a"), case("b")])["timings"]
+    timings = join(tmp_path, [case("a"), case("b")], "timings")
     absent = timings[timings["case"] == "b"]
     assert absent["status"].tolist() == ["not_measured"] * len(PHASES)
 

@@ -13,7 +13,7 @@ from tests.workflow import ROOT
 from workflow_src.cli import read_capture as cli
 from workflow_src.common.errors import StageError
 from workflow_src.compare import compare_captures, gate
-from workflow_src.compare.compare_captures import read_capture
+from workflow_src.compare.compare_captures import compare, read_capture
 from workflow_src.compare.page import Compared
 
 RECORDED = ROOT / "tests" / "data" / "captures"
@@ -50,10 +50,6 @@ def tables_of(capture: Path, folder: Path) -> Path:
     return folder
 
 
-def compared(a: Path, b: Path) -> Compared:
-    return compare_captures.compare(read_capture(a), read_capture(b))
-
-
 def judged(found: Compared) -> list[list[object]]:
     """Of device time and of the time from step to step: ms of A and B, and the verdict."""
     rows = found.facts["judged"]
@@ -74,7 +70,7 @@ def test_paths_and_kernels_have_times_of_a_step_and_what_is_new_or_gone(
 ) -> None:
     a = tabulated({"gemm": 10, "softmax": 20, "old": 4})
     b = tabulated({"gemm": 10, "softmax": 30, "new": 2}, steps=4)
-    found = compared(a, b)
+    found = compare(a, b)
     assert found.facts["step"] == "step" and judged(found)[0] == [34, 42, "slower"]
     paths = found.tables["paths"].set_index("path")[["a_ms", "b_ms", "own_change_ms"]].fillna(-1)
     assert paths.to_dict("index") == {
@@ -109,7 +105,7 @@ def test_each_verdict_and_its_status(
     status: int,
 ) -> None:  # fmt: skip
     a, b = tabulated(**before), tabulated(**after)
-    assert compared(a, b).facts["verdict"] == verdict
+    assert compare(a, b).facts["verdict"] == verdict
     text = written(tmp_path, a, b)
     found, said = gate.read_verdict(tmp_path / "compare.json")
     assert found == status and f"**{said}**" in text
@@ -123,7 +119,7 @@ def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: P
     """Device work is the same: 9 kernels of 100 us a step, for which the host waits."""
     exports = [loop(tmp_path / f"{us}", us) for us in (0, 580)]
     folders = [tables_of(each, each.parent / "tables") for each in exports]
-    found = compared(*folders)
+    found = compare(*folders)
     assert [verdict for *_, verdict in judged(found)] == ["no difference shown", "slower"]
     assert judged(found)[1][:2] == pytest.approx([0.92, 1.5])
     assert found.facts["verdict"] == "longer" and gate.STATUSES["longer"] == 1
@@ -133,7 +129,7 @@ def test_a_loader_that_sleeps_longer_makes_steps_slower_and_is_named(tmp_path: P
     assert gaps["change_ms"].sum() == pytest.approx(0.58, rel=0.05)
     longer = found.tables["findings"].iloc[0]
     assert (longer["a_ms"], longer["b_ms"]) == pytest.approx((0.02, 0.6), rel=0.01)
-    back = compared(*reversed(folders))
+    back = compare(*reversed(folders))
     assert back.facts["verdict"] == "shorter"
     assert back.tables["findings"]["change_ms"].iloc[0] == pytest.approx(-0.58, rel=0.01)
 
@@ -146,7 +142,7 @@ def test_a_finding_whose_saving_is_unknown_did_not_vanish(tmp_path: Path) -> Non
         for name in ("before", "after")
     )
     for pair in ((a, b), (b, a)):
-        findings = compared(*pair).tables["findings"].set_index("name")
+        findings = compare(*pair).tables["findings"].set_index("name")
         products = findings.loc["Products in float32"]
         assert products["kind"] == "saving unknown" and pd.isna(products["change_ms"])
         assert not {"appeared", "vanished", "time changed"} & set(findings["kind"])
@@ -160,7 +156,7 @@ def test_what_one_capture_does_not_tell_is_no_change(tmp_path: Path) -> None:
     single.work(10)
     b = tables_of(single.write(), tmp_path / "without")
     for pair in ((a, b), (b, a)):
-        found = compared(*pair)
+        found = compare(*pair)
         assert found.tables["findings"].empty and found.tables["host"].empty
         assert found.facts["parts"]["change_ms"].isna().all()
 
@@ -179,7 +175,7 @@ def test_kernels_of_different_profilers_are_matched_by_short_name(tmp_path: Path
     folders = tmp_path / "torch", tmp_path / "nsys"
     for folder, file in zip(folders, ("streams.json.gz", "streams.sqlite.gz"), strict=True):
         tables_of(RECORDED / file, folder)
-    found = compared(*folders)
+    found = compare(*folders)
     kinds = found.tables["kernels"].set_index("name")["kind"]
     assert len(kinds) == 14 and not {"appeared", "vanished"} & set(kinds)
     said = written(tmp_path / "o", *folders)

@@ -5,7 +5,6 @@ exits with its verdict.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -54,25 +53,7 @@ ORDER = {
 """The first of these that a time shows is the verdict."""
 
 
-@dataclass(frozen=True)
-class Captured:
-    """The tables of a capture, by the name of its folder."""
-
-    name: str
-    tables: Run
-
-    @property
-    def profiler(self) -> str:
-        """Who recorded it."""
-        return str(self.tables["capture/summary"]["profiler"].iloc[-1])
-
-    def steps(self, path: str) -> pd.DataFrame:
-        """The steps of a range path, of all processes."""
-        rows = self.tables["capture/steps"]
-        return rows[rows["path"] == path]
-
-
-def read_capture(folder: Path) -> Captured:
+def read_capture(folder: Path) -> Run:
     """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
     run = Run([])
     run.files = {f"capture/{name}": folder / f"{name}.csv" for name in READ}
@@ -82,26 +63,26 @@ def read_capture(folder: Path) -> Captured:
     notes = run["capture/notes"]
     for why in notes.loc[notes["note"] == "unreadable", "about"]:
         raise StageError(f"{folder} has no tables of its capture, which could not be read: {why}")
-    return Captured(folder.name, run)
+    return run
 
 
-def compare(a: Captured, b: Captured) -> Compared:
-    """All that differs between two captures; times (ms) are of a step of a process, if both have
-    steps."""
-    step = _shared_step(a, b)
-    steps = [len(each.steps(step)) if step else 1 for each in (a, b)]
-    differ = a.profiler != b.profiler
-    ours, theirs = zip((a, b), steps, strict=True)
-    paths = with_ratio(beside(_paths(*ours), _paths(*theirs)))
-    work = beside(_kernels(*ours, differ), _kernels(*theirs, differ))
+def compare(a: Path, b: Path) -> Compared:
+    """All that differs between the captures whose tables are in two folders; times (ms) are of a
+    step of a process, if both have steps. Raises StageError as read_capture does."""
+    both = read_capture(a), read_capture(b)
+    step = _shared_step(*both)
+    steps = [len(_steps(run, step)) if step else 1 for run in both]
+    profilers = [str(run["capture/summary"]["profiler"].iloc[-1]) for run in both]
+    differ = profilers[0] != profilers[1]
+    paths = with_ratio(beside(*map(_paths, both, steps)))
+    work = beside(*(_kernels(run, n, differ) for run, n in zip(both, steps, strict=True)))
     work = work.assign(kind=work_kind(work, float(work["a_ms"].dropna().astype(float).sum())))
     work["family"] = work.pop("a_family").fillna(work.pop("b_family"))
     work = by_change(work.reset_index())
     # They write C++ names differently: (anonymous namespace) and <unnamed>, lambda()#3 and
     # (instance 3).
     work["short_name"] = work["name"] if differ else distinct_names(work["name"])
-    both = (a.tables, b.tables)
-    judged = with_ratio(beside(_times(a, step), _times(b, step), "inner"))
+    judged = with_ratio(beside(*(_times(run, step) for run in both), "inner"))
     judged, divided = judged.assign(verdict=apart(judged)), parts(*both)
     # On a CPU, which launches nothing, steps have no parts.
     recorded = divided.loc[divided["part"] == PARTS["recorded_ms"], "a_ms"].dropna()
@@ -113,7 +94,7 @@ def compare(a: Captured, b: Captured) -> Compared:
         "host": host(*both, next(lengths)),
     }
     said: Facts = {"a": a.name, "b": b.name, "processes_needed": None}
-    told = said | {"step": step, "parts": divided, "profilers": [a.profiler, b.profiler]}
+    told = said | {"step": step, "parts": divided, "profilers": profilers}
     told |= facts(tables, judged if step else judged[:0])
     said |= {name: told[name] for name in ("judged", "parts", "findings", "host")}
     return Compared(told, {name: as_floats(rows) for name, rows in tables.items()}, said)
@@ -137,19 +118,25 @@ def facts(tables: dict[str, pd.DataFrame], judged: pd.DataFrame) -> Facts:
     }
 
 
-def _shared_step(a: Captured, b: Captured) -> str:
+def _shared_step(a: Run, b: Run) -> str:
     """The one range path of which both have enough steps that hold device work, or ""."""
     found = []
-    for each in (a, b):
-        steps = each.tables["capture/steps"].groupby("path")["busy_ns"].agg(["size", "min"])
+    for run in (a, b):
+        steps = run["capture/steps"].groupby("path")["busy_ns"].agg(["size", "min"])
         found.append(steps.index[(steps["size"] >= FEWEST_STEPS) & (steps["min"] > 0)])
     shared = found[0].intersection(found[1])
     return str(shared[0]) if len(shared) == 1 else ""
 
 
-def _times(of_: Captured, step: str) -> pd.DataFrame:
+def _steps(run: Run, path: str) -> pd.DataFrame:
+    """The steps of a range path, of all processes."""
+    rows = run["capture/steps"]
+    return rows[rows["path"] == path]
+
+
+def _times(run: Run, step: str) -> pd.DataFrame:
     """The two times of a step, by kind: of device work, and from step to step."""
-    steps, times = of_.steps(step), step_times(of_.tables, FEWEST_STEPS)
+    steps, times = _steps(run, step), step_times(run, FEWEST_STEPS)
     device = steps.assign(kind=Kind.DEVICE, ms=steps["busy_ns"] / NS_PER_MS)
     return spread(
         pd.concat([device, times.assign(kind=Kind.STEP, ms=times["time_ms"])]), "kind", "ms"
@@ -163,10 +150,10 @@ def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:
     return first(every[every["change_ms"].astype(float) * sign > 0])
 
 
-def _paths(of_: Captured, steps: int) -> pd.DataFrame:
+def _paths(run: Run, steps: int) -> pd.DataFrame:
     """Times and ms a step of each path, over all processes."""
     names = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
-    return _a_step(of_.tables["capture/paths"], "path", names, steps)
+    return _a_step(run["capture/paths"], "path", names, steps)
 
 
 def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> pd.DataFrame:
@@ -177,9 +164,9 @@ def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> p
     return found / steps if steps > 1 else found
 
 
-def _kernels(of_: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
+def _kernels(run: Run, steps: int, by_short_name: bool) -> pd.DataFrame:
     """Calls and ms a step of each kernel, copy or set, over all paths and processes, by name."""
-    rows = of_.tables["capture/kernels"]
+    rows = run["capture/kernels"]
     if by_short_name:
         short = short_names(rows["name"])
         rows = rows.assign(name=short.where(~rows["kind"].isin(NAMED_APART), rows["kind"]))
@@ -191,9 +178,9 @@ def _kernels(of_: Captured, steps: int, by_short_name: bool) -> pd.DataFrame:
 def write_comparison(a: Path, b: Path, templates: Path, output: Path) -> int:
     """Compare the captures of two folders, into a third, and print what changed; gives the status.
 
-    Raises StageError as read_capture does.
+    Raises StageError as `compare` does.
     """
-    found = compare(read_capture(a), read_capture(b))
+    found = compare(a, b)
     status = write(found, "compare_captures", templates, output)
     print("", screen(paragraphs(templates, "compare_captures.text.j2", found.facts)), sep="\n")
     return status

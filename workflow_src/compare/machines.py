@@ -32,12 +32,10 @@ def doubts(a: Measured, b: Measured) -> pd.DataFrame:
     differs, or it was loaded, in either run."""
     ours, theirs = (_disturbed(run.tables) for run in (a, b))
     cases = ours.index.union(theirs.index, sort=False)
-    both = [each.reindex(cases, fill_value=False) for each in (ours, theirs)]
-    made = both[0] | both[1]
+    made = ours.reindex(cases, fill_value=False) | theirs.reindex(cases, fill_value=False)
     for name in HOST_SPEEDS:
         us = [_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b)]
-        either = pd.concat(us, axis=1)
-        made["host"] |= either.max(axis=1) > SLOWER_HOST * either.min(axis=1)
+        made["host"] |= np.fmax(*us) > SLOWER_HOST * np.fmin(*us)
     return made
 
 
@@ -64,9 +62,12 @@ def same_host(a: Measured, b: Measured, cases: pd.Index) -> str:
 
 def differences(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
     """The recorded properties in which the measurements of `cases` differ: what, a and b."""
-    both = (a.tables, b.tables)
-    rows = [(name, *(_seen(run, "environments", name, cases) for run in both)) for name in COMPARED]
-    rows += [(name, *(_seen(run, "plan", name, cases) for run in both)) for name in SETTINGS]
+    both, tables = (a.tables, b.tables), {"environments": COMPARED, "plan": SETTINGS}
+    rows = [
+        (name, *(_seen(run, table, name, cases) for run in both))
+        for table, names in tables.items()
+        for name in names
+    ]
     for name, what in HOST_SPEEDS.items():
         us = [_speed(run, name, cases) for run in both]
         if max(us) > SLOWER_HOST * min(us):
@@ -111,10 +112,5 @@ def other_work(a: Measured, b: Measured, cases: pd.Index) -> pd.DataFrame:
 
 
 def _work(run: Run) -> pd.DataFrame:
-    """By case what is recorded of WORK, in timings or else in the plan; "" where nothing is."""
-    tables = (run["timings"].drop_duplicates("case"), run["plan"])
-    every = (each.reindex(columns=["case", *WORK]).set_index("case") for each in tables)
-    timed, planned = (pd.DataFrame({name: _texts(each[name]) for name in WORK}) for each in every)
-    cases = timed.index.union(planned.index)
-    timed, planned = (each.reindex(cases, fill_value="") for each in (timed, planned))
-    return timed.where(timed != "", planned)
+    """By case what the plan says of WORK; "" where it says nothing."""
+    return run["plan"].set_index("case")[[*WORK]].apply(_texts).astype(object)

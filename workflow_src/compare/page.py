@@ -13,7 +13,7 @@ from workflow_src.common.atomic_write import write_csv, write_json, write_text
 from workflow_src.compare.gate import STATUSES, USAGE_STATUS
 from workflow_src.paper.page import page
 from workflow_src.paper.plain import told
-from workflow_src.paper.written import Facts
+from workflow_src.paper.written import Facts, Written
 from workflow_src.paper.written import write as written
 
 SCHEMA = 1
@@ -47,20 +47,26 @@ def write(found: Compared, template: str, templates: Path, output: Path) -> int:
 
     Exits with USAGE_STATUS if the comparison can't be printed.
     """
-    made = written("compare", lambda: found.facts, templates, [f"{template}.j2"], level="#")
+    made = write_texts("compare", found.facts, f"{template}.j2", templates, output)
     if made.verdict not in STATUSES:
         sys.exit(USAGE_STATUS)
-    text, blocks = (
-        [made.text(f"{part}{kind}", templates) for part in ("", "appendix.")]
-        for kind in ("md", "html")
-    )
-    write_text(output / "compare.md", "\n\n".join(text) + "\n")
-    bar = {"compare-tables": "Tables"}
-    whole = page(made.markdown["title"], blocks, made.evidence, bar, templates)
-    write_text(output / "compare.html", whole)
     for name, table in found.tables.items():
         write_csv(output / f"{name}.csv", table)
     status = {"schema": SCHEMA, "kind": "comparison", "status": STATUSES[made.verdict]}
     write_json(output / "compare.json", status | told(found.said) | made.said())
     print(made.markdown["headline"])
     return STATUSES[made.verdict]
+
+
+def write_texts(name: str, facts: Facts, template: str, templates: Path, output: Path) -> Written:
+    """Write {name}.md and {name}.html, of one chapter with its appendix."""
+    made = written(name, lambda: facts, templates, [template], level="#")
+    text, blocks = (
+        [made.text(f"{part}{kind}", templates) for part in ("", "appendix.")]
+        for kind in ("md", "html")
+    )
+    write_text(output / f"{name}.md", "\n\n".join(text).strip() + "\n")
+    bar = {f"{name}-tables": "Tables"}
+    whole = page(made.markdown["title"], blocks, made.evidence, bar, templates)
+    write_text(output / f"{name}.html", whole)
+    return made

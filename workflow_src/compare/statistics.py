@@ -15,62 +15,32 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-Samples = Sequence[float] | Floats
 Interval = tuple[float, float]
-
-MOST_EXACT = 60
-"""Samples up to which p is counted exactly; above, the counts would not fit in 64 bits."""
 
 RESAMPLES = 5000
 LEVEL = 0.99
 """Confidence of every interval; an interval is not corrected for the number of comparisons."""
 
 
-def mann_whitney(a: Samples, b: Samples) -> float:
+def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """Two-sided p that samples of one distribution are ranked apart as much as `a` and `b`.
 
-    Exact for up to MOST_EXACT samples, also with ties; else from the normal distribution, with
-    corrections for ties and continuity. Raises ValueError if either is empty.
+    It is the share of all choices of as many ranks as `a` has whose sum is as far from its mean;
+    exact also with ties.
     """
-    if not len(a) or not len(b):
-        raise ValueError("no samples to rank")
-    doubled = _doubled_ranks(np.concatenate([np.asarray(a, float), np.asarray(b, float)]))
-    found = int(doubled[: len(a)].sum())
-    exact = len(doubled) <= MOST_EXACT
-    return _exact(doubled, len(a), found) if exact else _normal(doubled, len(a), found)
-
-
-def _doubled_ranks(values: Floats) -> npt.NDArray[np.int64]:
-    """Twice each value's rank, which is an integer: equal values share their mean rank."""
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    doubled: npt.NDArray[np.int64] = (2 * last - counts + 1)[index]
-    return doubled
-
-
-def _exact(doubled: npt.NDArray[np.int64], chosen: int, found: int) -> float:
-    """The share of all choices of `chosen` samples whose ranks' sum is as far from its mean."""
-    ways = np.zeros((chosen + 1, int(doubled.sum()) + 1), dtype=np.int64)
+    # Doubled, ranks are whole, also of equal samples, which share their mean rank.
+    doubled, chosen = (2 * pd.Series([*a, *b]).rank()).astype(int).to_numpy(), len(a)
+    # Floats, because the counts of many samples don't fit in 64 bits.
+    ways = np.zeros((chosen + 1, int(doubled.sum()) + 1))
     ways[0, 0] = 1
     for rank in doubled:
         ways[1:, rank:] += ways[:-1, :-rank].copy()
-    # The mean sum is chosen * (n + 1), as ranks are doubled.
     mean = chosen * (len(doubled) + 1)
-    far = np.abs(np.arange(ways.shape[1]) - mean) >= abs(found - mean)
-    return int(ways[chosen][far].sum()) / math.comb(len(doubled), chosen)
-
-
-def _normal(doubled: npt.NDArray[np.int64], chosen: int, found: int) -> float:
-    total, other = len(doubled), len(doubled) - chosen
-    _, counts = np.unique(doubled, return_counts=True)
-    ties = float((counts.astype(float) ** 3 - counts).sum()) / (total * (total - 1))
-    deviation = math.sqrt(chosen * other / 12 * (total + 1 - ties))
-    if deviation == 0:
-        return 1.0
-    apart = max(abs(found - chosen * (total + 1)) / 2 - 0.5, 0.0)
-    return math.erfc(apart / deviation / math.sqrt(2))
+    far = np.abs(np.arange(ways.shape[1]) - mean) >= abs(int(doubled[:chosen].sum()) - mean)
+    return float(ways[chosen][far].sum()) / math.comb(len(doubled), chosen)
 
 
 def smallest_p(a: int, b: int) -> float:
@@ -80,10 +50,9 @@ def smallest_p(a: int, b: int) -> float:
 
 def holm(ps: Sequence[float]) -> list[float]:
     """Each p corrected for their number (Holm): the chance of any false alarm at that level."""
-    adjusted, worst = [1.0] * len(ps), 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        worst = max(worst, min(1.0, ps[index] * (len(ps) - place)))
-        adjusted[index] = worst
+    order = np.argsort(ps, kind="stable")
+    worst = np.maximum.accumulate(np.array(ps)[order] * np.arange(len(ps), 0, -1)).clip(max=1.0)
+    adjusted: list[float] = worst[np.argsort(order)].tolist()
     return adjusted
 
 

@@ -12,18 +12,17 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.common.arguments import Parser, any_path, existing_folder, new_folder
-from workflow_src.common.atomic_write import write_json, write_text
+from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.compare.change import DEVICE_BEYOND, RATIO_DIGITS, largest_first
+from workflow_src.compare.page import SCHEMA, write_texts
 from workflow_src.compare.summaries import WHERE, Summary, read_all
 from workflow_src.paper.number import NAN, Number, each
-from workflow_src.paper.page import page
 from workflow_src.paper.plain import told
 from workflow_src.paper.run import first
-from workflow_src.paper.written import Facts, write
+from workflow_src.paper.written import Facts
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
-SCHEMA = 1
 
 MOST_RUNS = 8
 """Runs that tables show, the last ones; the JSON has all."""
@@ -138,15 +137,7 @@ def write_trend(paths: Sequence[Path], templates: Path, output: Path) -> str:
     """
     runs = read_all(paths)
     found = facts(runs)
-    made = write("trend", lambda: found, templates, ["trend.j2"], level="#")
-    text, blocks = (
-        [made.text(f"{part}{kind}", templates) for part in ("", "appendix.")]
-        for kind in ("md", "html")
-    )
-    write_text(output / "trend.md", "\n\n".join(text).strip() + "\n")
-    bar = {"trend-tables": "Tables"}
-    whole = page(made.markdown["title"], blocks, made.evidence, bar, templates)
-    write_text(output / "trend.html", whole)
+    made = write_texts("trend", found, "trend.j2", templates, output)
     said = {"schema": SCHEMA, "kind": "trend", "runs": [run.name for run in runs]}
     said |= {"verdict": made.verdict, "headline": made.markdown["headline"]}
     named = {run.name: run.findings.map(lambda cell: cell[0]).to_dict() for run in runs}

@@ -19,17 +19,13 @@ import pandas as pd
 from pandas.errors import UndefinedVariableError
 
 from workflow_src.common.csv_rows import csv_rows
-from workflow_src.common.operators import PRODUCTS
 from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.families import families
 from workflow_src.placing.ledger import CAUSES
-from workflow_src.tables.operators import REST
 from workflow_src.tables.records import SHORT_DTYPES
 from workflow_src.tables.traffic import SIZES
 
 PHASE = ["case", "phase"]
-CALL = [*PHASE, "captured_path", "operator", "forward_operator", "shapes", "dtypes"]
 
 ADDING = ("aten::addmm", "aten::baddbmm")
 """They also read what they add to a product, such as a layer's bias."""
@@ -65,6 +61,7 @@ def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Ser
 def derived(tables: Tables) -> dict[str, pd.DataFrame]:
     """The rows of laws.csv by name: joined tables, as of `read_tables`, and what is made of them.
 
+    lost: whether no range of the capture has an operator's path.
     Raises KeyError if a table or a column is missing.
     """
     phases = _phases(tables)
@@ -89,7 +86,7 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
         "ranges": ranges,
         "inner_ranges": inner.assign(path=inner["path"].str.rpartition("/")[0]),
         "ledger": ledger.assign(causes_ns=causes.sum(axis=1, skipna=False)),
-        "operators": _operators(operators, ranges),
+        "operators": operators.assign(lost=~_among(operators, ranges, [*PHASE, "path"])),
         "products": _products(products),
     }
 
@@ -122,23 +119,6 @@ def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
     parts = sums["path"].str.split("/")
     outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
     return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
-
-
-def _operators(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """With what must not be.
-
-    lost: no range of the capture has a row's path; clears: it sets memory for an operator of
-    another family; without: the first row of a product's call, of which no row has bytes.
-    """
-    fills = (rows["family"] == "fill") & ~rows["operator"].isin(["", REST])
-    products = rows[rows["operator"].isin(PRODUCTS) & (rows["family"] == "gemm")]
-    moved = products.groupby(CALL)["bytes_per_step"].transform("sum")
-    without = (moved == 0) & ~products.duplicated(CALL)
-    return rows.assign(
-        lost=~_among(rows, ranges, [*PHASE, "path"]),
-        clears=fills & (families(rows["operator"]) != "fill"),
-        without=without.reindex(rows.index, fill_value=False),
-    )
 
 
 def _products(rows: pd.DataFrame) -> pd.DataFrame:
