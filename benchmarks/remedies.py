@@ -15,6 +15,7 @@ import pandas as pd
 
 from benchmarks.plain_point import PlainPoint
 from workflow_src.answers.change_first.savings import chosen
+from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.placing.families import load_rules
@@ -131,7 +132,7 @@ def firsts(rows: pd.DataFrame) -> pd.DataFrame:
 
 def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of a run by what they are with."""
-    run = {name: pd.read_csv(tables / f"{name}.csv") for name in NEEDED}
+    run = {name: read_table(tables / f"{name}.csv", name) for name in NEEDED}
     predicted = pd.read_csv(tables / "remedies.csv")
     yield "timings", compared(predicted, in_timings(run["timings"]))
     path = tables / "studies" / "levers.csv"
