@@ -12,7 +12,7 @@ from workflow_src.common.thresholds import FINDING_AT_LEAST, UNNAMED
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.diagnosis.idle import Before
 from workflow_src.diagnosis.subject import MOST, NUMBER
-from workflow_src.paper.number import NAN, is_number, to
+from workflow_src.paper.number import is_number, to
 from workflow_src.paper.run import lifted
 
 LAUNCHING, OTHER = "Launches, one by one", "neither launches nor a finding"
@@ -61,16 +61,12 @@ def _launching(capture: Capture) -> list[pd.DataFrame]:
 
 def _seen(row: pd.Series) -> tuple[Any, ...]:
     """How often a finding occurs, what it takes of a step, and which calls a gap lies between."""
-    copied, places = row["copied_bytes"], row["gap_places"]
-    sides = [(row[f"gap_{side}"], row[f"gap_{side}_path"]) for side in ("after", "before")]
-    ends = [f"{call} in {path}" if path else call or "the start" for call, path in sides]
     parts: list[tuple[Any, ...]] = [
         (row["calls"], " × a step"),
         (row["when"], " steps"),
         (whole_ms(row["host_ms"]), " ms of the host"),
         (whole_ms(row["device_ms"]), " ms of the device"),
-        (copied.to("MB") if copied >= 1e6 else NAN, " MB"),
-        (places, " places") if places != 1 else ("between " + " and ".join(ends), ""),
+        *([("between " + row["between"], "")] if row["between"] else []),
     ]
     known = [part for part in parts if not is_number(part[0]) or part[0] > 0]
     return tuple(piece for part in known if part[0] == part[0] for piece in (", ", *part))[1:]
@@ -98,12 +94,8 @@ def smaller(capture: Capture) -> pd.DataFrame:
 def _placed(capture: Capture, rows: pd.DataFrame) -> pd.DataFrame:
     """Findings with their paths, and in how many steps they occur."""
     path, also = rows["path"], rows["also_in"]
-    steps = zip(rows["first_only"], rows["in_steps"], rows["of_steps"], strict=True)
-    when = [
-        ("the first of ", every) if first else replace(some, unit=f"of {every}")
-        for first, some, every in steps
-        if is_number(some)
-    ]
+    steps = zip(rows["in_steps"], rows["of_steps"], strict=True)
+    when = [replace(some, unit=f"of {every}") for some, every in steps if is_number(some)]
     told = pd.Series(when, rows.index[rows["in_steps"].notna()], dtype=object)
     where = path + (" and " + also).where((path != "") & (also != ""), also)
     return capture.of_process(rows.assign(where=where, when=told.reindex(rows.index)))

@@ -72,10 +72,8 @@ def _processes(capture: Capture) -> pd.DataFrame:
 def _findings(capture: Capture, doubts: set[str], doubted: bool) -> pd.DataFrame:
     """Findings with the share of a step that each saves, and how sure that is."""
     rows = capture.findings[["process", *own_columns("capture/findings"), "general"]]
-    unsure = rows["first_only"] | bool(doubts & UNSURE)
-    sure = "medium" if doubts or doubted else "high"
-    confidence = unsure.map({True: "low", False: sure}).astype(object)
+    sure = "low" if doubts & UNSURE else "medium" if doubts or doubted else "high"
     return rows.assign(
         saves_share=to(rows["saves_ms"] / rows["step_ms"], "share"),
-        confidence=confidence.where(rows["saves_ms"].notna(), "none"),
+        confidence=rows["saves_ms"].notna().map({True: sure, False: "none"}).astype(object),
     )

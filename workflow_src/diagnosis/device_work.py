@@ -27,31 +27,26 @@ WAIT_EVENT = r"StreamWaitEvent"
 PAIRS = ("work", "after", "lane")
 
 
-def device_work(
-    attributed: Attributed, process: int, calls: pd.DataFrame, skipped: int = 0
-) -> pd.DataFrame:
-    """A row per activity in order of launch, with step.WORK but latency_ns and gap_ns.
+def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
+    """A row per activity in order of launch, with recording.WORK but latency_ns and gap_ns.
 
-    One whose launch isn't known is taken to be launched before the capture, and has no call. Nor
-    has one of the first `skipped` calls, which don't count; of their work, what had ended before is
-    left out.
+    What none of the calls launched is taken to be launched before them, and has no call; of that,
+    what had ended before the first of them is left out.
     """
-    since_ns = calls["start_ns"].iloc[skipped:].min()
     mine = (attributed.work["process"] == process) & (attributed.work["kind"] != OPERATOR)
     work = rows_where(attributed.work, mine.to_numpy())
     work = work.assign(lane=work.groupby(["device", "stream"]).ngroup().astype("int64"))
-    work = work[(work["end_ns"] >= since_ns) | (work["launch_ns"] >= since_ns)]
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].fillna(NOWHERE).to_numpy(dtype=np.int64)
-    call = np.maximum(call - skipped, NOWHERE)
-    counting = np.append(calls["step"].to_numpy()[skipped:], NOWHERE)
     texts = work[["kind", "name", "family"]].astype(object)
     table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
-    table = table.assign(activity=work.index, call=call, step=counting[call])
-    counting_work: pd.DataFrame = table.loc[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
-    return counting_work.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    table = table.assign(
+        activity=work.index, call=call, step=np.append(calls["step"].to_numpy(), NOWHERE)[call]
+    )
+    counting: pd.DataFrame = table[(call != NOWHERE) | (table["end_ns"] >= calls["start_ns"].min())]
+    return counting.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def lane_before(work: pd.DataFrame) -> Indices:
@@ -128,18 +123,34 @@ def event_ties(
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
     places: the device and stream of each activity; waits: Capture.waits of the process. A
-    wait whose record isn't among others that are is for one of before the capture.
+    wait whose record isn't known, where those of others are, is for one of before the capture.
     """
+    waits = waits if len(waits) else _called(work, places, calls)
     told = waits["record_ns"] != UNKNOWN
-    waits = waits[told] if told.any() else waits
-    pairs = _recorded(work, places, calls, waits) if len(waits) else _guessed(work, calls)
+    pairs = _awaited(work, places, calls, waits[told] if told.any() else waits)
     # What had started before can't have waited.
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     held = end[pairs["after"]] <= start[pairs["work"]]
     return pairs[held].reset_index(drop=True)
 
 
-def _recorded(
+def _called(work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
+    """Waits by the calls that make a stream wait for an event, where nothing says for which.
+
+    It is taken to be the stream of the next activity.
+    """
+    calling = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
+    following = np.searchsorted(work["call"].to_numpy(), calling)
+    known = following < len(work)
+    return places.iloc[following[known]].assign(
+        wait_ns=calls["start_ns"].to_numpy()[calling[known]],
+        record_ns=UNKNOWN,
+        record_device=UNKNOWN,
+        record_stream=UNKNOWN,
+    )
+
+
+def _awaited(
     work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame
 ) -> pd.DataFrame:
     """Pairs by which record each wait was for, also through streams that did nothing between.
@@ -171,29 +182,14 @@ def _recorded(
         if moment >= len(waits):
             records[wait] = known[number] | launched_by(moment, [number])
             continue
-        awaited, mine = launched_by(moment, rows) if untold[wait] else records[wait], known[number]
-        news = {of: row for of, row in awaited.items() if row > mine.get(of, NOWHERE)}
+        if untold[wait]:
+            news = launched_by(moment, rows)
+        else:
+            mine = known[number]
+            news = {of: row for of, row in records[wait].items() if row > mine.get(of, NOWHERE)}
         news.pop(number, None)
-        mine |= news
+        known[number] |= news
         following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
         found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
     pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
     return pairs.groupby(["work", "lane"])[["after"]].max().reset_index()
-
-
-def _guessed(work: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """Pairs by calls that let a stream wait for an event, where nothing says which.
-
-    It is taken to be the stream of the next activity, and to wait for the latest ones of all other
-    lanes.
-    """
-    waiting = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
-    lane = work["lane"].to_numpy()
-    following = np.unique(np.searchsorted(work["call"].to_numpy(), waiting))
-    following, found = following[following < len(work)], []
-    for number in np.unique(lane):
-        rows = np.flatnonzero(lane == number)
-        later = following[(following > rows[0]) & (lane[following] != number)]
-        after = rows[np.searchsorted(rows, later) - 1]
-        found.append(np.column_stack([later, after, np.full(len(later), number)]))
-    return pd.DataFrame(np.concatenate([np.zeros((0, 3)), *found]), columns=list(PAIRS)).astype(int)

@@ -25,23 +25,6 @@ from workflow_src.diagnosis.replay import changed
 from workflow_src.diagnosis.subject import END, NUMBER, Subject, common_path, main_place
 from workflow_src.placing.kernel_names import short_names
 
-
-class Mechanism(NamedTuple):
-    """One thing that can be wrong, in words.
-
-    fact: a format of a Finding's fields and of `told`; assumes: what the step without it is
-    replayed with, a format of kept_ms; shown_by: the family of the kernel that is its example, ""
-    for any; general: true of whole programs, and ranked last.
-    """
-
-    name: str
-    fact: str
-    assumes: str
-    remedy: str
-    shown_by: str
-    general: bool
-
-
 WORDS = pd.read_csv(
     Path(__file__).with_name("mechanisms.csv"),
     index_col="key",
@@ -49,8 +32,13 @@ WORDS = pd.read_csv(
     true_values=["yes"],
     false_values=["no"],
 )
-MECHANISMS = {str(row[0]): Mechanism(*row[1:]) for row in WORDS.itertuples()}
-"""Every mechanism by its key."""
+MECHANISMS: Mapping[str, Any] = {str(row.Index): row for row in WORDS.itertuples()}
+"""What can be wrong, in words, by its key.
+
+name; fact: a format of a Finding's fields and of `told`; assumes: what the step without it is
+replayed with, a format of kept_ms; remedy; shown_by: the family of the kernel that is its example,
+"" for any; general: true of whole programs, and ranked last.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +68,7 @@ class Finding:
     @property
     def general(self) -> bool:
         """Whether it is true of whole programs."""
-        return MECHANISMS[self.key].general
+        return bool(MECHANISMS[self.key].general)
 
 
 Find = Callable[[Subject], Iterator[Finding]]
@@ -108,44 +96,37 @@ def found(
 
     where: the range that all calls lie in, or the main place of activities, unless it is given. It
     takes what edits take away of the host, at most a step, and of the device all that the changed
-    work takes, or device_ns of it (by its rows). Of what is in the first step alone this is of that
-    step. facts: what only this mechanism's words say.
+    work takes, or device_ns of it (by its rows). facts: what only this mechanism's words say.
     """
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
         where = main_place(named) if "lane" in rows else common_path(rows["path_text"])
-    recording, count, changes = subject.recording, subject.step_count, _changes(subject, edits)
-    # What is between two steps belongs to the later one.
-    last = recording.steps["last_call"].to_numpy()
-    often, occurs = (
-        np.bincount(np.searchsorted(last, each), minlength=count)[:count]
-        for each in (rows.get("call", rows.index), np.flatnonzero(changes.calls))
-    )
-    at = np.flatnonzero(occurs) if occurs.any() else np.arange(count)
-    first_only = count > 1 and at.tolist() == [0]
-    counted, steps = np.arange(len(changes.calls)) >= recording.first_counted, recording.counted
-    if first_only:
-        counted, steps = ~counted, 1
+    recording, changes = subject.recording, _changes(subject, edits)
+    counted = np.arange(len(changes.calls)) >= recording.first_counted
     if device_ns is None:
         device_ns = subject.work.loc[changes.work[subject.work.index], "device_ns"]
     work_ns = float(device_ns[counted[subject.work.loc[device_ns.index, "call"]]].sum())
     # Where the device lags, the host's time between the ends of two steps isn't a step's.
-    host_ns = min(float(changes.host_ns[counted].sum()) / steps, subject.check.recorded_ns)
-    of_work = recording.columns["work.call"]
-    touched = changes.calls[of_work] & (of_work >= 0)
-    copied = subject.copies["bytes"].reindex(np.flatnonzero(touched))
+    host_ns = min(
+        float(changes.host_ns[counted].sum()) / recording.counted, subject.check.recorded_ns
+    )
+    # What is between two steps belongs to the later one.
+    last = recording.steps["last_call"].to_numpy()
+    often, occurs = (
+        np.bincount(np.searchsorted(last, each), minlength=len(last))[: len(last)]
+        for each in (rows.get("call", rows.index), np.flatnonzero(changes.calls))
+    )
+    at = np.flatnonzero(occurs) if occurs.any() else np.arange(len(last))
     told: dict[str, Any] = {
         "calls": max(round(float(np.median(often[at]))), 1),
         "in_steps": len(at),
-        "of_steps": count,
-        "first_only": first_only,
-        "copied_bytes": nan if copied.isna().any() else float(copied.sum()) / len(at) or nan,
-        "also_in": _elsewhere(subject, where, touched),
+        "of_steps": len(last),
+        "also_in": _elsewhere(subject, where, changes),
         "example": _example(subject, MECHANISMS[key].shown_by, changes),
     }
     told |= _gaps(subject, edits) if changes.of_gaps else {}
-    times_ms = host_ns / NS_PER_MS, work_ns / NS_PER_MS / steps
-    return Finding(key, where, *times_ms, edits, told | facts)
+    device_ms = work_ns / NS_PER_MS / recording.counted
+    return Finding(key, where, host_ns / NS_PER_MS, device_ms, edits, told | facts)
 
 
 class Changes(NamedTuple):
@@ -177,9 +158,9 @@ def _changes(subject: Subject, edits: Edits) -> Changes:
     return Changes(gaps_ns > 0 if of_gaps else calls, work, host_ns, of_gaps)
 
 
-def _elsewhere(subject: Subject, where: str, touched: Mask) -> str:
-    """The part of a step that has most of the touched work's time, if `where` isn't of it."""
-    work = subject.work[touched[subject.work.index]]
+def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
+    """The part of a step with most of the work of changed calls, if `where` isn't of it."""
+    work = subject.work[changes.calls[subject.work["call"]]]
     if not where or work.empty:
         return ""
     most = str(work["device_ns"].groupby(subject.parts(work["path_text"])).sum().idxmax())
@@ -210,30 +191,28 @@ def _example(subject: Subject, family: str, changes: Changes) -> str:
 
 
 def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
-    """Between which calls the gaps lie that edits shorten, if they change nothing else.
+    """Where gaps lie that edits shorten, if they change nothing else, and what is left of each.
 
-    How many pairs there are, and one alone; next_step: whether all those after are of the next
-    step; kept_ms: what is left of each, on average. What comes before the first call of all, and
-    after the last one, isn't known.
+    between: which calls, and gap_paths: which ranges, if that is one pair alone; next_step: whether
+    all of the calls after are of the next step; kept_ms: on average. What comes before the first
+    call of all, and after the last one, isn't known.
     """
     sides, step = subject.sides, subject.own["step"]
     every = sides.loc[np.concatenate([each.calls for each in edits])]
     inside = every[(every["launched_before"] != "") & (every["launched"] != END)]
     inside = inside if len(inside) else every
     pairs = inside.drop_duplicates()
-    later = bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all())
-    names = pairs.iloc[0].astype(str) if len(pairs) == 1 else [""] * len(pairs.columns)
-    after, after_path, before, before_path = names
+    after, after_path, before, before_path = pairs.iloc[0].astype(str)
+    paths = quotable(after_path), quotable(before_path)
+    ends = zip((after, before), paths, strict=True)
+    calls = [f"{short(call) or 'the start'}{' in ' * bool(path)}{path}" for call, path in ends]
     gaps = [(each.calls, each.gap) for each in edits if each.gap is not None]
     kept_ns = np.concatenate([np.broadcast_to(gap, calls.shape) for calls, gap in gaps])
     return {
         "kept_ms": float(kept_ns.mean()) / NS_PER_MS,
-        "gap_places": len(pairs),
-        "gap_after": short(after),
-        "gap_after_path": quotable(after_path),
-        "gap_before": short(before),
-        "gap_before_path": quotable(before_path),
-        "next_step": later,
+        "between": " and ".join(calls) if len(pairs) == 1 else "",
+        "gap_paths": paths if len(pairs) == 1 else ("", ""),
+        "next_step": bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all()),
     }
 
 

@@ -49,12 +49,8 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     if attributed.capture.kernels_lost:
         raise TraceError("its kernels were lost")
     since_ns, loop = _last_steps(loop_of(attributed, process), attributed.capture.calls)
-    every = _host_calls(attributed, loop, since_ns)
-    skipped = 0
-    if since_ns > BEFORE_ALL:
-        skipped = int(np.searchsorted(every["start_ns"], loop.steps["start_ns"].iloc[0]))
-    calls = every[skipped:].reset_index(drop=True)
-    work = device_work(attributed, process, every, skipped)
+    calls = _host_calls(attributed, loop, since_ns)
+    work = device_work(attributed, process, calls)
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
         calls.loc[0, "gap_ns"] = calls["start_ns"].iloc[0] - steps["start_ns"].iloc[0]
@@ -82,23 +78,23 @@ def loop_of(attributed: Attributed, process: int) -> Loop:
 
 
 def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[int, Loop]:
-    """The last steps that hold at most MOST_CALLS calls, at least one; all if since BEFORE_ALL.
+    """The last steps that hold at most MOST_CALLS calls, at least one, and since when calls count.
 
-    First since when calls are looked at: the step before these tells what it left to the device.
+    That is BEFORE_ALL if these are all steps.
     """
     own = np.sort(calls["start_ns"].to_numpy()[(calls["process"] == loop.process).to_numpy()])
     start = loop.steps["start_ns"].to_numpy()
     after = len(own) - np.searchsorted(own, start)
     kept = min(int((after > MOST_CALLS).sum()), len(start) - 1)
     steps = loop.steps[kept:].reset_index(drop=True)
-    return (int(start[kept - 1]) if kept else BEFORE_ALL), replace(loop, steps=steps)
+    return (int(start[kept]) if kept else BEFORE_ALL), replace(loop, steps=steps)
 
 
 def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
     Columns: those of CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch
-    nothing, and what ended before since_ns are left out. So are short calls that neither launch nor
+    nothing, and what began before since_ns are left out. So are short calls that neither launch nor
     wait nor order streams: they are part of the host's own time.
     """
     mine = (attributed.work["process"] == loop.process).to_numpy()
@@ -108,7 +104,7 @@ def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFra
     helping = {loop.thread, *shares.index[shares > 0.5]} - {UNKNOWN}
     launching = {*helping, *work["thread"].unique()} - {UNKNOWN}
     calls = attributed.capture.calls
-    calls = calls[(calls["end_ns"] >= since_ns) & (calls["process"] == loop.process)]
+    calls = calls[(calls["start_ns"] >= since_ns) & (calls["process"] == loop.process)]
     calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
     calls = calls.assign(may_wait=calls.index.isin(blocking(calls).index))
     number, known = pd.factorize(calls["name"])

@@ -24,8 +24,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     places = map(quotable, (finding.where, told["also_in"]))
     where = " and ".join(f"`{path}`" for path in places if path) or "no range"
     some = told["in_steps"] < told["of_steps"]
-    which = ("the first" if told["first_only"] else told["in_steps"]) if some else "each"
-    steps = f"{which} of {told['of_steps']} steps"
+    steps = f"{told['in_steps'] if some else 'each'} of {told['of_steps']} steps"
     named = {
         "where": where,
         "between": _between(told, where),
@@ -70,8 +69,7 @@ def _apart(without_ms: float, step_ms: float) -> dict[str, str]:
 
 def _between(told: Any, where: str) -> str:
     """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
-    sides = [told.get(f"gap_{side}_path", "") for side in ("after", "before")]
-    after, before = (f"`{path}`" if path else "no range" for path in sides)
-    one = told.get("gap_places") != 1 or after == before
-    place = f"in {where}" if one else f"between {after} and {before}"
+    paths = told.get("gap_paths", ("", ""))
+    after, before = (f"`{path}`" if path else "no range" for path in paths)
+    place = f"in {where}" if after == before else f"between {after} and {before}"
     return f"from one step to the next, {place}" if told.get("next_step") else place

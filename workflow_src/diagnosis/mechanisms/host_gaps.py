@@ -180,20 +180,14 @@ def in_torch(subject: Subject, beginning: str) -> Union:
     return Union.of(*(ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns")))
 
 
-def paths_in_gaps(subject: Subject, rows: Indices) -> list[str]:
-    """In which range the loop's thread was for most of the host's time before each of some calls.
+def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":
+    """The range that the loop's thread was in, midway through the host's time before some calls.
 
     "" where it was in none.
     """
     paths, ranges = subject.attributed.paths, subject.attributed.placed.ranges
     nesting, numbers = ranges_of(ranges, subject.recording.process, subject.loop_thread)
-    texts = np.append(paths.text, "")[np.append(paths.of_range, NOWHERE)[numbers]]
     calls = subject.recording.calls.loc[rows]
-    found = []
-    for until, gap in zip(calls["start_ns"].tolist(), calls["gap_ns"].tolist(), strict=True):
-        first = np.searchsorted(nesting.times, until - gap, side="right")
-        last = np.searchsorted(nesting.times, until, side="left")
-        edges = np.concatenate([[until - gap], nesting.times[first:last], [until]])
-        names = texts[nesting.at(edges[:-1])]
-        found.append(str(pd.Series(np.diff(edges)).groupby(names).sum().idxmax()))
-    return found
+    midway = (calls["start_ns"] - calls["gap_ns"] // 2 - 1).to_numpy()
+    path = np.append(paths.of_range, NOWHERE)[numbers][nesting.at(midway)]
+    return subject.texts(pd.Series(path, calls.index))

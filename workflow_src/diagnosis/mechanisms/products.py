@@ -34,18 +34,9 @@ differ. Hopper's 15 is the median of 768 products of an H100 (examples/h100, pro
 products each on an H200 (product_kinds.py: benchmarks/README.md) took tf32 1.9 to 2.0, fp32 14.3 to
 15.6 and fp64 12.3 to 13.0 times as long as 16 bits; fp8 is by the datasheet."""
 
-AMD_GAINS: Mapping[str, Gains] = {
-    "MI100": {"fp16": 4, "bf16": 2},
-    "MI2": dict.fromkeys(BOTH, 4),
-    "MI30": {"tf32": 4, "fp8": 16} | dict.fromkeys(BOTH, 8),
-    "MI32": {"tf32": 4, "fp8": 16} | dict.fromkeys(BOTH, 8),
-    "MI35": {"fp8": 32} | dict.fromkeys(BOTH, 16),
-}
-"""The same of AMD Instinct by a part of the name, from AMD's data sheets; MI350 has no TF32."""
-
 LEAST: Gains = {"tf32": 1} | dict.fromkeys(BOTH, 2)
 NONE: Gains = {"fp16": 1}
-"""The same of any card with tensor cores, and with none of them."""
+"""The same of any card with tensor cores, such as all AMD Instinct, and with none of them."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
 """How many times as long a bf16 product takes if its rows are aligned to so many elements. 1: 6.4
@@ -79,17 +70,14 @@ def gains_on(subject: Subject) -> Gains:
     If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
     later: these kernels run on no other.
     """
-    card, every = subject.attributed.capture.recording.card, {"fp32": 1.0, "fp64": 1.0}
-    if card and card.amd:
-        gains = next((each for name, each in AMD_GAINS.items() if name in card.name), LEAST)
-        return {**every, **gains}
-    capability = card.capability if card else None
+    card = subject.attributed.capture.recording.card
+    capability = card.capability if card and not card.amd else None
     if not capability:
         names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
         newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
         capability = newest if newest >= HOPPER else None
     other = LEAST if not capability or capability > min(GAINS) else NONE
-    return {**every, **GAINS.get(capability or (0, 0), other)}
+    return {"fp32": 1.0, "fp64": 1.0, **GAINS.get(capability or (0, 0), other)}
 
 
 def _products(subject: Subject, *families: str) -> pd.DataFrame:

@@ -181,6 +181,6 @@ def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":
     """What long gaps of the host, and the device but for collectives, take in each path (ms)."""
     calls = subject.own
     calls = calls[calls["gap_ns"] > LARGE * calls["gap_ns"].median()]
-    gaps = calls["gap_ns"].groupby(np.array(paths_in_gaps(subject, rows_of(calls)), dtype=object))
+    gaps = calls["gap_ns"].groupby(paths_in_gaps(subject, rows_of(calls)))
     work = subject.work[subject.work["family"] != COLLECTIVE].groupby("path_text")["device_ns"]
     return [each.sum() / NS_PER_MS / subject.step_count for each in (gaps, work)]

@@ -34,7 +34,7 @@ GRAPH_GAP_NS = Span(0.0, 500.0, 1_500.0)
 
 @dataclass(frozen=True)
 class Run:
-    """The joined tables that predictions rest on; older runs have no ceilings."""
+    """The joined tables that predictions rest on; ceilings: None if the run measured none."""
 
     timings: pd.DataFrame
     operators: pd.DataFrame
@@ -44,8 +44,6 @@ class Run:
     @property
     def graph_gap_ns(self) -> Span:
         """Between two kernels of a graph, as the run's replays show it."""
-        if "replayed_median_ms" not in self.timings:
-            return GRAPH_GAP_NS
         by = ["case", "phase"]
         work = self.operators.groupby(by)[["calls_per_step", "busy_ms_per_step"]].sum()
         timed = self.timings.set_index(by)["replayed_median_ms"].dropna()
@@ -88,7 +86,7 @@ class CaseOfRun:
             if phase in self.abouts:
                 row: Any = self.timings.loc[phase]
                 # The medians of the fastest and slowest process; of one, percentiles of its steps.
-                several = row.get("processes", 1) > 1
+                several = row["processes"] > 1
                 ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
                 ends_ms = float(row[ends[0]]), float(row[ends[1]])
                 found.append((self.abouts[phase], last, float(row["median_ms"]), ends_ms))
@@ -131,8 +129,7 @@ def _case(
     # The implementation of AdamW of a brought model is told by its operators.
     told = updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
     optimizer = str(told.min()) if len(told) else str(first["optimizer"])
-    # Tables of older runs don't tell whether the model runs under torch.compile.
-    compiled = first.get("execution") == COMPILED
+    compiled = first["execution"] == COMPILED
     given = combinations(first["precision"], first["attention"], optimizer)
     given = [each for each in given if not (compiled and COMPILE in each)]
     reasons = {

@@ -14,7 +14,7 @@ from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import NotCapturableError, graphed
-from workflow_src.measure.memory import reset_peak
+from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.phases import build
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call, sample_steps

@@ -1,0 +1,1 @@
+"""Training loops with one fault each, recorded beside the same loop without it."""
