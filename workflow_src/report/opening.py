@@ -70,9 +70,10 @@ def axes(run: Run) -> dict[str, str]:
 def how_sure(run: Run) -> dict[str, Any]:
     """How far steps and processes differ, and in how many cases something is in doubt.
 
-    repeats: the device time of a phase's captured steps, at most. working, waiting: the unprofiled
-    time of processes, at most, where the device works all the time and where it waits. mixed:
-    columns of hardware and versions in which cases differ, so that their times don't compare.
+    repeats: the device time of a phase's captured steps, at most. processes: the unprofiled
+    time of the slowest over the fastest, at most, also where the device is `working` all the time
+    and where it is `waiting`. mixed: columns of hardware and
+    versions in which cases differ, so that their times don't compare.
     """
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
     ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
@@ -87,6 +88,7 @@ def how_sure(run: Run) -> dict[str, Any]:
     without = run.cases.index[pd.concat(lacking, axis=1).any(axis=1)]
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
+        "processes": of(differ, "max"),
         "working": of(differ[~timed["waits"]], "max"),
         "waiting": of(differ[timed["waits"]], "max"),
         "warned": counted(doubted, "cases with a warning", rows),
