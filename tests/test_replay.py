@@ -22,24 +22,16 @@ from workflow_src.tables.measured import environment, timings
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 MS = 10**6
-RAN: Row = {"status": "ok", "reason": "", "device_samples_ns": [MS]}
+RAN: Row = {"status": "ok", "reason": "", "samples_ns": [MS]}
 EAGER: dict[str, Row] = dict.fromkeys(PHASES, RAN)
 
 
-def raising(error: type[Exception], says: str) -> Callable[..., None]:
-    """A capture, or a replay, that ends so."""
-
-    def capture(*arguments: object) -> None:
-        raise error(says)
-
-    return capture
+def not_capturable() -> None:
+    raise NotCapturableError("CUDA error: operation not permitted when stream is capturing")
 
 
-UNCAPTURABLE = "CUDA error: operation not permitted when stream is capturing"
-ADVISED = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED. Advice\nMore advice"
-not_capturable = raising(NotCapturableError, UNCAPTURABLE)
-out_of_memory = raising(torch.OutOfMemoryError, "CUDA out of memory. Tried to allocate 2 GiB")
-failing = raising(RuntimeError, ADVISED)
+def out_of_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has ...")
 
 
 @pytest.fixture
@@ -65,7 +57,7 @@ def test_each_phase_is_replayed_and_all_samples_kept(
     found = replayed()
     assert list(found) == list(PHASES)
     for row in found.values():
-        assert (row["status"], row["reason"], row["device_samples_ns"]) == ("ok", "", [])
+        assert (row["status"], row["reason"]) == ("ok", "")
         assert len(row["samples_ns"]) == 3
 
 
@@ -74,62 +66,79 @@ def test_each_phase_is_replayed_and_all_samples_kept(
     [(1, (5, 10)), (90, (5, 10)), (150, (5, 6)), (400, (2, 5)), (2000, (1, 5))],
 )
 def test_a_long_phase_is_replayed_less_often(device_ms: int, counts: tuple[int, int]) -> None:
-    row = RAN | {"device_samples_ns": [device_ms * MS] * 9 + [5000 * MS]}
+    row = RAN | {"samples_ns": [device_ms * MS] * 9 + [5000 * MS]}
     assert cuda_graph.enough(row, 5, 10) == counts
     assert cuda_graph.enough(row, 0, 3) == (0, 3)
 
 
-NOT_CAPTURED = f"not_capturable: {UNCAPTURABLE}"
-FAILED = "failed: CUDA error: CUBLAS_STATUS_ALLOC_FAILED"
-BROKEN, TOO_LARGE = f"skipped: {cuda_graph.BROKEN}", f"skipped: {cuda_graph.DID_NOT_FIT}"
-NEEDS_MORE = "skipped: needs more memory than forward, which ran out"
-DID_NOT_FIT: dict[str, Row] = {"forward_backward": {"status": "oom", "reason": "CUDA"}}
-
-KEPT: dict[str, tuple[Callable[..., Any], list[bool], dict[str, Row], list[str]]] = {
-    "a call can't be captured": (not_capturable, [True] * 3, {}, [NOT_CAPTURED] * 3),
-    "then CUDA is broken": (not_capturable, [True, False, False], {}, [NOT_CAPTURED, BROKEN]),
-    "a graph doesn't fit": (out_of_memory, [True], {}, ["oom: CUDA out of memory", NEEDS_MORE]),
-    "a phase didn't fit": (lambda call: call, [True] * 3, DID_NOT_FIT, ["ok: ", TOO_LARGE]),
-    "an error in the warm-up": (failing, [True] * 6, {}, [FAILED] * 3),
-    "an error while replaying": (lambda call: failing, [True] * 6, {}, [FAILED] * 3),
-}
-"""What capturing does, if CUDA works at each replay, and eager rows; what is said of phases."""
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_what_keeps_a_phase_from_being_replayed_is_its_result(
-    capturing: Callable[..., None], name: str
+def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
+    capturing: Callable[..., None],
 ) -> None:
-    capture, working, eager, expected = KEPT[name]
-    capturing(capture, *working)
-    rows = [*replayed(EAGER | eager).values()][: len(expected)]
-    assert [f"{row['status']}: {row['reason']}" for row in rows] == expected
+    capturing(lambda call: not_capturable())
+    reason = "CUDA error: operation not permitted when stream is capturing"
+    row = {"status": "not_capturable", "reason": reason}
+    assert replayed() == dict.fromkeys(PHASES, row)
 
 
-def test_without_a_workload_nothing_is_replayed() -> None:
-    none = dict(cuda_graph.replays(None, EAGER, 1, 1))
-    assert {row["status"] for row in none.values()} == {"skipped"}
+def test_nothing_more_is_replayed_once_cuda_is_broken(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: not_capturable(), True, False, False)
+    assert replayed()["forward_backward"] == {"status": "skipped", "reason": cuda_graph.BROKEN}
+
+
+def test_a_graph_that_doesnt_fit_is_oom(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: out_of_memory())
+    found = replayed()
+    assert found["forward"] == {"status": "oom", "reason": "CUDA out of memory"}
+    assert found["forward_backward"]["status"] == "skipped"
+
+
+def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) -> None:
+    capturing(lambda call: call)
+    found = replayed(EAGER | {"forward_backward": {"status": "oom", "reason": "CUDA"}})
+    assert found["forward"]["status"] == "ok"
+    assert "forward_backward" not in found
+
+
+def failing(*arguments: object) -> None:
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED. Advice\nMore advice")
+
+
+@pytest.mark.parametrize(
+    "capture", [failing, lambda call: failing], ids=["in the warm-up", "while replaying"]
+)
+def test_an_error_of_a_replay_costs_no_samples_where_cuda_still_works(
+    capturing: Callable[..., None], capture: Callable[[Any], Any]
+) -> None:
+    capturing(capture, *[True] * 6)
+    row = {"status": "failed", "reason": "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}
+    assert replayed() == dict.fromkeys(PHASES, row)
 
 
 def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
     capturing: Callable[..., None],
 ) -> None:
-    capturing(raising(RuntimeError, "an illegal memory access was encountered"), True, False)
+    def broken(call: object) -> None:
+        raise RuntimeError("an illegal memory access was encountered")
+
+    capturing(broken, True, False)
     with pytest.raises(RuntimeError, match="illegal"):
         replayed()
 
 
 @pytest.mark.parametrize(
-    ("error", "says", "works"),
+    ("error", "works"),
     [
-        (torch.OutOfMemoryError, "CUDA out of memory", True),
-        (RuntimeError, "CUDA error: an illegal memory access was encountered", False),
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
     ],
 )
 def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception], says: str, works: bool
+    monkeypatch: pytest.MonkeyPatch, error: RuntimeError, works: bool
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "synchronize", raising(error, says))
+    def raise_() -> None:
+        raise error
+
+    monkeypatch.setattr(torch.cuda, "synchronize", raise_)
     assert cuda_graph.works() is works
 
 
@@ -202,7 +211,7 @@ def test_the_reason_is_the_first_error_without_advice_on_debugging() -> None:
 
 
 def with_replay(*samples: int, **replay_row: Any) -> dict[str, Any]:
-    row = {"status": "ok", "reason": "", "samples_ns": [], "device_samples_ns": []}
+    row = {"status": "ok", "reason": "", "samples_ns": []}
     return phase(*samples, replay=row | replay_row)
 
 
@@ -228,3 +237,8 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")
     assert second["replayed_median_ms"] != second["replayed_median_ms"], "empty"
     assert third["replay_status"] != third["replay_status"], "empty"
+
+
+def test_an_earlier_result_has_no_columns_of_replays() -> None:
+    table = timings({"phases": {"forward": phase(1)}})
+    assert not [name for name in table.columns if name.startswith("replay")]

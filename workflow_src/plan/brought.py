@@ -78,13 +78,21 @@ def _signature(file: Path, function: str, key: str) -> inspect.Signature | None:
         if function not in {name.get_name() for name in names if name.is_local()}:
             raise ConfigError(one_of(f"{key}: function of {file}", function, functions))
         return None
-    given, any_value = functions[function].args, ast.Constant(None)
-    for each in (each for each in ast.walk(given) if isinstance(each, ast.arg)):
-        each.annotation = None
-    given.defaults = [any_value for _ in given.defaults]
-    given.kw_defaults = [each and any_value for each in given.kw_defaults]
-    # Nothing of the file is run: what is left of it are the parameters' names.
-    return inspect.signature(eval(f"lambda {ast.unparse(given)}: None"))
+    given, kinds = functions[function].args, inspect.Parameter
+    positional = [(each.arg, kinds.POSITIONAL_ONLY) for each in given.posonlyargs]
+    positional += [(each.arg, kinds.POSITIONAL_OR_KEYWORD) for each in given.args]
+    required = len(positional) - len(given.defaults)
+    made = [
+        kinds(name, kind, default=kinds.empty if place < required else None)
+        for place, (name, kind) in enumerate(positional)
+    ]
+    made += [kinds(given.vararg.arg, kinds.VAR_POSITIONAL)] if given.vararg else []
+    made += [
+        kinds(each.arg, kinds.KEYWORD_ONLY, default=None if default else kinds.empty)
+        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    ]
+    made += [kinds(given.kwarg.arg, kinds.VAR_KEYWORD)] if given.kwarg else []
+    return inspect.Signature(made)
 
 
 def _tree(file: Path, key: str) -> ast.Module:

@@ -195,8 +195,9 @@ class Law:
         difference = compared["difference"]
         beyond = difference if self.at_most else difference.abs()
         found = compared[~(beyond <= compared["allowed"])]
-        parts = found[[name for name in self.keys.split() if name not in PHASE]].to_dict("records")
-        where = [", ".join(f"{name} {part}" for name, part in each.items()) for each in parts]
+        names = [name for name in self.keys.split() if name not in PHASE]
+        rows = (row for _, row in found.iterrows())
+        where = [", ".join(f"{name} {row[name]}" for name in names) for row in rows]
         made = found.assign(law=self.name, where=where)
         return made.assign(phase=made.get("phase", ""))[[*COLUMNS]]
 

@@ -108,7 +108,7 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
     products, gains = _products(subject, "gemm", "convolution"), gains_on(subject)
     usual = gains.get(_usual_precision(products, gains), gains["fp16"])
     operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
-    kinds = products["family"].astype(str) + operation
+    kinds = products["family"].astype(object) + operation.astype(object)
     wide = products["precision"] == "tf32"
     wide &= kinds.isin(kinds[products["precision"].isin(NARROW)])
     wide &= wide.sum() > HEAD * subject.step_count

@@ -98,11 +98,13 @@ def compared(models: pd.DataFrame) -> Facts:
 def speedups(models: pd.DataFrame) -> pd.DataFrame:
     """A row per size: autocast's speed-up over each precision, and how much of its step is work."""
     mark = models["alike"].map({True: " ≈", False: ""}).where(~models["waits"], " †")
-    heading = models["measured"] + ": over " + models["precision"]
+    heading = models["measured"].astype(object) + ": over " + models["precision"].astype(object)
     cells = pd.Series(list(zip(models["printed"], mark, strict=True)), models.index, dtype=object)
     mine = models.assign(heading=heading, cell=cells)
     works = models.drop_duplicates(KEY)
-    works = works.assign(heading=works["measured"] + ": device works", cell=works["works"])
+    works = works.assign(
+        heading=works["measured"].astype(object) + ": device works", cell=works["works"]
+    )
     every = pd.concat([mine, works])
     every = every.drop_duplicates(["size", "heading"]).sort_values("measured", kind="stable")
     found = every.pivot(index="size", columns="heading", values="cell")
