@@ -38,7 +38,7 @@ def test_a_quick_measurement_on_the_cpu() -> None:
     assert [row["measurement"] for row in raw] == ["phase"] * 3 + ["component"]
     assert all(DERIVED.isdisjoint(row) for row in raw)
     assert {key for kind in raw[3]["activities"] for key in kind} == {
-        "range", "kind", "operator", "name", "calls", "busy_ns",
+        "range", "name", "calls", "busy_ns",
     }  # fmt: skip
     made = derived(raw)
     kinds = [row["measurement"] for row in made]
