@@ -78,24 +78,10 @@ def elapsed_ns(pairs: Sequence[EventPair]) -> list[int]:
 
 
 def sample_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
-    """Warm up, then time `steps` calls one by one: raw samples (ns).
-
-    `samples_ns` are wall-clock times, `device_samples_ns` those between two CUDA events around the
-    same calls; none on a CPU.
-    """
-    pairs = event_pairs(warmup_steps + steps) if device == "cuda" else []
-    unused = iter(pairs)
-
-    def timed() -> None:
-        between_events(next(unused), step)
-
-    run = timed if pairs else step
+    """Warm up, then time `steps` calls one by one: raw wall-clock samples (ns)."""
     for _ in range(warmup_steps):
-        run()
-    return {
-        "samples_ns": time_steps(run, partial(synchronize, device), steps),
-        "device_samples_ns": elapsed_ns(pairs[warmup_steps:]) if pairs else [],
-    }
+        step()
+    return {"samples_ns": time_steps(step, partial(synchronize, device), steps)}
 
 
 def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[int]:
