@@ -6,7 +6,7 @@ the rotary tables, don't count; copies of parameters that autocast makes do.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workflow_src.common.case import Case
 from workflow_src.common.traffic import ELEMENT_BYTES
@@ -100,6 +100,17 @@ def _copies(case: Case, *weights: tuple[str, int]) -> list[SavedTensor]:
     return made if size < WIDE else []
 
 
+RECOMPUTED = ("normalized stream", "exponentials", "gate")
+"""What torch.compile's partitioner computes again, as elementwise operations on what is saved."""
+
+COMPILED = {
+    "masked scores": "scores",
+    "rotated keys": "rotated queries",
+    "rotated queries": "rotated keys",
+}
+"""What compiled code saves in place of a tensor of the same size."""
+
+
 def compiled_block_tensors(case: Case) -> list[SavedTensor]:
     """What a block in float32 saves that torch.compile has compiled, forward and backward together.
 
@@ -108,28 +119,8 @@ def compiled_block_tensors(case: Case) -> list[SavedTensor]:
     starts from, its row maxima and sums, and its result; of the gate both products and their
     product, without silu. The causal mask and rotated pairs are elementwise.
     """
-    tokens, rows = case.batch * case.context, case.batch * case.heads * case.context
-    stream, square, wide = tokens * case.d_model, rows * case.context, tokens * case.d_ff
-    streams = (
-        ("residual stream", "norm"),
-        ("input of q/k/v projections", "qkv"),
-        ("rotated queries", "scores"),
-        ("rotated keys", "scores"),
-        ("values", "values"),
-        ("input of output projection", "output"),
-        ("residual stream after attention", "norm"),
-        ("input of gate and up", "feed_forward"),
-    )
     return [
-        *(SavedTensor(name, component, stream, WIDE) for name, component in streams),
-        SavedTensor("scores", "softmax", square, WIDE),
-        SavedTensor("attention weights", "values", square, WIDE),
-        SavedTensor("row maxima", "softmax", rows, WIDE),
-        SavedTensor("row sums", "softmax", rows, WIDE),
-        SavedTensor("scale of each token, first norm", "norm", tokens, WIDE),
-        SavedTensor("scale of each token, second norm", "norm", tokens, WIDE),
-        *(
-            SavedTensor(name, "feed_forward", wide, WIDE)
-            for name in ("gate before silu", "up", "input of down")
-        ),
+        replace(each, name=COMPILED.get(each.name, each.name))
+        for each in (*attention_tensors(case), *feed_forward_tensors(case))
+        if each.name not in RECOMPUTED
     ]
