@@ -80,15 +80,15 @@ def test_sets_of_a_rotation_exceed_the_cache(l2: int, size: int, sets: int) -> N
 def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each group's first one contains the latency of a launch, which looks like a level."""
     done: list[str] = []
-    monkeypatch.setattr(timing, "event_pairs", lambda count: ["timed"] * count)
-    monkeypatch.setattr(timing, "between_events", lambda pair, call: call() or done.append(pair))
-    monkeypatch.setattr(timing, "elapsed_ns", lambda pairs: [1] * len(pairs))
+    event = SimpleNamespace(record=lambda: done.append("event"), elapsed_time=lambda end: 1e-6)
+    monkeypatch.setattr(torch.cuda, "Event", lambda enable_timing: event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "asked", lambda device, name: {"sm_clock_mhz": 1980})
     properties = SimpleNamespace(uuid="x")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: properties)
     found = timing._group(lambda: done.append("call"), "cuda", 2)
     assert found == ([1, 1], 1980)
-    assert done == ["call", "call", "timed", "call", "timed"]
+    assert done == ["call", *["event", "call", "event"] * 2]
 
 
 def test_each_sample_of_a_burst_follows_a_pause_and_there_are_enough(

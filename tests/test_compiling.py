@@ -40,10 +40,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_call_tells_graphs_and_why_they_ended(quick: None) -> None:
     model, x = Printing(), torch.ones(2, 2)
     compile_whole(model)
-    first = first_call(lambda: model(x), lambda: None, "cpu")
+    first = first_call(lambda: model(x), "cpu")
     (taken,), (reason,) = first["first_call_ns"], first["break_reasons"]
     assert first["graphs"] == 2 and "print" in reason
-    again = first_call(lambda: model(x), lambda: None, "cpu")
+    again = first_call(lambda: model(x), "cpu")
     assert (again["graphs"], again["break_reasons"]) == (0, [])
     assert again["first_call_ns"][0] < taken
 
@@ -52,7 +52,7 @@ def test_a_model_that_is_a_module_of_torch_is_compiled_too(quick: None) -> None:
     """torch.compile skips the frames of torch.nn: nn.Sequential.compile() would compile nothing."""
     model, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(2, 2)
     compile_whole(model)
-    assert first_call(lambda: model(x), lambda: None, "cpu")["graphs"] == 1
+    assert first_call(lambda: model(x), "cpu")["graphs"] == 1
 
 
 def test_what_is_compiled_is_one_range(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:

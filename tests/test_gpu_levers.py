@@ -36,7 +36,7 @@ def test_every_variant_runs_and_its_results_are_near(name: str) -> None:
     assert error["logits_error"] <= most["logits"]
     assert error["gradients_error"] <= most["gradients"]
     phases = [row for row in found if row["measurement"] == "phase"]
-    assert all(row["device_samples_ns"] and row["activities"] for row in phases)
+    assert all(row["activities"] for row in phases)
 
 
 def test_a_graph_of_the_whole_step_updates_as_eager_steps_do() -> None:

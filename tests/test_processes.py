@@ -21,7 +21,7 @@ ROW = CASE.as_dict() | {"warmup_steps": 1, "steps": 2, "cpu_threads": 1}
 
 
 def phase(*samples: int, **other: Any) -> dict[str, Any]:
-    row = {"status": "ok", "reason": "", "samples_ns": list(samples), "device_samples_ns": []}
+    row = {"status": "ok", "reason": "", "samples_ns": list(samples)}
     return row | {"peak_memory_mib": 1.0} | other
 
 

@@ -89,7 +89,7 @@ BEHAVIOR = [
         MEASURING, id="how wall-clock time is taken",
     ),
     pytest.param(
-        "measure/activities.py", "calls[activity] += count", "calls[activity] += 2",
+        "measure/activities.py", "calls[key] += count", "calls[key] += 2 * count",
         {"benchmark", *(f"{study} point" for study in STUDIES)},
         id="how the studies count activities",
     ),

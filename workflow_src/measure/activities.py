@@ -29,15 +29,11 @@ NODE = "autograd::engine::evaluate_function: "
 GRAPH = "## Call CompiledFxGraph "
 """What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
 
-KINDS = {"Memcpy": "copy", "Memset": "set"}
-"""By the first word of a device activity's name; any other is a kernel."""
-
 
 def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
-    """Rows of all activities of one `call`: range, kind, operator, name, calls and busy_ns.
+    """Rows of all activities of one `call`: range, name, calls and busy_ns; most time first.
 
-    range: with `ranges`, the innermost of the model's own that the operator ran in, or empty; kind:
-    kernel, copy, set or operator; operator: the one that launched it, or empty. Most time first.
+    range: with `ranges`, the innermost of the model's own that the operator ran in, or empty.
     Raises RuntimeError if torch.profiler records none.
     """
     return profiled(call, device, partial(grouped, device=device), ranges)
@@ -45,42 +41,40 @@ def activities_of(call: Callable[[], object], device: str, ranges: bool = False)
 
 def grouped(result: Any, device: str) -> list[Row]:
     """A row per distinct activity in a profiler's result: see `activities_of`."""
-    calls: Counter[tuple[str, ...]] = Counter()
-    busy_ns: Counter[tuple[str, ...]] = Counter()
+    calls: Counter[tuple[str, str]] = Counter()
+    busy_ns: Counter[tuple[str, str]] = Counter()
     done = host(result.experimental_event_tree())
     found = _on_device(result.events(), done) if device == "cuda" else _on_cpu(done)
-    for activity, count, ns in found:
-        calls[activity] += count
-        busy_ns[activity] += ns
-    names = ("range", "kind", "operator", "name")
+    for call, name, count, ns in found:
+        around = done.ranges[call.place].path if call and call.place >= 0 else ""
+        key = around.rpartition("/")[2], name
+        calls[key] += count
+        busy_ns[key] += ns
     return [
-        dict(zip(names, activity, strict=True)) | {"calls": calls[activity], "busy_ns": ns}
-        for activity, ns in busy_ns.most_common()
+        {"range": around, "name": name, "calls": calls[around, name], "busy_ns": ns}
+        for (around, name), ns in busy_ns.most_common()
     ]
 
 
-Activity = tuple[tuple[str, ...], int, int]
-"""The range, kind, operator and name of one or more calls, how many, and nanoseconds."""
+Activities = Iterator[tuple["Call | None", str, int, int]]
+"""What launched an activity, its name, how many calls of it, and nanoseconds."""
 
 
-def _on_cpu(done: "Host") -> Iterator[Activity]:
+def _on_cpu(done: "Host") -> Activities:
     """Operators with their self time; one that calls one of its name is one with it."""
     for call in done.calls:
-        inside = sum(_ns(each) for each in call.event.children)
-        about = (done.range_of(call), "operator", call.name, call.name)
         if taken := _ns(call.event):
-            yield about, not call.is_inner, taken - inside
+            own = taken - sum(map(_ns, call.event.children))
+            yield call, call.name, not call.is_inner, own
 
 
 def _ns(event: Any) -> int:
     return int(event.end_time_ns - event.start_time_ns)
 
 
-def _on_device(events: Sequence[Any], done: "Host") -> Iterator[Activity]:
+def _on_device(events: Sequence[Any], done: "Host") -> Activities:
     for each, call in launches(events, done.calls):
-        around, operator = (done.range_of(call), call.name) if call else ("", "")
-        kind = KINDS.get(each.name().split(" ")[0], "kernel")
-        yield (around, kind, operator, each.name()), 1, each.duration_ns()
+        yield call, each.name(), 1, each.duration_ns()
 
 
 def launches(events: Sequence[Any], calls: Sequence["Call"]) -> Iterator[tuple[Any, "Call | None"]]:
@@ -139,10 +133,6 @@ class Host:
     calls: Sequence[Call]
     forward: dict[int, Call]
     """The forward call that made the node with a sequence number."""
-
-    def range_of(self, call: Call) -> str:
-        """The name of the innermost range open on a call's thread; "" without one."""
-        return self.ranges[call.place].path.rpartition("/")[2] if call.place >= 0 else ""
 
     def path(self, call: Call) -> str:
         """The range that a call ran in; on a thread without ranges, what was open elsewhere."""

@@ -34,7 +34,7 @@ def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int)
     Of a case that is compiled, what its first call took, too; see measure/compiling.py.
     """
     device, step = workload.case.device, workload.phase(phase)
-    first = first_call(step, workload.synchronize, device) if workload.compiles else {}
+    first = first_call(step, device) if workload.compiles else {}
     if "status" in first:
         return first
     reset_peak(device)

@@ -6,13 +6,14 @@ import shutil
 import time
 from collections import Counter
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
 from workflow_src.measure.rows import LONGEST_REASON, Row, out_of_memory
-from workflow_src.measure.timing import Call
+from workflow_src.measure.timing import Call, run_through
 from workflow_src.model.ranges import listening, range_
 
 NO_COMPILER = {
@@ -98,21 +99,16 @@ def short(said: str) -> str:
     return (found[1] if found else said.strip().partition("\n")[0])[:LONGEST_REASON]
 
 
-def first_call(step: Call, wait: Call, device: str) -> Row:
+def first_call(step: Call, device: str) -> Row:
     """What the first call of a compiled phase takes, with nothing of it compiled before.
 
     first_call_ns: until the device has finished, as a list of one; graphs: compiled in it;
     break_reasons: why they ended. Or a status and its reason: see `refused`.
     """
-
-    def run() -> None:
-        step()
-        wait()
-
     graphs, reasons = _counted()
     with empty_caches():
         start = time.perf_counter_ns()
-        row = refused(run, device)
+        row = refused(partial(run_through, step, device), device)
         taken = time.perf_counter_ns() - start
     graphs_after, reasons_after = _counted()
     found = {"first_call_ns": [taken], "graphs": graphs_after - graphs}

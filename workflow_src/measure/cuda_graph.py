@@ -72,7 +72,7 @@ def replays(
 ) -> Iterator[tuple[str, Row]]:
     """Each phase that ran with the row of its replay, given the rows of all phases without one.
 
-    A row has `samples_ns` and `device_samples_ns`, or the status oom, skipped, not_capturable or
+    A row has `samples_ns`, or the status oom, skipped, not_capturable or
     failed and the reason.
     """
 
@@ -91,7 +91,7 @@ def enough(eager: Row, warmup_steps: int, steps: int) -> tuple[int, int]:
 
     As often as the phase itself ran, and less often where that takes longer than ENOUGH_NS.
     """
-    fit = int(ENOUGH_NS / median(eager["device_samples_ns"]))
+    fit = int(ENOUGH_NS / median(eager["samples_ns"]))
     return min(warmup_steps, max(1, fit)), min(steps, max(FEWEST, fit))
 
 

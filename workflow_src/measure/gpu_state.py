@@ -37,11 +37,11 @@ PERIOD_S = 0.04
 """NVML's answers take a millisecond or so, and change about as often as this."""
 
 LOOK_EVERY = 25
-"""Every so many readings also say who used the device, which NVML keeps for a while."""
+"""Every so many readings, once a second, also say who uses the device."""
 
 Reading = tuple[int, list[Any], list[int]]
 """When (CLOCK_MONOTONIC, ns); the SM clock (MHz), the power (W) and what limits the clock; ids of
-the processes that used the device since they were last asked for, of some readings."""
+the processes that use the device, of some readings."""
 
 WINDOW = "window_ns"
 """The key of a row with the times (CLOCK_MONOTONIC, ns) between which its steps ran."""
@@ -134,29 +134,14 @@ def neighbors(readings: list[Reading]) -> Row:
 def read() -> None:
     """Print a Reading of the first visible device every PERIOD_S, until this process is ended."""
     (device, *_) = cuda_devices()
-    since_us = int(time.time() * 1e6)
     with nvml():
         for number in count():
             moment = time.monotonic_ns()
             found = asked(device, "sm_clock_mhz", "power_w", "throttle")
             load = [found["sm_clock_mhz"], found["power_w"], found["throttle"] or []]
-            processes: list[int] = []
-            if number % LOOK_EVERY == 0:
-                processes = [*processes_on(device), *_busy_since(device, since_us)]
-                since_us = int(time.time() * 1e6)
+            processes = processes_on(device) if number % LOOK_EVERY == 0 else []
             print(json.dumps([moment, load, processes]), flush=True)
             time.sleep(PERIOD_S)
-
-
-def _busy_since(device: str, since_us: int) -> list[int]:
-    """Ids of the processes that used a CUDA device since a time; empty if NVML can't tell."""
-
-    def used(uuid: str) -> Any:
-        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        return pynvml.nvmlDeviceGetProcessUtilization(handle, since_us)
-
-    samples = _answer(used, device) or []
-    return [sample.pid for sample in samples if sample.timeStamp >= since_us]
 
 
 if __name__ == "__main__":

@@ -32,25 +32,21 @@ def limited_memory(device: str, limit_gib: float | None) -> Iterator[None]:
     kill this process. Raises StageError if there is less than the limit.
     """
     if device == "cuda":
-        total = torch.cuda.get_device_properties(0).total_memory
-        if _required(limit_gib, total, "the device has"):
-            torch.cuda.set_per_process_memory_fraction((limit_gib or 0) * GIB / total)
+        there, where = torch.cuda.get_device_properties(0).total_memory, "the device has"
+    else:
+        torch.ones(POOL_ELEMENTS).sum()
+        there, where = available_bytes(), "is available now"
+    wanted = (limit_gib or 0) * GIB
+    if wanted > there:
+        has = f"{where} ({there / GIB:.1f} GiB)"
+        raise StageError(f"memory_limit_gib: {limit_gib:g} is more than {has}")
+    if device == "cuda":
+        if wanted:
+            torch.cuda.set_per_process_memory_fraction(wanted / there)
         yield
         return
-    torch.ones(POOL_ELEMENTS).sum()
-    available = available_bytes()
-    wanted = _required(limit_gib, available, "is available now")
-    with at_most_bytes(RUNTIME_BYTES + wanted if wanted else int(USABLE * available)):
+    with at_most_bytes(int(RUNTIME_BYTES + wanted if wanted else USABLE * there)):
         yield
-
-
-def _required(limit_gib: float | None, there: int, where: str) -> int:
-    """The bytes of a limit, 0 without one. Raises StageError if there are less."""
-    if limit_gib and limit_gib * GIB > there:
-        raise StageError(
-            f"memory_limit_gib: {limit_gib:g} is more than {where} ({there / GIB:.1f} GiB)"
-        )
-    return int((limit_gib or 0) * GIB)
 
 
 def peak_memory_mib(device: str) -> float:

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 
 from workflow_src.common.case import PHASES, AnyCase, Brought
 from workflow_src.measure.brought import blamed
 from workflow_src.measure.rows import Row, attempt, free, in_turn, said
 from workflow_src.measure.workload import Workload
 
-MODEL_TOO_LARGE = "the model itself did not fit"
 NOTHING_TO_TRAIN = "no parameter of the model needs a gradient"
 
 Built = tuple[Workload | None, Row]
@@ -39,16 +37,15 @@ def run_phases(
 
     On what `build` made, if it is given. Prints a line for each.
     """
-    workload, row = built or build(case)
+    workload, built_row = built or build(case)
 
     def step(phase: str) -> Row:
-        assert workload is not None, "it has phases"
+        if workload is None:
+            return built_row
+        if phase not in workload.phases:
+            return {"status": "skipped", "reason": NOTHING_TO_TRAIN}
         with blamed(case.brought_code, "a step", isinstance(case, Brought)):
             return run(workload, phase)
 
-    possible = [phase for phase in phases if workload and phase in workload.phases]
-    tried = in_turn(possible, step, workload.release) if workload else [(phases[0], row)]
-    why = {"status": "skipped", "reason": NOTHING_TO_TRAIN if workload else MODEL_TOO_LARGE}
-    rest = ((phase, why) for phase in phases[len(possible) if workload else 1 :])
-    for phase, row in chain(tried, rest):
+    for phase, row in in_turn(phases, step, workload.release if workload else lambda: None):
         yield phase, said(f"{case.case} {phase}", row)

@@ -16,7 +16,7 @@ from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tie
 
 Row = dict[str, Any]
 
-SAMPLES = ("samples_ns", "device_samples_ns", "readings", "first_call_ns")
+SAMPLES = ("samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 

@@ -1,7 +1,7 @@
 """Raw time samples of a call, in integer nanoseconds, after warm-up."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -11,7 +11,6 @@ from workflow_src.measure.gpu_state import asked
 from workflow_src.measure.rows import Row
 
 Call = Callable[[], object]
-EventPair = tuple[torch.cuda.Event, torch.cuda.Event]
 
 FEWEST, MOST = 5, 50
 """Bounds on the number of samples of a measurement, whatever its time budget."""
@@ -57,45 +56,27 @@ def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
     return samples
 
 
-def event_pairs(count: int) -> list[EventPair]:
-    """Pairs of CUDA events, made beforehand, so that making them delays no launch that is timed."""
-    pairs = ([torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count))
-    return [(start, end) for start, end in pairs]
+def between_events(call: Call, count: int) -> Callable[[], list[int]]:
+    """Launch `call` so often between CUDA events; what is returned waits, and has nanoseconds."""
+    # Made beforehand, so that making them delays no launch that is timed.
+    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(count)]
+    for start, end in pairs:
+        start.record()
+        call()
+        end.record()
 
+    def elapsed_ns() -> list[int]:
+        torch.cuda.synchronize()
+        return [round(start.elapsed_time(end) * 1e6) for start, end in pairs]
 
-def between_events(pair: EventPair, call: Call) -> None:
-    """Run `call` between the two events of a pair."""
-    start, end = pair
-    start.record()
-    call()
-    end.record()
-
-
-def elapsed_ns(pairs: Sequence[EventPair]) -> list[int]:
-    """Nanoseconds between the two events of each pair; waits for the device first."""
-    torch.cuda.synchronize()
-    return [round(start.elapsed_time(end) * 1e6) for start, end in pairs]
+    return elapsed_ns
 
 
 def sample_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
-    """Warm up, then time `steps` calls one by one: raw samples (ns).
-
-    `samples_ns` are wall-clock times, `device_samples_ns` those between two CUDA events around the
-    same calls; none on a CPU.
-    """
-    pairs = event_pairs(warmup_steps + steps) if device == "cuda" else []
-    unused = iter(pairs)
-
-    def timed() -> None:
-        between_events(next(unused), step)
-
-    run = timed if pairs else step
+    """Warm up, then time `steps` calls one by one: raw wall-clock samples (ns)."""
     for _ in range(warmup_steps):
-        run()
-    return {
-        "samples_ns": time_steps(run, partial(synchronize, device), steps),
-        "device_samples_ns": elapsed_ns(pairs[warmup_steps:]) if pairs else [],
-    }
+        step()
+    return {"samples_ns": time_steps(step, partial(synchronize, device), steps)}
 
 
 def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[int]:
@@ -108,10 +89,7 @@ def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[in
     synchronize(device)
     if device != "cuda":
         return time_steps(call, lambda: None, steps)
-    pairs = event_pairs(steps)
-    for pair in pairs:
-        between_events(pair, call)
-    return elapsed_ns(pairs)
+    return between_events(call, steps)()
 
 
 def plan_repeats(rough_ms: float, budget_ms: float, sample_ms: float) -> tuple[int, int]:
@@ -170,11 +148,9 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
     """Nanoseconds of each of `count` calls, and the SM clock of a CUDA device meanwhile."""
     if device != "cuda":
         return time_steps(call, lambda: None, count), None
-    pairs = event_pairs(count)
     # Not timed: on an idle device, the first sample would contain the latency of its launch.
     call()
-    for pair in pairs:
-        between_events(pair, call)
+    elapsed_ns = between_events(call, count)
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
     clock = asked(uuid, "sm_clock_mhz")["sm_clock_mhz"]
-    return elapsed_ns(pairs), clock
+    return elapsed_ns(), clock

@@ -11,29 +11,18 @@ import torch._dynamo
 from torch import Tensor
 from torch.optim import Optimizer
 
-LEARNING_RATE = 1e-3
-BETAS = (0.9, 0.999)
-EPS = 1e-8
-WEIGHT_DECAY = 0.01
+SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
 
 
 class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2).
 
     The decay is scaled by the learning rate, as in torch.optim.AdamW. Parameters without a
-    gradient are skipped.
+    gradient are skipped. `settings` are those of SETTINGS that differ.
     """
 
-    def __init__(
-        self,
-        parameters: Iterable[Tensor],
-        lr: float = LEARNING_RATE,
-        betas: tuple[float, float] = BETAS,
-        eps: float = EPS,
-        weight_decay: float = WEIGHT_DECAY,
-    ) -> None:
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(parameters, defaults)
+    def __init__(self, parameters: Iterable[Tensor], **settings: Any) -> None:
+        super().__init__(parameters, SETTINGS | settings)
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
@@ -64,12 +53,5 @@ def build_optimizer(case_optimizer: str, parameters: Iterable[Tensor]) -> Optimi
     """The optimizer that a case names (see case.OPTIMIZERS), all with the same settings."""
     if case_optimizer == "adamw":
         return AdamW(parameters)
-    return torch.optim.AdamW(
-        parameters,
-        lr=LEARNING_RATE,
-        betas=BETAS,
-        eps=EPS,
-        weight_decay=WEIGHT_DECAY,
-        foreach=case_optimizer == "foreach",
-        fused=case_optimizer == "fused",
-    )
+    which = {name: case_optimizer == name for name in ("foreach", "fused")}
+    return torch.optim.AdamW(parameters, **(SETTINGS | which))

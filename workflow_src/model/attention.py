@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from workflow_src.common.errors import UnavailableError
 from workflow_src.model.ranges import range_
 
 
@@ -61,18 +60,13 @@ class FusedAttention(nn.Module):
 
 
 def attention_core(name: str, context: int) -> nn.Module:
-    """The attention core called `name` (see case.ATTENTIONS); it has no parameters.
-
-    Raises UnavailableError for triton_softmax without Triton.
-    """
+    """The attention core called `name` (see case.ATTENTIONS); it has no parameters."""
     if name == "sdpa":
         return FusedAttention()
     if name == "triton_softmax":
         # Imported here, because only the CUDA builds of PyTorch include Triton.
-        try:
-            from workflow_src.ops.softmax import differentiable_softmax
-        except ImportError as error:
-            raise UnavailableError("Triton is not installed") from error
+        from workflow_src.ops.softmax import differentiable_softmax
+
         return MaterializedAttention(context, differentiable_softmax)
     softmaxes = {"naive": written_out_softmax, "fused_softmax": fused_softmax}
     return MaterializedAttention(context, softmaxes[name])

@@ -26,17 +26,17 @@ def range_(name: str) -> AbstractContextManager[object]:
     return _emit(name)
 
 
-@contextmanager
-def listening(profiler: str | None) -> Iterator[None]:
-    """While inside, send ranges to `profiler`: "nsys" (NVTX), "torch" (record_function), or None.
+EMITTERS: dict[str | None, RangeFactory] = {
+    None: _silence,
+    "nsys": nvtx.annotate,
+    "torch": record_function,
+}
+"""By profiler, what marks a range for it; for None, nothing does."""
 
-    Raises ValueError for any other name.
-    """
-    emitters = {None: _silence, "nsys": nvtx.annotate, "torch": record_function}
-    if profiler not in emitters:
-        raise ValueError(f"profiler: {profiler!r} is not one of nsys, torch")
-    with emitting(emitters[profiler]):
-        yield
+
+def listening(profiler: str | None) -> AbstractContextManager[None]:
+    """While inside, send ranges to `profiler`, one of EMITTERS."""
+    return emitting(EMITTERS[profiler])
 
 
 @contextmanager

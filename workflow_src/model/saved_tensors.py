@@ -6,7 +6,7 @@ the rotary tables, don't count; copies of parameters that autocast makes do.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from workflow_src.common.case import Case
 from workflow_src.common.traffic import ELEMENT_BYTES
@@ -15,19 +15,11 @@ WIDE = 4
 """Bytes of an element of the residual stream, of norms and of weights: float32 in any precision."""
 
 
-@dataclass(frozen=True)
-class SavedTensor:
-    """A tensor of `elements`, of `size` bytes each, that an operation of `component` saves."""
+class SavedTensor(NamedTuple):
+    """A tensor that an operation saves, and its bytes."""
 
     name: str
-    component: str
-    elements: int
-    size: int
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the tensor."""
-        return self.elements * self.size
+    bytes: int
 
 
 def total_bytes(tensors: Iterable[SavedTensor]) -> int:
@@ -54,17 +46,17 @@ def attention_tensors(case: Case) -> list[SavedTensor]:
     stream, square = tokens * case.d_model, rows * case.context
     return [
         *_norm(tokens, case.d_model),
-        SavedTensor("input of q/k/v projections", "qkv", stream, size),
-        SavedTensor("rotated keys", "scores", stream, size),
-        SavedTensor("rotated queries", "scores", stream, size),
-        SavedTensor("masked scores", "softmax", square, size),
-        SavedTensor("row maxima", "softmax", rows, size),
-        SavedTensor("exponentials", "softmax", square, WIDE),
-        SavedTensor("row sums", "softmax", rows, WIDE),
-        SavedTensor("attention weights", "values", square, size),
-        SavedTensor("values", "values", (3 if case.batch == 1 else 1) * stream, size),
-        SavedTensor("input of output projection", "output", stream, size),
-        *_copies(case, ("qkv", 3 * case.d_model**2), ("output", case.d_model**2)),
+        SavedTensor("input of q/k/v projections", size * stream),
+        SavedTensor("rotated keys", size * stream),
+        SavedTensor("rotated queries", size * stream),
+        SavedTensor("masked scores", size * square),
+        SavedTensor("row maxima", size * rows),
+        SavedTensor("exponentials", WIDE * square),
+        SavedTensor("row sums", WIDE * rows),
+        SavedTensor("attention weights", size * square),
+        SavedTensor("values", size * (3 if case.batch == 1 else 1) * stream),
+        SavedTensor("input of output projection", size * stream),
+        *_copies(case, 3 * case.d_model**2, case.d_model**2),
     ]
 
 
@@ -79,25 +71,35 @@ def feed_forward_tensors(case: Case) -> list[SavedTensor]:
     names = ("gate before silu", "gate", "up", "input of down")
     return [
         *_norm(tokens, case.d_model),
-        *(SavedTensor(name, "feed_forward", stream, size) for name in inputs),
-        *(SavedTensor(name, "feed_forward", wide, size) for name in names),
-        *_copies(case, *[("feed_forward", weight)] * 3),
+        *(SavedTensor(name, size * stream) for name in inputs),
+        *(SavedTensor(name, size * wide) for name in names),
+        *_copies(case, *[weight] * 3),
     ]
 
 
 def _norm(tokens: int, width: int) -> list[SavedTensor]:
     return [
-        SavedTensor("residual stream", "norm", tokens * width, WIDE),
-        SavedTensor("normalized stream", "norm", tokens * width, WIDE),
-        SavedTensor("scale of each token", "norm", tokens, WIDE),
+        SavedTensor("residual stream", WIDE * tokens * width),
+        SavedTensor("normalized stream", WIDE * tokens * width),
+        SavedTensor("scale of each token", WIDE * tokens),
     ]
 
 
-def _copies(case: Case, *weights: tuple[str, int]) -> list[SavedTensor]:
-    """Autocast's copies of weights, of which component and elements are given; none in float32."""
+def _copies(case: Case, *elements: int) -> list[SavedTensor]:
+    """Autocast's copies of weights, of so many elements each; none in float32."""
     size = ELEMENT_BYTES[case.precision]
-    made = [SavedTensor("copied weights", name, count, size) for name, count in weights]
-    return made if size < WIDE else []
+    return [SavedTensor("copied weights", size * each) for each in elements if size < WIDE]
+
+
+RECOMPUTED = ("normalized stream", "exponentials", "gate")
+"""What torch.compile's partitioner computes again, as elementwise operations on what is saved."""
+
+COMPILED = {
+    "masked scores": "scores",
+    "rotated keys": "rotated queries",
+    "rotated queries": "rotated keys",
+}
+"""What compiled code saves in place of a tensor of the same size."""
 
 
 def compiled_block_tensors(case: Case) -> list[SavedTensor]:
@@ -108,28 +110,8 @@ def compiled_block_tensors(case: Case) -> list[SavedTensor]:
     starts from, its row maxima and sums, and its result; of the gate both products and their
     product, without silu. The causal mask and rotated pairs are elementwise.
     """
-    tokens, rows = case.batch * case.context, case.batch * case.heads * case.context
-    stream, square, wide = tokens * case.d_model, rows * case.context, tokens * case.d_ff
-    streams = (
-        ("residual stream", "norm"),
-        ("input of q/k/v projections", "qkv"),
-        ("rotated queries", "scores"),
-        ("rotated keys", "scores"),
-        ("values", "values"),
-        ("input of output projection", "output"),
-        ("residual stream after attention", "norm"),
-        ("input of gate and up", "feed_forward"),
-    )
     return [
-        *(SavedTensor(name, component, stream, WIDE) for name, component in streams),
-        SavedTensor("scores", "softmax", square, WIDE),
-        SavedTensor("attention weights", "values", square, WIDE),
-        SavedTensor("row maxima", "softmax", rows, WIDE),
-        SavedTensor("row sums", "softmax", rows, WIDE),
-        SavedTensor("scale of each token, first norm", "norm", tokens, WIDE),
-        SavedTensor("scale of each token, second norm", "norm", tokens, WIDE),
-        *(
-            SavedTensor(name, "feed_forward", wide, WIDE)
-            for name in ("gate before silu", "up", "input of down")
-        ),
+        SavedTensor(COMPILED.get(each.name, each.name), each.bytes)
+        for each in (*attention_tensors(case), *feed_forward_tensors(case))
+        if each.name not in RECOMPUTED
     ]

@@ -29,8 +29,8 @@ def compiled_course_tensors(case: Case) -> list[SavedTensor]:
     rows = case.batch * case.heads * case.context
     return [
         *compiled_block_tensors(case),
-        SavedTensor("indices of row maxima", "softmax", rows, 8),
-        SavedTensor("rotary table", "rotary", case.context * case.d_head, 4),
+        SavedTensor("indices of row maxima", 8 * rows),
+        SavedTensor("rotary table", 4 * case.context * case.d_head),
     ]
 
 

@@ -39,4 +39,4 @@ def test_a_model_that_does_not_fit_is_measured_in_no_phase(monkeypatch):
     monkeypatch.setattr(phases, "Workload", full)
     found = rows(tasks, points("warmup", "cpu", "small", SETTINGS)[0] | {"device": "cpu"})
     assert [row["status"] for row in found] == ["oom", "skipped"]
-    assert found[1]["reason"] == "the model itself did not fit"
+    assert found[1]["reason"] == "needs more memory than forward, which ran out"
