@@ -94,7 +94,7 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
         (MAKE, {"context": [1], "precision": ["tf32"]}, "axes.precision: 'tf32' needs a CUDA"),
         (MAKE, {"context": [1], "layers": ["2", "+2"]}, "[2, 2] must not repeat a value"),
         (MAKE, {"context": [1], "layers": [None, "None"]}, "two cases would be called"),
-        (MAKE, {"a-b": [1]}, "axes: 'a-b' must be made of letters, digits and underscores"),
+        (MAKE, {"a-b": [1]}, "axes.a-b: 'a-b' must be made of letters, digits and underscores"),
     ],
 )
 def test_what_the_file_tells_is_checked_before_anything_runs(
@@ -127,7 +127,7 @@ def test_what_the_file_does_not_tell_is_left_to_the_measurement(
         ({"axes": {"context": [1]}}, "axes: needs a workload"),
         ({"suite": "mine"}, "suites.mine.axes: needs a workload"),
         ({"workload": "x.py:make", "studies": ["warmup"]}, "measures this project's own model"),
-        ({"suites": {"quickstart": {"sizes": ["tiny"]}}}, "the key 'contexts' is missing"),
+        ({"suites": {"quickstart": {"sizes": ["tiny"]}}}, ".contexts: this key is missing"),
     ],
 )
 def test_settings_that_contradict_get_one_sentence(

@@ -193,26 +193,6 @@ def test_a_thread_that_is_left_running_keeps_no_process(error: str) -> None:
     assert ended.stderr.splitlines() == [*filter(None, [error]), said]
 
 
-def test_a_killed_benchmark_says_that_memory_ran_out(tmp_path: Path) -> None:
-    row = json.dumps(ROW | {"steps": 100_000})
-    command = [sys.executable, "-m", "workflow_src.measure.benchmark", "--case", row]
-    command += ["--output", str(tmp_path / "b.json")]
-    measuring = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    try:
-        tells = " obituary "
-        wait_until(
-            lambda: any(tells in words_of(child) for child in children(measuring.pid)), tells
-        )
-    finally:
-        measuring.kill()
-    _, said = measuring.communicate()
-    assert said == (
-        "tiny-ctx16-fp32 was killed; if nobody killed it, and its code doesn't call os._exit, "
-        "memory ran out, most likely: set memory_limit_gib, or measure less\n"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.nsys
 @requires_nsys
 def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path) -> None:
