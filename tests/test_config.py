@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tools.describe import DOCS, page
 from workflow_src.common.errors import ConfigError
@@ -144,25 +142,3 @@ def test_names_that_folders_of_results_or_snakemake_take_are_no_tags() -> None:
         said = f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names"
         assert sentence(changed(tag=tag)).startswith(said)
     assert sentence(changed(suite="compare", suites={"compare": suite()["suites"]["s"]}))
-
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([*Config.model_fields, "s", "d_model"]) | st.text(max_size=5),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(st.sampled_from([*Config.model_fields]) | st.text(), values, max_size=5))
-def test_any_value_is_accepted_or_raises_config_error(changes: dict[str, Any]) -> None:
-    try:
-        check(changed(**{key: value for key, value in changes.items()}))
-    except ConfigError as error:
-        assert "\n" not in str(error)

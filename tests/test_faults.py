@@ -119,20 +119,6 @@ def test_an_interrupted_run_says_that_running_again_goes_on(project: Project) ->
     assert "Finished files are kept; run the same command again to go on." in printed
 
 
-def children(process: int) -> list[int]:
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
-    direct = [child for child, parent in pairs if parent == process]
-    return direct + [inner for child in direct for inner in children(child)]
-
-
-def words_of(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
 ROW = {
     "case": "tiny-ctx16-fp32", "size": "tiny", "d_model": 64, "d_ff": 64, "layers": 1, "heads": 2,
     "vocabulary": 10, "batch": 1, "context": 16, "precision": "fp32", "attention": "naive",
