@@ -87,7 +87,7 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
             "missing a required argument: 'width'",
         ),
         ("def mako(device): ...", {}, "'make' is not one of mako; did you mean 'mako'?"),
-        ("def make(device:\n", {}, "my_model.py, line 1: not readable as Python"),
+        ("def make(device:\n", {}, "my_model.py: not readable as Python ("),
         (MAKE, {"context": [0]}, "axes.context: 0 must be an integer above 0"),
         (MAKE, {"context": [1], "layers": ["a/b"]}, "axes.layers: 'a/b' must be made of letters"),
         (MAKE, {"context": [1], "precision": ["fp8"]}, "axes.precision: 'fp8' is not one of"),

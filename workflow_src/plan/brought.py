@@ -89,11 +89,9 @@ def _signature(file: Path, function: str, key: str) -> inspect.Signature | None:
 
 def _tree(file: Path, key: str) -> ast.Module:
     try:
-        return ast.parse(file.read_text(encoding="utf-8"))
+        return ast.parse(file.read_text(encoding="utf-8"), str(file))
     except (OSError, SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        said = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"{key}: {file}{line}: not readable as Python ({said})") from None
+        raise ConfigError(f"{key}: {file}: not readable as Python ({error})") from None
 
 
 def brought_cases(settings: Mapping[str, Any]) -> list[Brought]:
