@@ -86,7 +86,7 @@ def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) 
     The job of the killed snakemake goes on and its result is complete, but Snakemake didn't see it
     end, so it considers the output incomplete and runs the job again.
     """
-    with hold("cpu", wait_s=120):
+    with hold("cpu"):
         first = started(project)
         wait_until(lambda: "workflow_src.measure.benchmark" in project.stages(), "the benchmark")
         second = project.run(BENCHMARK, check=False)
@@ -234,23 +234,24 @@ def test_a_lost_gpu_gives_a_one_sentence_error(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from workflow_src.common import devices
+from workflow_src.common import device_locks, devices
+device_locks.LONGEST_HOLD_S = 0
 os.environ["STEP_TIME_LOCKS"] = sys.argv[1]
 os.umask(0o077)
-with devices.hold("cpu", wait_s=0): pass
+with devices.hold("cpu"): pass
 child = os.fork()
 if child == 0:
     try:
         os.setgid(65534), os.setuid(65534)
-        with devices.hold("cpu", wait_s=0): print("held by another user", flush=True)
+        with devices.hold("cpu"): print("held by another user", flush=True)
         devices._names = lambda device: ["other"]
-        with devices.hold("cuda", wait_s=0): pass
+        with devices.hold("cuda"): pass
     finally:
         os._exit(0)
 os.waitpid(child, 0)
 devices._names = lambda device: ["other"]
 devices._wait_until_idle = lambda name: None
-with devices.hold("cuda", wait_s=0): print("and theirs by the first", flush=True)
+with devices.hold("cuda"): print("and theirs by the first", flush=True)
 """
 
 
