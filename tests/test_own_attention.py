@@ -113,8 +113,6 @@ def test_only_what_the_file_does_measures_its_case_and_its_point_again(mine: Pat
     [
         ("nave", "'nave' is not one of naive, fused_softmax, triton_softmax, sdpa, file.py:"),
         ("gone.py:f", "s.attentions: 'gone.py:f': there is no file gone.py"),
-        ("{mine}:lat", "function of {mine}: 'lat' is not one of attention, late"),
-        ("{mine}:two", "called with q, k, v, the function: too many positional arguments"),
     ],
 )
 def test_what_is_no_attention_is_refused_before_anything_runs(

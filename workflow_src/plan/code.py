@@ -100,7 +100,7 @@ def _code(path: Path) -> str:
 @cache
 def _without_comments(path: Path, changed: int) -> str:
     """The code of a file, with neither docstrings nor layout."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

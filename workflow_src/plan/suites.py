@@ -24,7 +24,7 @@ from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import ConfigError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.plan.brought import attention_code, brought_cases, workload_code
+from workflow_src.plan.brought import brought_cases, code_at
 from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import check
 
@@ -196,8 +196,8 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     attentions = [] if workload else filter(names_code, suite["attentions"])
     config |= {
         "processes": config["processes"] or suite["processes"] or 1,
-        "code": workload_code(workload, config["axes"]) if workload else None,
-        "attention_codes": {name: attention_code(name, key) for name in attentions},
+        "code": code_at(workload) if workload else None,
+        "attention_codes": {name: code_at(name, key) for name in attentions},
     }
     return expand(config)
 
