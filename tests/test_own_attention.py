@@ -68,7 +68,6 @@ class FlagFourthWithoutContext(torch.autograd.Function):
 def flag_first(is_causal, q, k, v): ...
 def breaks(q, k, v): raise KeyError("mask")
 def on_cpu(q, k, v): raise RuntimeError("0 active drivers ([]). There should only be one.")
-def two(q, k): ...
 """
 
 
