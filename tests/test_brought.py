@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.package import forget
 from workflow_src.common.case import Brought
 from workflow_src.common.errors import ConfigError
 from workflow_src.plan.brought import code_at
@@ -124,11 +125,16 @@ def test_a_case_is_stale_when_the_file_or_what_it_imports_from_beside_it_changes
     (tmp_path / "layers").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    before = code_at(f"{tmp_path}/my_model.py:make")
+
+    def hashed() -> str:
+        forget()
+        return code_at(f"{tmp_path}/my_model.py:make")
+
+    before = hashed()
     for name, text in files.items():
         (tmp_path / name).write_text(f'"""A docstring."""\n# A comment.\n{text}')
-    assert code_at(f"{tmp_path}/my_model.py:make") == before
+    assert hashed() == before
     for name, text in files.items():
         (tmp_path / name).write_text(text + "more = 2\n")
-        assert (code_at(f"{tmp_path}/my_model.py:make") != before) == (name != "unused.py"), name
+        assert (hashed() != before) == (name != "unused.py"), name
         (tmp_path / name).write_text(text)

@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 
+from tests.package import forget
 from tests.workflow import ROOT
 from workflow_src.common.case import Case
 from workflow_src.common.errors import ConfigError, StageError
@@ -95,6 +96,7 @@ def test_a_plan_has_it_beside_others_whose_rows_stay_as_they_were(mine: Path) ->
 
 def test_only_what_the_file_does_measures_its_case_and_its_point_again(mine: Path) -> None:
     def codes() -> tuple[Any, Any]:
+        forget()
         plan = planned(f"{mine}:late", folder=mine.parent)
         found = points("attention", "cpu", "small", plan.settings)
         (point,) = (each for each in found if each["point"] == "own-mine.late")
