@@ -41,17 +41,6 @@ def test_axes_make_cases_whose_columns_and_ids_tell_them_apart(tmp_path: Path) -
     assert "my_model-layers=4,256,0,bf16,own,own" in as_csv(made.rows())
 
 
-def test_a_suite_may_list_the_axes_and_the_command_line_others(tmp_path: Path) -> None:
-    suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
-    made = plan(tmp_path, suites=suites, suite="mine")
-    assert (made.tag, made.case_ids) == ("mine", ["my_model-context=16-fp32"])
-    given = {"context": ["8"], "rate": ["0.5"], "flag": ["true"]}  # As Snakemake passes them on.
-    source = "def make(device, context, rate, flag): ..."
-    made = plan(tmp_path, source, suites=suites, suite="mine", axes=given)
-    assert made.case_ids == ["my_model-context=8-rate=0.5-flag=True-fp32"]
-    assert made.cases[0].arguments == {"context": 8, "rate": 0.5, "flag": True}  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("given", "value", "said"),
     [
@@ -99,7 +88,6 @@ def test_what_the_file_tells_is_checked_before_anything_runs(
         ({"workload": "my_model"}, "must be file.py:function, such as my_model.py:make"),
         ({"workload": "none.py:make"}, "there is no file none.py"),
         ({"axes": {"context": [1]}}, "axes: needs a workload"),
-        ({"suite": "mine"}, "suites.mine.axes: needs a workload"),
         ({"workload": "x.py:make", "studies": ["warmup"]}, "measures this project's own model"),
         ({"suites": {"quickstart": {"sizes": ["tiny"]}}}, ".contexts: this key is missing"),
     ],
@@ -107,9 +95,8 @@ def test_what_the_file_tells_is_checked_before_anything_runs(
 def test_settings_that_contradict_get_one_sentence(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
-    suites = CONFIG["suites"] | {"mine": {"axes": {"context": [16]}}}
     with pytest.raises(ConfigError, match=re.escape(said)):
-        make_plan(CONFIG | {"suites": suites} | changes, tmp_path)
+        make_plan(CONFIG | changes, tmp_path)
 
 
 def test_a_case_is_stale_when_the_file_or_what_it_imports_from_beside_it_changes(

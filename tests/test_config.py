@@ -51,7 +51,7 @@ def test_every_key_has_a_description_and_the_page_is_made_of_them() -> None:
     ("config", "said"),
     [
         (changed(stepz=3), "unknown key: 'stepz' is not one of suite, tag,"),
-        (suite(d=8), "suites.s: unknown key: 'd' is not one of axes, sizes,"),
+        (suite(d=8), "suites.s: unknown key: 'd' is not one of sizes, contexts,"),
         (changed() | {5: 3}, "5: 5: Keys should be strings"),
         (changed(suite="asignment"), "suite: 'asignment' is not one of quickstart, assignment,"),
         (changed(steps=-1), "steps: -1: Input should be greater than or equal to 1"),

@@ -28,11 +28,8 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(_sentence(error)) from None
     for problem in _contradictions(config):
         raise ConfigError(problem)
-    suite, workload = config["suites"][config["suite"]], config["workload"]
-    if workload and config["axes"] is None:
-        config["axes"] = suite["axes"] or {}
-    own = workload and suite["axes"] is None
-    usual = Path(workload.rpartition(":")[0] or workload).stem if own else config["suite"]
+    workload = config["workload"]
+    usual = Path(workload.rpartition(":")[0] or workload).stem if workload else config["suite"]
     tag = config["tag"] = config["tag"] or usual
     if tag in RESERVED:
         raise ConfigError(
@@ -73,21 +70,15 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     if chosen not in suites:
         yield one_of("suite", chosen, suites)
     for name, suite in suites.items():
-        for key in ("contexts", "sizes"):
-            if suite["axes"] is None and suite[key] is None:
-                yield f"suites.{name}.{key}: this key is missing"
-        for size in suite["sizes"] or ():
-            if size not in sizes:
-                yield one_of(f"suites.{name}.sizes", size, sizes)
+        for size in (size for size in suite["sizes"] if size not in sizes):
+            yield one_of(f"suites.{name}.sizes", size, sizes)
         for attention in suite["attentions"]:
             if attention not in ATTENTIONS and not names_code(attention):
                 known = (*ATTENTIONS, "file.py:function")
                 yield one_of(f"suites.{name}.attentions", attention, known)
-    if config["workload"] is None:
-        given = {"axes": config["axes"], f"suites.{chosen}.axes": suites[chosen]["axes"]}
-        for key in (key for key, axes in given.items() if axes is not None):
-            yield f"{key}: needs a workload, such as --config workload=my_model.py:make"
-    elif config["studies"]:
+    if config["axes"] and not config["workload"]:
+        yield "axes: needs a workload, such as --config workload=my_model.py:make"
+    if config["studies"] and config["workload"]:
         yield (
             f"studies: {config['studies'][0]!r} measures this project's own model, and a workload "
             "is brought; allowed with one: none"
