@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.studies.chapters import WRITTEN
 from workflow_src.answers.questions import FRONT, QUESTIONS
+from workflow_src.plan import code
 from workflow_src.plan.code import ROOT, stage
 from workflow_src.studies.study import STUDIES
 
@@ -51,8 +52,15 @@ def edit(root: Path, file: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+def forget() -> None:
+    """Have files read again: a process of snakemake reads each once."""
+    for cached in (code.stage, code._named, code._code):
+        cached.cache_clear()
+
+
 def hashes(root: Path) -> dict[str, str]:
     """The current hash of every stage of the package under `root`."""
+    forget()
     return {name: stage(f"workflow_src.{module}", root) for name, module in STAGES.items()}
 
 

@@ -19,7 +19,6 @@ from workflow_src.common import arguments
         (arguments.existing_file, "missing", "there is no file 'missing'"),
         (arguments.existing_file, ".", "there is no file '.'"),
         (arguments.existing_folder, "missing", "there is no folder 'missing'"),
-        (arguments.any_path, "", "'' is no path"),
         (arguments.new_file, ".", "'.' is a folder; give a file to write"),
         (arguments.new_folder, "file", "'file' is not a folder; give one to write into"),
         (arguments.pattern, "(", "'(' is no regular expression: missing )"),

@@ -14,7 +14,7 @@ from workflow_src.common.case import (
     OWN,
 )
 from workflow_src.common.read_table import read_table
-from workflow_src.plan.case_ids import OWN_PATTERN, case_id
+from workflow_src.plan.case_ids import CASE_PATTERN, case_id
 from workflow_src.plan.suites import make_plan
 
 USUAL = {"context": 64, "precision": "fp32"} | {
@@ -32,7 +32,7 @@ USUAL = {"context": 64, "precision": "fp32"} | {
 )
 def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
     assert case_id("small", USUAL | other) == expected
-    assert re.fullmatch(OWN_PATTERN, expected)
+    assert re.fullmatch(CASE_PATTERN, expected)
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:

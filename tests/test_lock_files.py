@@ -32,8 +32,8 @@ def victim(tmp_path: Path) -> Path:
     return file
 
 
-def refused(wait_s: float = 0) -> str:
-    with pytest.raises(DeviceError) as caught, one_locked(["cpu"], "a case", wait_s):
+def refused() -> str:
+    with pytest.raises(DeviceError) as caught, one_locked(["cpu"], "a case"):
         pass
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -82,7 +82,7 @@ def test_a_lock_that_is_replaced_while_it_is_held_empties_nothing(
 ) -> None:
     """In a folder that isn't sticky, as those of earlier versions are."""
     folder.mkdir()
-    with one_locked(["cpu"], "a case", 0):
+    with one_locked(["cpu"], "a case"):
         (folder / "cpu.lock").unlink()
         (folder / "cpu.lock").symlink_to(victim)
     assert victim.read_text() == PRECIOUS
@@ -91,11 +91,11 @@ def test_a_lock_that_is_replaced_while_it_is_held_empties_nothing(
 def test_only_what_is_new_gets_a_mode(folder: Path) -> None:
     umask = os.umask(0o077)
     try:
-        with one_locked(["cpu"], "a case", 0):
+        with one_locked(["cpu"], "a case"):
             assert (mode_of(folder), mode_of(folder / "cpu.lock")) == (0o1777, 0o666)
         for path, mode in ((folder, 0o700), (folder / "cpu.lock", 0o600)):
             path.chmod(mode)
-        with one_locked(["cpu"], "a case", 0):
+        with one_locked(["cpu"], "a case"):
             assert (mode_of(folder), mode_of(folder / "cpu.lock")) == (0o700, 0o600)
     finally:
         os.umask(umask)
@@ -116,7 +116,7 @@ def test_a_lock_that_somebody_holds_for_ever_ends_the_wait_in_one_sentence(
     held_for_ever: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(device_locks, "LONGEST_HOLD_S", 0.36)
-    assert refused(wait_s=-1) == (
+    assert refused() == (
         "device: cpu is held by another process, and has been for 0.0001 h; if nothing is measured "
         "there, end that process, which lslocks names, or set STEP_TIME_LOCKS to another folder"
     )

@@ -1,8 +1,6 @@
 """The plan: cases and their ids, resolving `auto`, and rejecting what can't be measured."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,13 +102,6 @@ def test_a_missing_device_or_profiler_is_refused_before_measuring(
         plan(tmp_path, **changes)
 
 
-def test_an_unknown_case_is_refused_with_the_known_ones() -> None:
-    plan = make_plan(CONFIG | {"suite": "smoke"})
-    said = r"case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, tiny-ctx32-fp32; did"
-    with pytest.raises(ConfigError, match=said):
-        plan.benchmark_row("tiny-ctx64-fp32")
-
-
 def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,15 +121,10 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
     assert dag.measured.timelines() == [first]
 
 
-@pytest.mark.parametrize(
-    ("study", "said"),
-    [
-        ("warmpu", "'warmpu' is not one of profiler, warmup"),
-    ],
-)
-def test_an_unknown_study_is_refused_with_the_known_ones(study: str, said: str) -> None:
-    with pytest.raises(SystemExit, match=f"config: studies: {said}"):
-        make_dag(CONFIG | {"suite": "smoke", "studies": [study]})
+def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
+    said = "config: studies: 'warmpu' is not one of profiler, warmup"
+    with pytest.raises(SystemExit, match=said):
+        make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
 
 
 def test_studies_take_their_sizes_from_the_configuration() -> None:
@@ -149,14 +135,6 @@ def test_studies_take_their_sizes_from_the_configuration() -> None:
         points = [each for each in dag.studies.points(study).values() if "sizes" in each]
         assert {point["sizes"]["tiny"]["d_ff"] for point in points} == {64}
         assert {point["vocabulary"] for point in points} == {77}
-
-
-@pytest.mark.parametrize("module", ["dag.start", "plan.code"])
-def test_planning_imports_neither_torch_nor_pandas(module: str) -> None:
-    code = f"import sys, workflow_src.{module}; print(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "pandas", "numpy", "matplotlib"} & set(said)
 
 
 def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(

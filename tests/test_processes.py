@@ -14,7 +14,7 @@ from workflow_src.measure import benchmark
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
 from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
-from workflow_src.tables.measured import doubts, environment, timings
+from workflow_src.tables.measured import doubts, environment
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
 ROW = CASE.as_dict() | {"warmup_steps": 1, "steps": 2, "cpu_threads": 1}
@@ -32,13 +32,14 @@ def result(number: int, *samples: int) -> dict[str, Any]:
     return {"phases": {"forward": phase(*samples)}} | about | around | times
 
 
-def test_samples_of_all_processes_keep_their_process() -> None:
-    found = merged([result(0, 10, 11), result(1, 20, 21, 22)])
+def test_results_of_processes_are_merged_and_keep_which_is_whose() -> None:
+    found = merged([result(0, 10, 11), result(1, 20, 21, 22) | {"locks_are_shared": False}])
     forward = found["phases"]["forward"]
     assert forward["samples_ns"] == [10, 11, 20, 21, 22]
     assert forward["process"] == [0, 0, 1, 1, 1]
     assert (found["started_at"], found["ended_at"]) == ("start 0", "end 1")
     assert [part["started_at"] for part in found["processes"]] == ["start 0", "start 1"]
+    assert not found["locks_are_shared"], "as they weren't for one"
 
 
 def test_the_peak_is_that_of_any_process_and_a_failure_that_of_the_phase() -> None:
@@ -58,12 +59,6 @@ def test_a_study_says_in_how_many_processes_a_phase_failed_whichever_it_was() ->
     assert point["rows"] == [about | full | {"reason": full["reason"] + " (in 1 of 3 processes)"}]
 
 
-def test_locks_are_shared_if_they_were_for_every_process() -> None:
-    hidden = result(1, 20) | {"locks_are_shared": False}
-    assert merged([result(0, 10), result(1, 20)])["locks_are_shared"]
-    assert not merged([result(0, 10), hidden])["locks_are_shared"]
-
-
 def test_spread_within_and_between_processes() -> None:
     """Two processes with medians of 10 and 30 ms; only the second varies: 20, 30, 40 ms."""
     ms = [10, 10, 10, 20, 30, 40]
@@ -74,11 +69,6 @@ def test_spread_within_and_between_processes() -> None:
         "fastest_ms": 10.0,
         "slowest_ms": 30.0,
     }
-
-
-def test_a_benchmark_of_an_earlier_version_counts_as_one_process() -> None:
-    table = timings({"phases": {"forward": phase(10**6, 3 * 10**6)}})
-    assert table.loc[0, ["processes", "fastest_ms", "slowest_ms"]].tolist() == [1, 2.0, 2.0]
 
 
 @pytest.mark.usefixtures("served_python")
@@ -109,31 +99,16 @@ def process(before: float, after: float, **state: float) -> dict[str, Any]:
     return {"before": {name: before} | state, "during": {}, "after": {name: after}} | times
 
 
-def test_the_most_change_of_the_hosts_speed_is_recorded_and_in_how_many_processes() -> None:
-    around = [process(1.0, 1.0), process(1.0, 1.3), process(2.0, 1.0)]
-    found = doubts(result(0) | {"processes": around})
-    assert (found["host_change_most"], found["host_changed_processes"]) == (2.0, 2)
-
-
-def test_the_highest_load_before_any_process_is_recorded() -> None:
-    around = [process(1.0, 1.0, load_average=load) for load in (0.5, 9.0, 0.5)]
+def test_what_processes_saw_of_their_host_is_put_together() -> None:
+    """The most change of its speed and in how many, its median speed, and the highest load."""
+    around = [process(1.0, 1.0, load_average=0.5), process(1.0, 1.3, load_average=9.0)]
+    around += [process(2.0, 1.0, load_average=0.5)]
     found = result(0) | {"processes": around, "environment": {"cpu_cores": 2}}
-    assert environment(found, "torch 2").iloc[0]["load_average_before"] == 9.0
-
-
-def test_the_hosts_speed_is_the_median_of_all_processes() -> None:
-    """The rest is the state before the first and after the last."""
-    around = [process(1.0, 2.0), process(5.0, 6.0), process(3.0, 3.0)]
-    about = {"environment": {"cpu_cores": 2}, "before": {"load_average": 1, "host_operation_us": 1}}
-    row = environment(result(0) | about | {"processes": around}, "torch 2").iloc[0]
-    assert (row["host_operation_us_before"], row["host_operation_us_after"]) == (3.0, 3.0)
-    assert row["load_average_before"] == 1
-    earlier = environment(result(0) | about, "torch 2").iloc[0]
-    assert earlier["host_operation_us_before"] == 1
-
-
-def test_an_earlier_result_without_host_speeds_has_no_change() -> None:
-    assert doubts({"before": {}, "after": {}})["host_change_most"] is None
+    seen = doubts(found)
+    assert (seen["host_change_most"], seen["host_changed_processes"]) == (2.0, 2)
+    row = environment(found, "torch 2").iloc[0]
+    assert (row["host_operation_us_before"], row["host_operation_us_after"]) == (1.0, 1.0)
+    assert row["load_average_before"] == 9.0
 
 
 @pytest.mark.parametrize(

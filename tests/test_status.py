@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.workflow import SUITE, Project, make_project, served_stage
+from tests.workflow import SUITE, Project, make_project, rewritten, served_stage
 from workflow_src.cli import status
 from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
@@ -39,13 +39,6 @@ def mark(folder: Path, output: str) -> Path:
     """The file that Snakemake keeps about an output in one of its folders."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder / base64.urlsafe_b64encode(output.encode()).decode()
-
-
-def rewritten(path: Path, text: str) -> None:
-    """Change a file without Snakemake noticing."""
-    before = path.stat()
-    path.write_text(text)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 @pytest.mark.workflow

@@ -39,6 +39,22 @@ def jobs(config: Sequence[str]) -> list[Job]:
 
     Raises StageError, with what Snakemake says last, if it finds none because it fails.
     """
+    dag = _dag(config)
+    before = {job: seconds for job in dag.jobs if (seconds := _took(job)) is not None}
+    usual = defaultdict[str, list[float]](list)
+    for job, seconds in before.items():
+        usual[job.rule.name].append(seconds)
+    found = list[Job]()
+    # Of a dry run, all jobs have ended.
+    for job in dag.needrun_jobs(exclude_finished=False):
+        rule, outputs = job.rule.name, tuple(map(str, job.output))
+        mean_s = mean(usual[rule]) if rule in usual else None
+        found.append(Job(rule, outputs, why(dag.reason(job)), before.get(job, mean_s)))
+    return sorted(job for job in found if job.outputs)
+
+
+def _dag(config: Sequence[str]) -> Any:
+    """Snakemake's DAG of the command, after a dry run."""
     # Imported here, as it takes longer than all else.
     import snakemake.workflow
 
@@ -57,18 +73,7 @@ def jobs(config: Sequence[str]) -> list[Job]:
                 # The last line is the exit status where that isn't a sentence.
                 lines = [line.strip() for line in told if line.strip() and not line.isdigit()]
                 raise StageError(lines[-1] if lines else "snakemake -n failed") from None
-    dag = snakemake.workflow.workflow.persistence.dag
-    before = {job: seconds for job in dag.jobs if (seconds := _took(job)) is not None}
-    usual = defaultdict[str, list[float]](list)
-    for job, seconds in before.items():
-        usual[job.rule.name].append(seconds)
-    found = list[Job]()
-    # Of a dry run, all jobs have ended.
-    for job in dag.needrun_jobs(exclude_finished=False):
-        rule, outputs = job.rule.name, tuple(map(str, job.output))
-        mean_s = mean(usual[rule]) if rule in usual else None
-        found.append(Job(rule, outputs, why(dag.reason(job)), before.get(job, mean_s)))
-    return sorted(job for job in found if job.outputs)
+    return snakemake.workflow.workflow.persistence.dag
 
 
 def _took(job: Any) -> float | None:

@@ -4,9 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
 from functools import partial
-from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -27,51 +25,42 @@ RESULTS = (
 """What is published of a run, as far as it was made, besides its report, appendix and plan."""
 
 
-def _copied(source: Path, target: Path) -> Callable[[], None]:
-    """What writes the published copy of a result, which is read at once.
+def _copy(source: Path, target: Path) -> None:
+    """Copy a result; of a table and of a study's point, without what identifies a machine.
 
-    Of a table and of a study's point, without what identifies a machine. Raises StageError for a
-    missing or damaged file.
+    Raises StageError for a missing or damaged file.
     """
     with reading(source, "a readable result", remake(source), StageError):
-        if source.suffix == ".gz":
-            return partial(write_whole, target, partial(shutil.copy, source))
-        text = source.read_text(encoding="utf-8")
         if source.suffix == ".csv":
-            table = pd.read_csv(StringIO(text), dtype="str", keep_default_na=False)
-            return partial(write_csv, target, table.drop(columns=[*PRIVATE], errors="ignore"))
-        if source.suffix == ".json":
-            point = json.loads(text)
+            table = pd.read_csv(source, dtype="str", keep_default_na=False)
+            write_csv(target, table.drop(columns=[*PRIVATE], errors="ignore"))
+        elif source.suffix == ".json":
+            point = json.loads(source.read_text(encoding="utf-8"))
             kept = {k: v for k, v in point["environment"].items() if k not in PRIVATE}
-            return partial(write_json, target, point | {"environment": kept})
-        return partial(write_text, target, text)
+            write_json(target, point | {"environment": kept})
+        else:
+            write_whole(target, partial(shutil.copy, source))
 
 
-def publish(report: Path, results: Path, target: Path, command: str, page: Path = Path()) -> None:
-    """Write report.md, `page`, the report as HTML, if it is a file, and RESULTS under `target`.
+def publish(
+    report: Path, results: Path, target: Path, command: str, page: Path | None = None
+) -> None:
+    """Write report.md, `page`, the report as HTML, and RESULTS under `target`.
 
-    Links are relative to it. Raises StageError for a missing or damaged file, before anything is
-    written.
+    Links are relative to it. Raises StageError for a missing or damaged file.
     """
-    text, html = _text(report), _text(page) if page.is_file() else ""
-    if not text.startswith("# "):
-        raise StageError(f"{report} is not a report: its first line is no title")
-    if html and not html.lower().startswith("<!doctype html"):
-        raise StageError(f"{page} is not a report as HTML: it doesn't begin with <!DOCTYPE html>")
-    local = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", text)
+    text = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", _text(report))
     if target.resolve().is_relative_to(report.parent.resolve()):
         docs = Path(os.path.relpath(report.parent / "docs", target)).as_posix()
-        local = local.replace("](docs/", f"]({docs}/")
+        text = text.replace("](docs/", f"]({docs}/")
     sources = [results / "appendix.md", results / "plan.csv"]
-    sources += [path for place in RESULTS for path in sorted(results.glob(place))]
-    copies = [_copied(path, target / path.relative_to(results)) for path in sources]
-    write_text(target / "report.md", f"{local}\nReport made by `{command}`.\n")
-    if html:
+    for path in sources + [path for place in RESULTS for path in sorted(results.glob(place))]:
+        _copy(path, target / path.relative_to(results))
+    write_text(target / "report.md", f"{text}\nReport made by `{command}`.\n")
+    if page:
         # What saves a step's trace.
-        saved = re.sub(r'href="results/[^"]*?/timelines/', 'href="timelines/', html)
+        saved = re.sub(r'href="results/[^"]*?/timelines/', 'href="timelines/', _text(page))
         write_text(target / "report.html", saved)
-    for write in copies:
-        write()
 
 
 def _text(path: Path) -> str:
@@ -84,7 +73,7 @@ def main() -> None:
     """Publish a run."""
     parser = Parser(description=__doc__)
     parser.add_argument("--report", type=existing_file, default="report.md")
-    parser.add_argument("--page", type=existing_file, default=Path(), help="report.html")
+    parser.add_argument("--page", type=existing_file, help="report.html")
     parser.add_argument("--results", type=existing_folder, required=True, help="results/{tag}")
     parser.add_argument("--output", type=new_folder, required=True, help="folder")
     parser.add_argument("--command", required=True, help="the command that made the run")

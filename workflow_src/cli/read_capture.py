@@ -15,7 +15,7 @@ from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.export_case import exported
 from workflow_src.captures.files import add_limits, within_limits
-from workflow_src.common.arguments import Parser, any_path, new_folder, pattern, positive
+from workflow_src.common.arguments import Parser, new_folder, pattern, positive
 from workflow_src.common.atomic_write import write_csv, write_text
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Read one capture."""
     parser = Parser(prog="workflow_src.cli.read_capture", description=__doc__)
     several = "the capture; several files: traces of one job's ranks"
-    parser.add_argument("--capture", type=any_path, nargs="+", required=True, help=several)
+    parser.add_argument("--capture", type=Path, nargs="+", required=True, help=several)
     add_options(parser)
     apart = "note that nothing shows whose job's rank it is, of several that were given"
     parser.add_argument("--apart", action="store_true", help=apart)

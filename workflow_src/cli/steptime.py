@@ -11,7 +11,7 @@ from workflow_src.capture_report.report import write_report
 from workflow_src.capture_report.summary import first_said
 from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.cli.read_capture import add_options, write_capture
-from workflow_src.common.arguments import Parser, any_path, new_folder
+from workflow_src.common.arguments import Parser, new_folder
 from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import ConfigError, TraceError, one_sentence
 from workflow_src.compare import compare_captures, trend
@@ -56,9 +56,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("capture", metavar="FILE", type=any_path, nargs="+", help="a capture")
+    parser.add_argument("capture", metavar="FILE", type=Path, nargs="+", help="a capture")
     against = "compare FILE with this capture: is it slower, where, and what changed?"
-    parser.add_argument("--against", metavar="FILE", type=any_path, nargs="+", help=against)
+    parser.add_argument("--against", metavar="FILE", type=Path, nargs="+", help=against)
     output = "where to write; without it steptime/"
     parser.add_argument(
         "--output", metavar="FOLDER", type=new_folder, default=Path("steptime"), help=output

@@ -29,13 +29,6 @@ def existing_file(text: str) -> Path:
     return Path(text)
 
 
-def any_path(text: str) -> Path:
-    """The path of a file or folder whose reader says what is wrong with it."""
-    if not text:
-        raise argparse.ArgumentTypeError("'' is no path")
-    return Path(text)
-
-
 def existing_folder(text: str) -> Path:
     """The path of a folder to read from."""
     if not os.path.isdir(text):

@@ -55,7 +55,7 @@ SET = f"set {VARIABLE} to a folder that all who measure on this machine can writ
 
 
 class DeviceError(StageError):
-    """The requested device is missing or still in use, or can't be locked."""
+    """The requested device is missing or held for too long, or can't be locked."""
 
 
 def lock_folders() -> list[Path]:
@@ -112,13 +112,13 @@ def _unusable(path: Path, error: OSError) -> DeviceError:
 
 
 @contextmanager
-def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]:
+def one_locked(names: Sequence[str], about: str) -> Iterator[str]:
     """Lock the first free device of `names`, and yield its name; `about` says what for.
 
-    While all are locked, prints who holds them and waits, at most `wait_s` seconds (negative: as
-    long as holders change). Raises DeviceError if the wait times out.
+    While all are locked, prints who holds them and waits. Raises DeviceError if the same holders
+    have them for LONGEST_HOLD_S.
     """
-    began = changed = time.monotonic()
+    changed = time.monotonic()
     said = ""
     while True:
         for name in names:
@@ -128,8 +128,6 @@ def one_locked(names: Sequence[str], about: str, wait_s: float) -> Iterator[str]
                     yield name
                 return
         now = time.monotonic()
-        if 0 <= wait_s <= now - began:
-            raise DeviceError(f"device: {', '.join(names)} still in use after {wait_s:g} s")
         holders = "; ".join(f"{name} is held by {_holder(name)}" for name in names)
         if holders != said:
             print(f"Waiting: {holders}", file=sys.stderr, flush=True)

@@ -74,30 +74,27 @@ SEVERAL = "several-devices"
 
 
 @contextmanager
-def hold(device: str, about: str = "", wait_s: float = -1) -> Iterator[str]:
+def hold(device: str, about: str = "") -> Iterator[str]:
     """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
 
-    Takes the first free device. While all are locked, says who holds them and waits, at most
-    `wait_s` seconds (negative: without limit); those who wait for this one are told `about`. A
-    CUDA device becomes the only one visible to this process and its children. Raises DeviceError if
-    there is no such device or the wait times out.
+    Takes the first free device. While all are locked, says who holds them and waits; those who wait
+    for this one are told `about`. A CUDA device becomes the only one visible to this process and
+    its children. Raises DeviceError if there is no such device, or one is held for too long.
     """
-    with hold_several(device, 1, about, wait_s) as (name,):
+    with hold_several(device, 1, about) as (name,):
         yield name
 
 
 @contextmanager
-def hold_several(
-    device: str, count: int, about: str = "", wait_s: float = -1
-) -> Iterator[list[str]]:
+def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]]:
     """As `hold`, but lock `count` devices, or as many as there are; yields their names."""
     names = _names(device)
     with ExitStack() as locks:
         held: list[str] = []
-        with one_locked([SEVERAL], about, wait_s) if count > 1 else nullcontext():
+        with one_locked([SEVERAL], about) if count > 1 else nullcontext():
             while len(held) < min(count, len(names)):
                 free = [name for name in names if name not in held]
-                held.append(locks.enter_context(one_locked(free, about, wait_s)))
+                held.append(locks.enter_context(one_locked(free, about)))
         _use_only(held)
         yield held
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+from pathlib import Path
 
 MEASURED_WITH = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
 """What a study's rows were measured with; their profiler is torch's own."""
@@ -28,9 +29,6 @@ def gpu_id(uuid: str) -> str:
 
 def cpu_model() -> str:
     """The CPU's name as the kernel reports it, else the architecture."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if "model name" in line]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if "model name" in line)
+    return next(names, platform.machine())

@@ -1,12 +1,8 @@
 """Programs that a stage starts and that don't outlive it.
 
-python -m workflow_src.common.subprocesses run PROGRAM ARGUMENT...: runs a program and ends
-everything that it started: when it ends, and when this process is told to. That includes what moved
-to a session of its own, as nsys's agent does: a process whose parent ends becomes a child of this
-one.
-
-python -m workflow_src.common.subprocesses obituary WHAT: says that a process was killed: one that
-ends otherwise writes a word to this one's input first.
+python -m workflow_src.common.subprocesses PROGRAM ARGUMENT...: runs a program and ends everything
+that it started: when it ends, and when this process is told to. That includes what moved to a
+session of its own, as nsys's agent does: a process whose parent ends becomes a child of this one.
 """
 
 import ctypes
@@ -14,8 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -48,7 +44,7 @@ def run_tied(
     """
     parent = os.getpid()
     pipe = subprocess.PIPE if capture_output else None
-    supervised = [sys.executable, "-m", THIS, "run", *command]
+    supervised = [sys.executable, "-m", THIS, *command]
     with subprocess.Popen(
         supervised,
         stdout=pipe,
@@ -70,21 +66,6 @@ def how_it_ended(status: int) -> str:
     if status == 128 + signal.SIGKILL:
         return f"was killed (signal 9); if nobody killed it, {RAN_OUT}"
     return f"ended with status {status}; its own message stands above"
-
-
-@contextmanager
-def told_if_killed(what: str) -> Iterator[None]:
-    """Have another process print a sentence about `what` if this one is killed inside.
-
-    A process that the kernel kills, as it does when memory runs out, can't say so itself.
-    """
-    watcher = subprocess.Popen(
-        [sys.executable, "-m", THIS, "obituary", what], stdin=subprocess.PIPE, text=True
-    )
-    try:
-        yield
-    finally:
-        watcher.communicate("ended")
 
 
 def _end_children() -> None:
@@ -119,14 +100,5 @@ def _run(command: Sequence[str]) -> None:
     sys.exit(status if status >= 0 else 128 - status)
 
 
-def _obituary(what: str) -> None:
-    """Wait until the input is closed, and print a sentence if nothing was written to it."""
-    for number in STOPPED_BY:
-        signal.signal(number, signal.SIG_IGN)
-    if not sys.stdin.read():
-        why = f"if nobody killed it, and its code doesn't call os._exit, {RAN_OUT}"
-        print(f"{what} was killed; {why}", file=sys.stderr)
-
-
 if __name__ == "__main__":
-    _run(sys.argv[2:]) if sys.argv[1] == "run" else _obituary(sys.argv[2])
+    _run(sys.argv[1:])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, any_path, existing_folder, new_folder
+from workflow_src.common.arguments import Parser, existing_folder, new_folder
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.compare.change import DEVICE_BEYOND, RATIO_DIGITS, largest_first
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the trend of runs, or of captures, and print its first sentence."""
     parser = Parser(prog="steptime trend", description=__doc__)
     about = "folder of a run, or of a capture that steptime read, or its summary.json; oldest first"
-    parser.add_argument("runs", metavar="RUN", type=any_path, nargs="+", help=about)
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help=about)
     about = "where to write; without it trend/"
     parser.add_argument(
         "--output", metavar="FOLDER", type=new_folder, default=Path("trend"), help=about

@@ -99,19 +99,17 @@ def _problem(name: str) -> str:
 def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Captures:
     """The captures that the setting `captures` names, files or patterns of files.
 
-    A file that isn't there or can't be read is one whose reader will say so, beside others that are
-    there. Raises ConfigError if there are no files, for a pattern without a file, two files whose
-    whole paths give one name, or a name in capture_step_ms that no capture has.
+    One that can't be read is among them: its reader will say so. Raises ConfigError for a pattern
+    without a file, two files whose whole paths give one name, or a name in capture_step_ms that no
+    capture has.
     """
     found = {pattern: _fitting(pattern) for pattern in patterns}
     for pattern in (pattern for pattern, paths in found.items() if not paths):
-        if glob.has_magic(pattern) or not any(found.values()):
-            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
-            raise ConfigError(
-                f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
-                f"pattern fits none{inside}"
-            )
-        found[pattern] = [pattern]
+        inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
+        raise ConfigError(
+            f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
+            f"pattern fits none{inside}"
+        )
     files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
     if odd := next((file for file in files if ODD.search(file)), ""):
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"

@@ -103,8 +103,7 @@ class Measured:
     def to_join(self) -> list[str]:
         """All planned cases; with allow_missing, only the measured ones, if there are any."""
         every = self.plan.case_ids
-        files = {case: self._files(case) for case in every}
-        there = [case for case in every if all(map(Path.is_file, files[case]))]
+        there = [case for case in every if all(map(Path.is_file, self._files(case)))]
         return there if there and self.plan.settings["allow_missing"] else every
 
     def _files(self, case: str) -> list[Path]:

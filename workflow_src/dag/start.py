@@ -1,7 +1,6 @@
 """What all rules ask of a run, after the checks with which the Snakefile begins."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,10 +104,7 @@ def require_place(workflow: Any) -> None:
 
 
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
-    """The DAG of a configuration; invalid input ends the program with one sentence.
-
-    Tells of results that are kept although they were measured elsewhere.
-    """
+    """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
         for file in files:
             read_config(Path(file))
@@ -117,6 +113,4 @@ def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
             known("studies", name, STUDIES)
     except ConfigError as error:
         raise SystemExit(f"config: {error}") from None
-    if found := dag.measured.drift():
-        print(f"note: {dag.plan.results}/ is kept as it is. {found}.", file=sys.stderr)
     return dag

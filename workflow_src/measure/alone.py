@@ -16,7 +16,6 @@ from typing import Any
 
 from workflow_src.common.device_locks import locks_are_shared
 from workflow_src.common.devices import hold_several
-from workflow_src.common.subprocesses import told_if_killed
 from workflow_src.measure.gpu_state import state
 from workflow_src.measure.machine import environment, host_id, host_speed
 from workflow_src.measure.memory import limited_memory
@@ -45,7 +44,7 @@ def measured_alone(
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
     gc.freeze()
     count = job.get("gpus", 1)
-    with told_if_killed(name), hold_several(kind, count, name) as devices:
+    with hold_several(kind, count, name) as devices:
         device = devices[0]
         before = state(device) | host_speed(kind)
         started_at = datetime.now(UTC).isoformat()

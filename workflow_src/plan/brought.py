@@ -1,13 +1,10 @@
-"""A brought function as its file tells it, without running it: what can be wrong, and a hash.
+"""The cases of a brought function, and a hash of its file.
 
 The function itself is called where it is measured; a dry run imports no torch.
 """
 
-import ast
-import inspect
 import json
-import symtable
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,43 +12,25 @@ from typing import Any
 from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
 from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.plan import code as code_hash
 from workflow_src.plan.case_ids import VALUE, WORD
+from workflow_src.plan.code import code_of
 
 PRECISION, WORKLOAD = "precision", "workload"
 AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
 """The axes that are set around a model where its function doesn't take them."""
 
 
-def workload_code(workload: str, axes: Iterable[str]) -> str:
-    """A hash of what the file of a workload does, and all that it imports from beside it.
+def code_at(where: str, key: str = WORKLOAD) -> str:
+    """A hash of what the file of a brought function does, and all that it imports from beside it.
 
-    Raises ConfigError for a file or a function that isn't there, and if it can't be called as
-    make(device, **axes). A function that takes no precision, or execution, need not.
+    `key` is the setting that names it. Raises ConfigError for a file that isn't there, or isn't
+    Python.
     """
-    return _code(workload, WORKLOAD, ["the device"], [*axes, PRECISION])
-
-
-def attention_code(attention: str, key: str) -> str:
-    """The same of an attention of one's own, which is named by `key` and called with q, k and v."""
-    return _code(attention, key, ["q", "k", "v"], None)
-
-
-def _code(where: str, key: str, first: Sequence[str], axes: Iterable[str] | None) -> str:
-    """The hash, if the function takes the arguments `first` and, if there are any, the axes."""
-    file, function = _source(where, key)
-    if (signature := _signature(file, function, key)) is not None:
-        takes = [*signature.parameters]
-        named = [name for name in dict.fromkeys(axes or ()) if name in takes or name not in AROUND]
-        bind = signature.bind_partial if axes is None else signature.bind
-        try:
-            bind(*first, **dict.fromkeys(named))
-        except TypeError as error:
-            said = f"called with {', '.join([*first, *named])}, the function: {error}"
-            raise ConfigError(f"{key}: {where!r}: {said}; it takes {', '.join(takes)}") from None
-    for path in code_hash.reached(file.stem, file.parent).values():
-        _tree(path, key)
-    return code_hash.code_of(file.stem, file.parent)
+    file, _ = _source(where, key)
+    try:
+        return code_of(file.stem, file.parent)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ConfigError(f"{key}: {file}: not readable as Python ({error})") from None
 
 
 def _source(code: str, key: str) -> tuple[Path, str]:
@@ -67,41 +46,6 @@ def _source(code: str, key: str) -> tuple[Path, str]:
     if wrong:
         raise ConfigError(f"{key}: {code!r}: {wrong}")
     return Path(path), function
-
-
-def _signature(file: Path, function: str, key: str) -> inspect.Signature | None:
-    """The arguments of a function in its file; None if that binds its name to anything else."""
-    functions = {e.name: e for e in _tree(file, key).body if isinstance(e, ast.FunctionDef)}
-    if function not in functions:
-        # What any statement binds, imports included.
-        names = symtable.symtable(file.read_text(encoding="utf-8"), str(file), "exec").get_symbols()
-        if function not in {name.get_name() for name in names if name.is_local()}:
-            raise ConfigError(one_of(f"{key}: function of {file}", function, functions))
-        return None
-    given, kinds = functions[function].args, inspect.Parameter
-    positional = [(each.arg, kinds.POSITIONAL_ONLY) for each in given.posonlyargs]
-    positional += [(each.arg, kinds.POSITIONAL_OR_KEYWORD) for each in given.args]
-    required = len(positional) - len(given.defaults)
-    made = [
-        kinds(name, kind, default=kinds.empty if place < required else None)
-        for place, (name, kind) in enumerate(positional)
-    ]
-    made += [kinds(given.vararg.arg, kinds.VAR_POSITIONAL)] if given.vararg else []
-    made += [
-        kinds(each.arg, kinds.KEYWORD_ONLY, default=None if default else kinds.empty)
-        for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    ]
-    made += [kinds(given.kwarg.arg, kinds.VAR_KEYWORD)] if given.kwarg else []
-    return inspect.Signature(made)
-
-
-def _tree(file: Path, key: str) -> ast.Module:
-    try:
-        return ast.parse(file.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        said = getattr(error, "msg", None) or getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"{key}: {file}{line}: not readable as Python ({said})") from None
 
 
 def brought_cases(settings: Mapping[str, Any]) -> list[Brought]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from workflow_src.common.case import AXES
-from workflow_src.common.precisions import PRECISIONS
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
 """What the name of a file in an id may be."""
@@ -20,8 +19,5 @@ def case_id(size: str, values: Mapping[str, Any]) -> str:
     return "-".join([size, *filter(None, marks)])
 
 
-ALWAYS = "".join(f"-{axis.mark.format(WORD.pattern)}" for axis in AXES if axis.always)
-OWN_PATTERN = rf"[A-Za-z0-9.]+(?:-[A-Za-z0-9.]+)*{ALWAYS}(?:-{WORD.pattern})*"
-BROUGHT_PATTERN = rf"{WORD.pattern}-(?:[A-Za-z0-9_.=+-]*-)?(?:{'|'.join(PRECISIONS)})"
-CASE_PATTERN = f"(?:{OWN_PATTERN}|{BROUGHT_PATTERN})"
-"""What all ids match: the workflow's global wildcard constraint."""
+CASE_PATTERN = r"(?!studies/)[A-Za-z0-9_.=+-]+"
+"""What all ids match: the workflow's global wildcard constraint. tables/studies/ is of no case."""

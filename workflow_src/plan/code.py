@@ -50,7 +50,7 @@ def reached(module: str, root: Path = ROOT) -> dict[str, Path]:
         name = waiting.pop()
         if name not in found and (path := source_of(name, root)):
             found[name] = path
-            for each in _named(path, name, path.stat().st_mtime_ns):
+            for each in _named(path, name):
                 waiting += _within(each)
     return found
 
@@ -62,7 +62,7 @@ def _within(name: str) -> list[str]:
 
 
 @cache
-def _named(path: Path, module: str, changed: int) -> tuple[str, ...]:
+def _named(path: Path, module: str) -> tuple[str, ...]:
     """The modules, or what of them, that a file names."""
     # In a package's own file, the first dot of an import is that package.
     inside = [*module.split("."), *(["__init__"] if path.stem == "__init__" else [])]
@@ -82,6 +82,7 @@ def code_of(module: str, root: Path) -> str:
     return _hash(f"{name}\0{_code(path)}" for name, path in sorted(reached(module, root).items()))
 
 
+@cache
 def stage(module: str, root: Path = ROOT) -> str:
     """The hash of a stage of this project. Raises ModuleNotFoundError if there is none."""
     if not source_of(module, root):
@@ -93,14 +94,10 @@ def stage(module: str, root: Path = ROOT) -> str:
     return _hash(text for path in deciding for text in (_code(path), *_beside(path)))
 
 
-def _code(path: Path) -> str:
-    return _without_comments(path, path.stat().st_mtime_ns)
-
-
 @cache
-def _without_comments(path: Path, changed: int) -> str:
+def _code(path: Path) -> str:
     """The code of a file, with neither docstrings nor layout."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

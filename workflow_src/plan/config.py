@@ -16,25 +16,6 @@ CONFIG = Path("config.yaml")
 RESERVED = ("captures", "compare")
 """Folders of results/ that belong to no run."""
 
-WORDS = {
-    "greater_than_equal": "must be {ge} or more",
-    "less_than_equal": "must be {le} or less",
-    "greater_than": "must be more than {gt}",
-    "finite_number": "must be a finite number",
-    "string_too_long": "must have {max_length} characters or fewer",
-    "too_short": "must not be empty",
-    "string_too_short": "must not be empty",
-    "int_type": "must be an integer",
-    "int_from_float": "must be an integer",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "string_type": "must be text",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-}
-"""What the kinds of errors of pydantic are called."""
-
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with defaults filled in.
@@ -45,15 +26,10 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
         config = Config.model_validate(dict(raw)).model_dump()
     except ValidationError as error:
         raise ConfigError(_sentence(error)) from None
-    except RecursionError:
-        raise ConfigError("a value must not contain itself") from None
     for problem in _contradictions(config):
         raise ConfigError(problem)
-    suite, workload = config["suites"][config["suite"]], config["workload"]
-    if workload and config["axes"] is None:
-        config["axes"] = suite["axes"] or {}
-    own = workload and suite["axes"] is None
-    usual = Path(workload.rpartition(":")[0] or workload).stem if own else config["suite"]
+    workload = config["workload"]
+    usual = Path(workload.rpartition(":")[0] or workload).stem if workload else config["suite"]
     tag = config["tag"] = config["tag"] or usual
     if tag in RESERVED:
         raise ConfigError(
@@ -65,27 +41,22 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _sentence(error: ValidationError) -> str:
     """The first error: key, value, what is allowed."""
-    first = min(error.errors(include_url=False), key=lambda each: [str(p) for p in each["loc"]])
-    kind, value, at = first["type"], first["input"], first["loc"]
-    *path, last = [str(part) for part in at if not isinstance(part, int) and part != "[key]"]
-    of_key = at[-1] == "[key]" or kind == "invalid_key"
-    where = ".".join(path if of_key or kind in ("extra_forbidden", "missing") else [*path, last])
-    start = f"{where}: " if where else ""
-    if of_key and kind in ("string_type", "invalid_key"):
-        key = value if at[-1] == "[key]" else at[-1]
-        return f"{start}the key {key!r} must be text (put it in quotes)"
+    first = error.errors(include_url=False)[0]
+    kind, value = first["type"], first["input"]
+    # Without places in lists; a key that is a number has nothing before it.
+    names = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
+    *path, last = names or map(str, first["loc"])
+    where = ".".join([*path, last])
     if kind == "extra_forbidden":
-        return one_of(f"{start}unknown key", last, _settings_at(path).model_fields)
+        key = ": ".join([".".join(path), "unknown key"] if path else ["unknown key"])
+        return one_of(key, last, _settings_at(path).model_fields)
     if kind == "missing":
-        return f"{start}the key {last!r} is missing"
+        return f"{where}: this key is missing"
     if kind == "value_error":
-        return f"{start}{first['ctx']['error']}"
-    said = WORDS.get(kind, first["msg"]).format(**first.get("ctx", {}))
-    setting = _settings_at(path).model_fields.get(last)
-    said += " or left out" if setting and setting.default is None and "_type" in kind else ""
-    typed = f"; on the command line: --config '{last}=[{value}]'"
-    hint = typed if kind == "list_type" and isinstance(value, str) and not path else ""
-    return f"{start}{value!r} {said}{hint}"
+        return f"{where}: {first['ctx']['error']}"
+    of_list = kind == "list_type" and isinstance(value, str) and not path
+    hint = f"; on the command line: --config '{last}=[{value}]'" if of_list else ""
+    return f"{where}: {value!r}: {first['msg']}{hint}"
 
 
 def _settings_at(path: list[str]) -> type[BaseModel]:
@@ -99,21 +70,15 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     if chosen not in suites:
         yield one_of("suite", chosen, suites)
     for name, suite in suites.items():
-        for key in ("contexts", "sizes"):
-            if suite["axes"] is None and suite[key] is None:
-                yield f"suites.{name}: the key {key!r} is missing"
-        for size in suite["sizes"] or ():
-            if size not in sizes:
-                yield one_of(f"suites.{name}.sizes", size, sizes)
+        for size in (size for size in suite["sizes"] if size not in sizes):
+            yield one_of(f"suites.{name}.sizes", size, sizes)
         for attention in suite["attentions"]:
             if attention not in ATTENTIONS and not names_code(attention):
                 known = (*ATTENTIONS, "file.py:function")
                 yield one_of(f"suites.{name}.attentions", attention, known)
-    if config["workload"] is None:
-        given = {"axes": config["axes"], f"suites.{chosen}.axes": suites[chosen]["axes"]}
-        for key in (key for key, axes in given.items() if axes is not None):
-            yield f"{key}: needs a workload, such as --config workload=my_model.py:make"
-    elif config["studies"]:
+    if config["axes"] and not config["workload"]:
+        yield "axes: needs a workload, such as --config workload=my_model.py:make"
+    if config["studies"] and config["workload"]:
         yield (
             f"studies: {config['studies'][0]!r} measures this project's own model, and a workload "
             "is brought; allowed with one: none"

@@ -93,10 +93,9 @@ def in_words(seconds: float) -> str:
     """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
     if seconds < 60:
         return f"about {max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"about {minutes} min"
-    return f"about {minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    hours, minutes = divmod(round(seconds / 60), 60)
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return f"about {' '.join(parts)}"
 
 
 def is_brief(workflow: Any) -> bool:

@@ -169,12 +169,9 @@ class Size(Checked):
 class Suite(Checked):
     """Every combination of its axes."""
 
-    axes: Axes | None = None
-    """What a workload's function is called with, lists of values by name; such a suite needs the
-    key workload, and takes no other axes."""
-    sizes: Many[str] | None = None
+    sizes: Many[str]
     """Names from `sizes`."""
-    contexts: Many[Length] | None = None
+    contexts: Many[Length]
     """Context lengths in tokens."""
     batches: Many[Length] = [4]
     """Sequences per step."""
@@ -202,10 +199,9 @@ class Config(Checked):
     """Results are stored under results/{tag}/. Left out, the suite's name."""
     workload: Text | None = None
     """A function that makes the model to measure in place of this project's own, as
-    file.py:function (docs/own_model.md). Of a suite with sizes, nothing is taken then."""
-    axes: Axes | None = None
-    """What the workload's function is called with, lists of values by name; in place of the
-    suite's."""
+    file.py:function (docs/own_model.md). Of the suite, `processes` alone counts then."""
+    axes: Axes = {}
+    """What the workload's function is called with, lists of values by name."""
     module_depth: Annotated[int, Field(ge=0, le=1000)] = 4
     """How deep in a workload's model modules have ranges of their own in captures; 0 for none."""
     module_fold: Pattern = r"\.\d+"

@@ -24,7 +24,7 @@ from workflow_src.common.ceilings import SIZES
 from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import ConfigError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.plan.brought import attention_code, brought_cases, workload_code
+from workflow_src.plan.brought import brought_cases, code_at
 from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import check
 
@@ -159,30 +159,45 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> dict[str, 
         key: earlier.get(key, config[key]) if config[key] in ("auto", None) else config[key]
         for key in RESOLVED
     }
-    device, profiler, threads = chosen.values()
     if config["cluster"]:
-        for key in ("device", "profiler", *(["cpu_threads"] if device == "cpu" else [])):
-            if chosen[key] in ("auto", None):
-                allowed = RESOLVED[key].replace("|", ", ") if chosen[key] else "a number of threads"
-                raise ConfigError(
-                    f"{key}: {chosen[key]!r} can't be resolved on this machine where cluster is "
-                    f"true; allowed: {allowed}"
-                )
-        return chosen | {"cpu_threads": int(threads) if device == "cpu" else None}
+        _require_named(chosen)
+    else:
+        chosen["device"] = _device_here(chosen["device"], earlier)
+        chosen["profiler"] = _profiler_here(chosen["profiler"], chosen["device"], earlier)
+    on_cpu = chosen["device"] == "cpu"
+    threads = chosen["cpu_threads"] or len(os.sched_getaffinity(0))
+    return chosen | {"cpu_threads": int(threads) if on_cpu else None}
+
+
+def _require_named(chosen: Mapping[str, Any]) -> None:
+    on_cpu = chosen["device"] == "cpu"
+    for key in ("device", "profiler", *(["cpu_threads"] if on_cpu else [])):
+        if chosen[key] in ("auto", None):
+            allowed = RESOLVED[key].replace("|", ", ") if chosen[key] else "a number of threads"
+            raise ConfigError(
+                f"{key}: {chosen[key]!r} can't be resolved on this machine where cluster is true; "
+                f"allowed: {allowed}"
+            )
+
+
+def _device_here(device: str, earlier: Mapping[str, str]) -> str:
     if device == "auto":
-        device = "cuda" if cuda_devices() else "cpu"
-    elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
+        return "cuda" if cuda_devices() else "cpu"
+    if device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
         raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
+    return device
+
+
+def _profiler_here(profiler: str, device: str, earlier: Mapping[str, str]) -> str:
     has_nsys = shutil.which("nsys") is not None
     if profiler == "auto":
-        profiler = "nsys" if device == "cuda" and has_nsys else "torch"
-    elif profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
+        return "nsys" if device == "cuda" and has_nsys else "torch"
+    if profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
         raise ConfigError(
             "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
             "set profiler to torch"
         )
-    threads = int(threads or len(os.sched_getaffinity(0))) if device == "cpu" else None
-    return {"device": device, "profiler": profiler, "cpu_threads": threads}
+    return profiler
 
 
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
@@ -196,8 +211,8 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     attentions = [] if workload else filter(names_code, suite["attentions"])
     config |= {
         "processes": config["processes"] or suite["processes"] or 1,
-        "code": workload_code(workload, config["axes"]) if workload else None,
-        "attention_codes": {name: attention_code(name, key) for name in attentions},
+        "code": code_at(workload) if workload else None,
+        "attention_codes": {name: code_at(name, key) for name in attentions},
     }
     return expand(config)
 
