@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.answers.chapters import chapter
+from tests.answers.chapters import chapter, run_of
 from tests.examples import costly
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.questions import QUESTIONS
@@ -88,7 +88,9 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
         text = path.read_text()
         path.write_bytes(data.draw(damaged(text.encode()) | changed_csv(text)))
         try:
-            assert chapter(question, here).verdict != "failed", "a defect was caught"
+            assert chapter(question, run_of(question, here)).verdict != "failed", (
+                "a defect was caught"
+            )
         except StageError as error:
             assert f"{name}.csv" in str(error) and "\n" not in str(error)
 

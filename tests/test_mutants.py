@@ -1,4 +1,4 @@
-"""Mutants are those that are meant, each in one line, and tests that import a module try it."""
+"""Mutants are tried by the tests that run their lines."""
 
 from pathlib import Path
 
@@ -6,33 +6,6 @@ import pandas as pd
 import pytest
 
 from benchmarks import mutants
-
-
-@pytest.mark.parametrize(
-    ("line", "after"),
-    [
-        ("return a < b", ["return a <= b", "return a >= b"]),
-        ("return a == 2", ["return a != 2", "return a == 3"]),
-        ("return a not in b", ["return a in b"]),
-        ("return not a or b", ["return not a and b", "return a or b"]),
-        ("return x.at[~(a) & b]", ["return x.at[~(a) | b]", "return x.at[a & b]"]),
-        ("return a - b ** -c", ["return a + b ** -c", "return a - b * -c"]),
-        ("return f(a, 'é', c=True)", ["return f('é', a, c=True)", "return f(a, 'é', c=False)"]),
-        ("a = b", ["pass"]),
-        ("f(a)", ["pass"]),
-        ("a: list[0]", []),
-        ("return f'{a + 1}'", []),
-    ],
-)
-def test_a_line_has_these_mutants(
-    line: str, after: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "m.py").write_text(f'def f(a: int = b) -> "x < y":\n    """1 < 2"""\n    {line}\n')
-    monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    found = mutants.mutants_of(tmp_path / "m.py")
-    assert {(file, number, was) for file, number, was, _ in found} <= {("m.py", 3, f"    {line}")}
-    assert sorted(new.strip() for *_, new in found) == sorted(after)
-
 
 MODULE = """
 def compare(a, b):

@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 PLACES: dict[str, type[BaseModel]] = {"Settings of a run": Config, "A size": Size, "A suite": Suite}
 TYPES = {"integer": "whole number", "array": "list", "object": "mapping", "string": "text"}
-LIMITS = {"minimum": "from {}", "exclusiveMinimum": "above {}", "maximum": "to {}"}
+LIMITS = {"minimum": "from {}", "exclusiveMinimum": "above {}"}
 
 HEADINGS = {
     "case": "first columns of each joined table but ceilings.csv",

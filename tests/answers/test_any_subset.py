@@ -5,18 +5,14 @@ A thousand of them: EXAMPLES=1000 python -m pytest tests/answers/test_any_subset
 
 import json
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import chapter
+from tests.answers.chapters import OF_REPORT, chapter, read_run, run_of, write_plan
 from tests.answers.subsets import empty, subset, written
 from tests.examples import seeds
 from tests.golden import same_as_before
-from tests.report.runs import MODULES as FRONT
-from tests.report.runs import chapter as front_chapter
-from tests.report.runs import read_run, write_plan
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.answers.summary import of_folder
 
@@ -40,10 +36,9 @@ def test_any_subset_gives_chapters_whose_numbers_have_evidence(
     write_plan(tmp_path)
     run = read_run(tmp_path)
     assert json.dumps(of_folder(tmp_path), allow_nan=False)
-    makes = {name: partial(chapter, name, tmp_path / "tables") for name in QUESTIONS}
-    makes |= {name: partial(front_chapter, name, run) for name in FRONT}
-    for name, make in makes.items():
-        made = make()
+    runs = {name: run_of(name, tmp_path / "tables") for name in QUESTIONS}
+    for name, part in (runs | dict.fromkeys(OF_REPORT, run)).items():
+        made = chapter(name, part)
         assert made.verdict != "failed"
         same_as_before(name, seed, made.verdict, *made.markdown.values())
         assert all(why["rows"] and why["formula"] for why in made.evidence.values())

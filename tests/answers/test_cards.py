@@ -7,35 +7,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.answers.chapters import TEMPLATES
+from tests.answers.chapters import TEMPLATES, chapter, run_of
 from tests.answers.subsets import empty, subset, written
 from tests.answers.test_any_subset import check
 from tests.examples import seeds
 from tests.golden import same_as_before
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.cards import one
-from workflow_src.answers.cards.chapter import TEMPLATE, cards, facts
-from workflow_src.answers.facts import tables_of
-from workflow_src.answers.questions import CARDS
+from workflow_src.answers.cards.chapter import cards
 from workflow_src.common.case import CASE_COLUMNS
-from workflow_src.paper.run import Run
-from workflow_src.paper.written import Written, write
 
 SHORT, LONG = Sample(), Sample(context=256)
 
 
-def read(folder: Path) -> Run:
-    return Run([folder / f"{name}.csv" for name in tables_of(CARDS)])
-
-
-def chapter(run: Run) -> Written:
-    return write("cards", lambda: facts(run), TEMPLATES, [TEMPLATE])
-
-
 @pytest.mark.parametrize("seed", [*seeds(range(3)), None])
 def test_any_subset_has_cards_whose_numbers_have_evidence(seed: int | None, tmp_path: Path) -> None:
-    run = read(written(empty() if seed is None else subset(seed), tmp_path))
-    made = chapter(run)
+    run = run_of("cards", written(empty() if seed is None else subset(seed), tmp_path))
+    made = chapter("cards", run)
     same_as_before("cards", seed, made.verdict, *made.markdown.values())
     assert made.verdict == "cards"
     assert all(why["formula"] for why in made.evidence.values())
@@ -66,7 +54,7 @@ def test_a_case_s_own_tables_which_lack_its_columns_give_its_card(
     cases = pd.read_csv(joined / "captures.csv")[list(CASE_COLUMNS)]
     cases.assign(warmup_steps=1, steps=2, capture_steps=1).to_csv(plan, index=False)
     text = one_card(SHORT.case, plan, own, monkeypatch)
-    whole = chapter(read(joined)).markdown["appendix"].split("\n### ")[0]
+    whole = chapter("cards", run_of("cards", joined)).markdown["appendix"].split("\n### ")[0]
     assert text.strip() == whole.strip().removeprefix("##")
     with pytest.raises(SystemExit) as stop:
         one_card("tiny", plan, own, monkeypatch)

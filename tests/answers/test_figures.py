@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.answers.chapters import chapter
+from tests.answers.chapters import chapter, run_of
 from tests.synthetic_tables import Sample, grid, write_tables
 from workflow_src.paper.html import inlined
 
@@ -16,7 +16,8 @@ DRAWN = ("a", "c", "d", "e")
 
 def draw(folder: Path, question: str, *samples: Sample) -> str:
     picture = folder / "made" / f"{question}.svg"
-    assert chapter(question, write_tables(folder / "tables", *samples), picture).verdict != "failed"
+    run = run_of(question, write_tables(folder / "tables", *samples))
+    assert chapter(question, run, picture).verdict != "failed"
     return picture.read_text()
 
 

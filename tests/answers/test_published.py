@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.answers.chapters import chapter
+from tests.answers.chapters import chapter, read_run, run_of
 from tests.published import H200
-from tests.report import runs
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.paper.written import Written
 
@@ -16,8 +15,8 @@ NAMES = (*QUESTIONS, "opening", "cases", "ran")
 
 def made(name: str, folder: Path) -> Written:
     if name in QUESTIONS:
-        return chapter(name, folder / "tables")
-    return runs.chapter(name, runs.read_run(folder))
+        return chapter(name, run_of(name, folder / "tables"))
+    return chapter(name, read_run(folder))
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tests.report.runs import chapter, read_run, run_of
+from tests.answers.chapters import chapter, read_run, sampled
 from tests.synthetic_tables import Sample
 from workflow_src.answers import machines as doubts
 from workflow_src.answers.machines import conditions, warned
@@ -30,7 +30,7 @@ def results(run: Run) -> dict[str, tuple[str, bool]]:
 
 def test_failed_checks_stand_by_name_and_others_are_counted(tmp_path):
     """0.2 of 100.2 ms of one capture are outside of ranges, and one was asked for in fp32."""
-    run = run_of(tmp_path, Sample(), Sample(context=256, outside_ns=200_000, precision_ran="tf32"))
+    run = sampled(tmp_path, Sample(), Sample(context=256, outside_ns=200_000, precision_ran="tf32"))
     made = chapter("trust", run)
     assert made.markdown["headline"].startswith("2 checks of these numbers failed; ")
     assert "| device time outside all ranges, at most | 0.2 % | 0.1 % |" in made.markdown["section"]
@@ -53,7 +53,7 @@ def test_failed_checks_stand_by_name_and_others_are_counted(tmp_path):
     ],
 )
 def test_warnings_follow_from_what_a_machine_recorded(tmp_path, cells, expected):
-    run = run_of(tmp_path, Sample(environment=QUIET | cells))
+    run = sampled(tmp_path, Sample(environment=QUIET | cells))
     (found,) = warned(run, conditions(run)).eq(True).to_dict("records")
     assert [name for name, there in found.items() if there] == expected
 
@@ -71,7 +71,7 @@ def test_power_throttles_a_case_if_it_limits_the_clock_during_steps(
     tmp_path, recorded, during, throttled
 ):
     """A reading before or after a case counts only where none was taken during its steps."""
-    run_of(tmp_path, Sample(environment={"throttled": recorded}))
+    sampled(tmp_path, Sample(environment={"throttled": recorded}))
     run = changed(tmp_path, "tables/timings", power_capped_share=[*during])
     assert [*(conditions(run)["why_throttled"] != "")] == [throttled]
 
@@ -80,24 +80,24 @@ def test_settings_are_shown_as_they_were_recorded(tmp_path):
     assert values(pd.Series([10.0, 20.0, 10.0, float("nan")])) == "10 in 2, 20 in 1"
     assert values(pd.Series(["13.0", "13.0", ""])) == "13.0"
     assert values(pd.Series([9.0, 10, 8, 7, 11])) == "7 to 11"
-    found = dict(settings(run_of(tmp_path, Sample())).to_numpy().tolist())
+    found = dict(settings(sampled(tmp_path, Sample())).to_numpy().tolist())
     assert found["profiler"] == "Nsight Systems 2025.1"
     assert "secret" not in str(found)
 
 
 def test_what_is_missing_has_its_state_and_reason(tmp_path):
     oom = {"train_step": ("oom", "CUDA out of memory")}
-    (row,) = missing(run_of(tmp_path, Sample(status=oom))).to_numpy().tolist()
+    (row,) = missing(sampled(tmp_path, Sample(status=oom))).to_numpy().tolist()
     assert row == ["small-ctx128-fp32", "OOM", "OOM", "CUDA out of memory", "training step"]
     lost = {"train_step": ("not_measured", "")}
-    (row,) = missing(run_of(tmp_path / "lost", Sample(status=lost))).to_numpy().tolist()
+    (row,) = missing(sampled(tmp_path / "lost", Sample(status=lost))).to_numpy().tolist()
     assert row[1:4] == ["not measured", "not measured", NO_RESULT]
 
 
 def test_the_table_of_cases_has_one_value_a_cell_and_rows_to_filter(tmp_path):
     waits = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
     oom = {"train_step": ("oom", "CUDA out of memory")}
-    run = run_of(tmp_path, Sample(median_ms=waits), Sample(context=256, status=oom))
+    run = sampled(tmp_path, Sample(median_ms=waits), Sample(context=256, status=oom))
     made = chapter("cases", run)
     text, page = made.markdown["section"], made.html["section"]
     assert "| small-ctx128-fp32 | small | 128 | fp32 | 30† | 60† | 70† | 20.0 | 50 % |" in text

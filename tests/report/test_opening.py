@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from tests.answers.chapters import chapter, read_run, sampled
 from tests.published import published
-from tests.report.runs import chapter, read_run, run_of
 from tests.synthetic_tables import FORWARD, TRAIN, Sample
 from workflow_src.report.lessons import precision
 
@@ -55,17 +55,17 @@ def bf16(**about: object) -> Sample:
 def test_one_sentence_says_who_sets_the_pace_and_what_takes_the_time(
     tmp_path, samples, verdict, said
 ):
-    made = chapter("opening", run_of(tmp_path, *samples))
+    made = chapter("opening", sampled(tmp_path, *samples))
     assert made.verdict == verdict and said in made.markdown["headline"]
 
 
 def test_a_lower_precision_is_told_by_pairs_that_differ_in_it_alone(tmp_path):
     """6 of 10 ms are products, and take a quarter in bf16; nothing else changes."""
-    found = precision(run_of(tmp_path, Sample(), bf16(), bf16(context=256)))
+    found = precision(sampled(tmp_path, Sample(), bf16(), bf16(context=256)))
     assert (found["high"], found["low"], found["casts"]) == ("fp32", "bf16", True)
     assert (str(found["products"]), str(found["rest"])) == ("4.0 ×", "1.0 ×")
     assert (found["pair"]["label"], str(found["pair"]["plain"])) == ("small at 128", "12.0")
-    other = precision(run_of(tmp_path / "other", Sample(), bf16(context=256)))
+    other = precision(sampled(tmp_path / "other", Sample(), bf16(context=256)))
     assert other["products"] != other["products"]
 
 
@@ -74,7 +74,7 @@ def test_rows_of_answers_stand_in_the_table_of_medians_and_lead_to_them(tmp_path
     cells = {"fp32": {"text": "12 of 20", "page": '<button class="n">12 of 20</button>'}}
     said = {"name": "a", "opening": [{"label": "(a) agree", "cells": cells}]}
     failed = {"name": "c", "verdict": "failed", "log": "logs/c.log", "opening": []}
-    run_of(tmp_path, Sample(), bf16())
+    sampled(tmp_path, Sample(), bf16())
     for each in (said, failed):
         (tmp_path / f"{each['name']}.json").write_text(json.dumps(each))
     made = chapter("opening", read_run(tmp_path, tmp_path / "a.json", tmp_path / "c.json"))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.report.written import BLANK, TEMPLATES, assemble, blocks, chapters
+from tests.answers.chapters import TEMPLATES
+from tests.report.written import BLANK, assemble, blocks, chapters
 from tests.synthetic_tables import Sample
 from workflow_src.paper.written import Written
 

@@ -5,19 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.answers.chapters import chapter
-from tests.report import runs
-from tests.synthetic_tables import Sample, write_tables
-from tests.workflow import ROOT
-from workflow_src.answers.cards.chapter import TEMPLATE, facts
-from workflow_src.answers.facts import tables_of
-from workflow_src.answers.questions import CARDS, QUESTIONS
+from tests.answers.chapters import OF_REPORT, TEMPLATES, chapter, read_run, run_of, sampled
+from tests.synthetic_tables import Sample
+from workflow_src.answers.questions import QUESTIONS
 from workflow_src.paper.number import Number
-from workflow_src.paper.run import Run
 from workflow_src.paper.written import LINES, TEXTS, write
 from workflow_src.report import report
 
-TEMPLATES = ROOT / "report_templates"
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 
 STUDY = """{% block title %}MLP{% endblock %}
@@ -36,15 +30,13 @@ def chapters(folder: Path, *samples: Sample) -> list[Path]:
 
     They lie in a folder's answers/, beside its tables/ and the plan.
     """
-    tables, texts = write_tables(folder / "tables", *samples), folder / "answers"
-    runs.write_plan(folder)
-    for question in QUESTIONS:
-        chapter(question, tables).write(texts, TEMPLATES)
-    of_cards = Run([tables / f"{name}.csv" for name in tables_of(CARDS)])
-    write("cards", lambda: facts(of_cards), TEMPLATES, [TEMPLATE]).write(texts, TEMPLATES)
-    run = runs.read_run(folder)
-    for name in runs.MODULES:
-        runs.chapter(name, run).write(texts, TEMPLATES)
+    sampled(folder, *samples)
+    texts = folder / "answers"
+    for name in (*QUESTIONS, "cards"):
+        chapter(name, run_of(name, folder / "tables")).write(texts, TEMPLATES)
+    run = read_run(folder)
+    for name in OF_REPORT:
+        chapter(name, run).write(texts, TEMPLATES)
     (folder / "study.j2").write_text(STUDY)
     value = Number(3.5, "ms", frozenset([("studies/mlp", 2)]), "step_ms")
     rows = pd.DataFrame({"width": list("abcdefghijklmnop"), "ms": value})

@@ -226,18 +226,15 @@ class Config(Checked):
     """Fresh processes in which each benchmark runs, one after another. Left out, the suite's own
     number, or 1."""
     energy_seconds: Annotated[float, Field(ge=0, le=3600), AfterValidator(_long_enough)] = 0
-    """For how long each phase is repeated on a GPU to learn the energy of its step: 0, not at all,
-    or 3 or more. With 3 its interval is about 3 % to each side, with 30 a tenth of that. Not by
-    default, because three phases of 3 s and more would make a sweep of 15 s a case longer by two
-    thirds."""
+    """For how long (s) each phase is repeated on a GPU to learn the energy of its step: 0, not at
+    all, or 3 or more. With 3 its interval is about 3 % to each side, with 30 a tenth of that."""
     capture_steps: Steps = 3
     """Steps of each phase inside the profiler's capture window; fewer for models of more than 42
     layers, to keep a capture within 5 MB."""
     memory_limit_gib: Annotated[float, Field(gt=0)] | None = None
-    """Limit on the memory that a measurement may use, to find out what fits on a smaller machine.
-    On a GPU, of the device's memory. On a CPU, of what the process allocates beyond its size at the
-    start and 128 MiB for torch's libraries; left out, 95 % of what is available when the
-    measurement begins. More than there is, is refused."""
+    """The most memory that a measurement may use, to find out what fits on a smaller machine: of
+    the device, or on a CPU of what the process allocates after its start; there, left out, 95 % of
+    what is available. More than there is, is refused."""
     os_tracing: bool = False
     """Also trace operating-system calls (nsys only; larger captures, adds osrt_sum)."""
     mixed_environments: bool = False
@@ -247,20 +244,17 @@ class Config(Checked):
     studies: Listed[str] = []
     """Companion studies to run, each a section of the report (workflow_src/studies/study.py)."""
     captures: Listed[Text] = []
-    """Captures of other programs, which are reported instead of a suite: files or patterns, of nsys
-    (.nsys-rep, .sqlite) or torch.profiler (.json), compressed or not, or folders that nsys exported
-    (--type arrowdir or parquetdir). Traces of several ranks of one job are one capture."""
+    """Captures of other programs, which are reported instead of a suite: files, patterns or folders
+    of nsys or torch.profiler (docs/captures.md). Traces of ranks of one job are one capture."""
     capture_fold: Pattern | None = r"\.\d+"
     """A regular expression of what is left out of the names of a capture's ranges, so that those of
-    all layers are one: layers.3.mlp becomes layers.mlp. Ranges of more than 32 names in one path
-    that differ by numbers alone are one, too. Empty to leave all names as they are."""
+    all layers are one: layers.3.mlp becomes layers.mlp. Empty to leave names as they are."""
     capture_domains: Listed[Annotated[str, made_of("[^,]+", "anything but commas")]] = []
     """The NVTX domains whose ranges count in a capture, all of them; `default` is the one without a
     name. Empty for all but libraries' own."""
     capture_step: str | None = None
     """The name of the ranges that are steps in a capture, after capture_fold; a * in it stands for
-    a number. Empty for the outermost ranges that repeat and hold nearly all of the main thread's
-    device work, else ProfilerStep#N, else such ranges that differ by a number alone, if any do."""
+    a number. Left out, they are found by rules (docs/captures.md)."""
     capture_step_ms: Annotated[Any, AfterValidator(_of_step)] | None = None
     """How long a step takes without a profiler (ms), as a trainer logs it: of all captures, or by
     the capture's name. Then savings are those of the plain step, else of the profiled one."""
