@@ -66,7 +66,6 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
         blocks=blocks,
         arranged=blocks.map("{} blocks per checkpoint".format).where(~table["nested"], "nested"),
         way=pd.Series(way, table.index, dtype=object),
-        gib=to(peak, "GiB"),
         peak=or_state(to(peak, "GiB"), table),
         predicted=to(foretold, "GiB"),
         beside=or_state(peak - steady, table),
