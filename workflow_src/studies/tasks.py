@@ -58,7 +58,8 @@ Tasks = Callable[..., Iterable[Task | Row]]
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
-    The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`.
+    The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`, one
+    number or several by `measurement`.
     """
     found: list[Row] = []
     ran_out: dict[str, str] = {}
@@ -90,7 +91,9 @@ def _measured(task: Task, point: Point) -> Row:
     if "budget_ms" in point:
         times = time_within(call, device, point["budget_ms"], point.get("sample_ms", 0.0))
     else:
-        times = {"samples_ns": time_call(call, device, point["warmup_steps"], point["steps"])}
+        steps = point["steps"]
+        steps = steps[task.about["measurement"]] if isinstance(steps, dict) else steps
+        times = {"samples_ns": time_call(call, device, point["warmup_steps"], steps)}
     activities = {"activities": activities_of(call, device)} if task.profiled else {}
     return {**more, **times, **activities}
 
