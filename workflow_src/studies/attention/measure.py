@@ -62,7 +62,7 @@ def too_long(took: Took, phase: str, context: int, point: Point) -> str:
 
     Time grows by the square of the context.
     """
-    limit_s = point.get("limit_s", inf)
+    limit_s: float = point.get("limit_s", inf)
     at, ms = took.get(phase, (context, 0.0))
     expected_s = LEAST_CALLS * ms * (context / at) ** 2 / 1e3
     return f"would take {expected_s:.0f} s, and the limit is {limit_s:g} s" * (expected_s > limit_s)
