@@ -34,9 +34,10 @@ class Task:
     """A row to measure: what it is about, and what makes the call that is timed.
 
     All of `make` is inside of what may run out of memory, or say that it can't run here
-    (UnavailableError); both are results. profiled: whether the activities of one call are recorded,
-    too. ladder: a name of tasks in increasing order of memory; after one that ran out, the others
-    of that name are skipped. row: what was found, once the task is done.
+    (UnavailableError); both are results. A row that it returns may stand for several, `rows`.
+    profiled: whether the activities of one call are recorded, too. ladder: a name of tasks in
+    increasing order of memory; after one that ran out, the others of that name are skipped. row:
+    what was found, once the task is done.
     """
 
     about: Mapping[str, object]
@@ -72,7 +73,8 @@ def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
         if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
-        found.append({**task.about, "device": point["device"], **said(task.name, task.row)})
+        row = {**task.about, "device": point["device"], **said(task.name, task.row)}
+        found += [row | each for each in row.pop("rows", [{}])]
     return found
 
 
