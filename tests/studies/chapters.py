@@ -21,6 +21,13 @@ WRITTEN = tuple(
 """The studies whose chapter is one function and one template."""
 
 
+def table(*rows: Mapping[str, Any]) -> pd.DataFrame:
+    """The table of rows, which were measured unless they say otherwise; its header is line 1."""
+    about = {"point": "p", "status": "ok", "reason": None}
+    made = pd.DataFrame([about | dict(row) for row in rows])
+    return made.set_index(pd.RangeIndex(2, len(made) + 2))
+
+
 def run_of(study: str, table: pd.DataFrame, ceilings: pd.DataFrame | None = None) -> Run:
     """A run with the table of a study and, maybe, ceilings, as it is read."""
     with TemporaryDirectory() as folder:

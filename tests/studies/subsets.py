@@ -44,9 +44,8 @@ def subset(seed: int, study: str) -> pd.DataFrame:
     for _ in range(draw.choice([0, 0, 1, 5])):
         draw.choice(rows)[draw.choice(numbers)] = None
     gone = set(draw.sample(numbers, min(len(numbers), draw.choice([0, 0, 1, 3]))))
-    attached: Row = {"profiler_stayed": True} if draw.random() < 0.2 else {}
     on_cpu = draw.random() < 0.2
-    made = pd.DataFrame([_on_cpu(row) if on_cpu else row | attached for row in rows])
+    made = pd.DataFrame([_on_cpu(row) if on_cpu else row for row in rows])
     made = made.drop(columns=[c for c in made if c in gone]).drop_duplicates()
     return made.set_index(pd.RangeIndex(2, len(made) + 2))
 

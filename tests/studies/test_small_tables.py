@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.studies.chapters import chapter, run_of
-from tests.studies.tables import table
+from tests.studies.chapters import chapter, run_of, table
 from workflow_src.common.words import DASH
 from workflow_src.studies.facts import facts_of
 

@@ -9,7 +9,7 @@ from workflow_src.common.arguments import Parser
 from workflow_src.common.thresholds import HOST_CHANGED
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
-from workflow_src.paper.number import NAN, Numbers, of, within
+from workflow_src.paper.number import NAN, Numbers, of, over, within
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.study import STUDIES
@@ -68,28 +68,20 @@ def conditions(run: Run, study: str) -> Facts:
     there are several.
     """
     table = run.numbers(f"studies/{study}")
-    low, high = (
-        of(table["host_operation_us_least"], "min"),
-        of(table["host_operation_us_most"], "max"),
-    )
+    table = table.assign(host=table["host_id"].replace("", "not recorded"))
+    least, most = "host_operation_us_least", "host_operation_us_most"
+    low, high = of(table[least], "min"), of(table[most], "max")
     timed = [name for name in TIMES if name in table and table[name].notna().any()]
     counts = table["processes"] if "processes" in table else pd.Series(dtype=object)
-    hosts = table.groupby("host_id", sort=False)
-    rows = [
-        {
-            "host": name or "not recorded",
-            "points": ", ".join(dict.fromkeys(mine["point"])),
-            "least": of(mine["host_operation_us_least"], "min"),
-            "most": of(mine["host_operation_us_most"], "max"),
-        }
-        for name, mine in sorted(hosts, key=lambda host: -len(host[1]))
-    ]
+    names = table.groupby("host", sort=False)["point"].agg(lambda each: ", ".join(each.unique()))
+    ends = {"least": over(table, "host", least, "min"), "most": over(table, "host", most, "max")}
+    hosts = pd.DataFrame({"points": names, **ends}, table["host"].value_counts().index)
     return {
         "fastest": low,
         "slowest": high,
         "unsteady": bool(timed) and bool(high > HOST_CHANGED * low),
         "processes": span(counts) if (counts > 1).any() else NAN,
-        "hosts": pd.DataFrame(rows if len(rows) > 1 else []),
+        "hosts": hosts.rename_axis("host").reset_index()[: len(hosts) if len(hosts) > 1 else 0],
     }
 
 

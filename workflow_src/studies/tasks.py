@@ -34,9 +34,10 @@ class Task:
     """A row to measure: what it is about, and what makes the call that is timed.
 
     All of `make` is inside of what may run out of memory, or say that it can't run here
-    (UnavailableError); both are results. profiled: whether the activities of one call are recorded,
-    too. ladder: a name of tasks in increasing order of memory; after one that ran out, the others
-    of that name are skipped. row: what was found, once the task is done.
+    (UnavailableError); both are results. A row that it returns may stand for several, `rows`.
+    profiled: whether the activities of one call are recorded, too. ladder: a name of tasks in
+    increasing order of memory; after one that ran out, the others of that name are skipped. row:
+    what was found, once the task is done.
     """
 
     about: Mapping[str, object]
@@ -58,7 +59,8 @@ Tasks = Callable[..., Iterable[Task | Row]]
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
-    The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`.
+    The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`, one
+    number or several by `measurement`.
     """
     found: list[Row] = []
     ran_out: dict[str, str] = {}
@@ -71,7 +73,8 @@ def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
         if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
-        found.append({**task.about, "device": point["device"], **said(task.name, task.row)})
+        row = {**task.about, "device": point["device"], **said(task.name, task.row)}
+        found += [row | each for each in row.pop("rows", [{}])]
     return found
 
 
@@ -90,7 +93,9 @@ def _measured(task: Task, point: Point) -> Row:
     if "budget_ms" in point:
         times = time_within(call, device, point["budget_ms"], point.get("sample_ms", 0.0))
     else:
-        times = {"samples_ns": time_call(call, device, point["warmup_steps"], point["steps"])}
+        steps = point["steps"]
+        steps = steps[task.about["measurement"]] if isinstance(steps, dict) else steps
+        times = {"samples_ns": time_call(call, device, point["warmup_steps"], steps)}
     activities = {"activities": activities_of(call, device)} if task.profiled else {}
     return {**more, **times, **activities}
 

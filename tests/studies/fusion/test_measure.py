@@ -1,11 +1,10 @@
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from tests.studies.tables import filled, joined
+from workflow_src.common.errors import UnavailableError
 from workflow_src.studies import tasks as engine
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.points import points
@@ -27,22 +26,6 @@ def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch)
     assert math.isnan(fusion_measure.relative_error(x * math.nan, x, lambda x: x))
 
 
-def test_a_quick_measurement_on_the_cpu(tmp_path: Path) -> None:
-    rows = measured()
-    about = {"operation", "implementation", "dtype", "rows", "columns", "device"}
-    about |= {"status", "reason"}
-    for found in rows[:3]:
-        assert set(found) == about | {"relative_error", "samples_ns"}, "nothing else is measured"
-        assert len(found["samples_ns"]) == 2
-    assert set(rows[3]) == about
-    copied, *rest = filled(joined(tmp_path, "fusion", rows))
-    assert [r["implementation"] for r in rest] == ["written_out", "torch", "triton"]
-    assert copied["bytes_moved"] == 2 * 4 * 256 and copied["share_of_copy"] == 1.0
-    for found in rest[:2]:
-        assert found["relative_error"] < 1e-6 and found["kernels_launched"] is None
-    assert (rest[2]["status"], rest[2]["reason"]) == ("skipped", "Triton compiles only for GPUs")
-
-
 def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (0.0, math.nan):
         changed = {"torch": lambda x, wrong=wrong: x * wrong}
@@ -51,3 +34,14 @@ def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         with pytest.raises(RuntimeError, match="torch softmax float32: error"):
             measured()
+
+
+def test_written_out_gelu_is_torchs() -> None:
+    x = torch.linspace(-6, 6, 101, dtype=torch.float64)
+    torch.testing.assert_close(fusion_measure.written_out_gelu(x), fusion_measure.torchs_gelu(x))
+
+
+def test_torch_compile_without_a_compiler_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UnavailableError, match=r"needs a C\+\+ compiler"):
+        fusion_measure.compiled_gelu("cpu")

@@ -5,8 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.studies.chapters import facts, texts
-from tests.studies.tables import table
+from tests.studies.chapters import facts, table, texts
 from workflow_src.paper.run import typed
 from workflow_src.studies.levers import chapter
 

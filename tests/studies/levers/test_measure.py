@@ -8,17 +8,25 @@ from typing import Any
 import pytest
 import torch
 
-from tests.studies.levers.points import point, result
 from workflow_src.common.case import PHASES
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import case_at, tasks
 from workflow_src.studies.levers.variants import PLAIN
+from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
+
+SIZES = {"tiny": {"d_model": 16, "d_ff": 32, "layers": 2, "heads": 2}}
+SETTINGS = {"sizes": SIZES, "vocabulary": 50, "levers_cases": ["tiny-ctx8-fp32"]}
+
+
+def point(name: str, **other: Any) -> dict[str, Any]:
+    made = {row["variant"]["name"]: row for row in points("levers", "cpu", "small", SETTINGS)}
+    return made[name] | {"device": "cpu", "steps": 2} | other
 
 
 def test_the_plain_point_holds_its_phases_and_no_error() -> None:
-    found = result(PLAIN)["rows"]
+    found = rows(tasks, point(PLAIN))
     assert all(row["status"] == "ok" for row in found)
     assert [row["phase"] for row in found if row["measurement"] == "phase"] == list(PHASES)
     (error,) = [row for row in found if row["measurement"] == "error"]
@@ -29,7 +37,7 @@ def test_the_plain_point_holds_its_phases_and_no_error() -> None:
     ("name", "most"), [("sdpa", 1e-4), ("fused", 1e-6), ("bf16", 0.2), ("then_fused", 0.3)]
 )
 def test_variants_run_and_their_results_are_near(name: str, most: float) -> None:
-    found = result(name)["rows"]
+    found = rows(tasks, point(name))
     assert all(row["status"] == "ok" for row in found)
     (error,) = [row for row in found if row["measurement"] == "error"]
     assert 0 <= error["logits_error"] <= most and 0 <= error["gradients_error"] <= most
@@ -41,7 +49,7 @@ def test_variants_run_and_their_results_are_near(name: str, most: float) -> None
     [("graph", "CUDA graphs need a CUDA device"), ("triton_softmax", "Triton compiles only")],
 )
 def test_what_a_cpu_can_not_do_is_a_status(name: str, why: str) -> None:
-    found = result(name)["rows"]
+    found = rows(tasks, point(name))
     assert [row["status"] for row in found] == ["not_supported"] * 3
     assert all(row["reason"].startswith(why) for row in found)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from workflow_src.model.saved_tensors import attention_tensors, feed_forward_tensors
 from workflow_src.studies.memory import analyze
-from workflow_src.studies.memory.measure import case_rows
-from workflow_src.studies.memory.saved import block_rows
+from workflow_src.studies.memory.measure import case_rows, tasks
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Row
+from workflow_src.studies.tasks import rows as measured
 
 SIZE = {"d_model": 8, "d_ff": 16, "layers": 1, "heads": 2}
 POINT: dict[str, Any] = {
@@ -18,13 +18,14 @@ POINT: dict[str, Any] = {
 CASE = case_of(POINT, "s", "fp32")
 
 
-def derive(rows: list[Row], **point: Any) -> list[Row]:
-    return analyze.derive(POINT | point, rows)
+def derive(rows: list[Row]) -> list[Row]:
+    return analyze.derive(POINT, rows)
 
 
-def test_what_a_block_saves_is_found_by_hooks_as_derived() -> None:
+def test_what_a_block_saves_is_found_by_hooks_as_derived(tmp_path: Path) -> None:
     """Names go by size and order; the shapes are those that the names say."""
-    total, *tensors = derive(block_rows(CASE, compiled=False), measures="block")[:6]
+    block = POINT | {"measures": "block", "precisions": ["fp32"], "heads": [2]}
+    total, *tensors = derive(measured(tasks, block, tmp_path / "p.json"))[:6]
     assert total["saved_mib"] == total["predicted_mib"]
     assert total["gradients_mib"] == total["gradients_predicted_mib"]
     names = {each.name for each in [*attention_tensors(CASE), *feed_forward_tensors(CASE)]}

@@ -16,14 +16,6 @@ TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
 SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
 
 
-def test_points_ask_for_as_many_devices_as_ranks() -> None:
-    full = points("ranks", "cuda", "full", SETTINGS)
-    small = points("ranks", "cpu", "small", SETTINGS)
-    assert [point["point"] for point in full] == ["all_reduce", "2.7B-fp32", "2.7B-bf16"]
-    assert [point["point"] for point in small] == ["all_reduce", "tiny-fp32"]
-    assert {point["gpus"] for point in full} == {2} and {point["gpus"] for point in small} == {1}
-
-
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""
     _, point = points("ranks", "cpu", "small", SETTINGS)

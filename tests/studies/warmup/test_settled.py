@@ -1,23 +1,7 @@
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, settled_median
-
-
-@pytest.mark.parametrize(
-    ("steps", "expected"),
-    [
-        ([10, 10, 10, 10], 0),
-        ([11, 10, 10, 10], 0),
-        ([11.1, 10, 10, 10], 1),
-        ([10, 30, 10, 10], 2),
-        ([10, 10, 10, 30], None),
-        ([5], 0),
-    ],
-)
-def test_settled_from_the_first_step_after_which_all_lie_near(steps, expected):
-    assert settled_after(steps) == expected
 
 
 @settings(deadline=None)

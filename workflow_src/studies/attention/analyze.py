@@ -4,9 +4,6 @@ from workflow_src.common.traffic import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.studies.study import Point, Row
 
-IDENTITY = ("sweep", "implementation", "precision", "batch", "heads", "head_size", "context")
-"""The first columns, which say what a row is."""
-
 CHECK = "check"
 FLOAT32_ERROR = 2.0**-17
 """A relative error above this of inputs in float32 says that they were multiplied in TF32.
@@ -37,8 +34,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     made = []
     for row in rows:
         told = {"products_in": products(row["precision"], errors.get(_series(row)))}
-        first = {name: row.get(name) for name in (*IDENTITY, "phase")}
-        made.append(first | row | told | ({} if row["sweep"] == CHECK else by_formula(row)))
+        made.append(row | told | ({} if row["sweep"] == CHECK else by_formula(row)))
     return made
 
 

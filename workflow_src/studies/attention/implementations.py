@@ -91,7 +91,7 @@ def core_of(implementation: str, context: int, device: str) -> Core:
     """The core named `implementation`: q, k, v and its result are (batch, heads, T, d_head)."""
     if implementation in BACKENDS:
         return partial(sdpa, BACKENDS[implementation])
-    run: Core = flex_attention
+    run: Callable[..., Tensor] = flex_attention
     if implementation != "flex":
         named = "naive" if implementation == "compiled" else implementation
         run = attention_core(named, context).to(device)

@@ -62,7 +62,7 @@ def too_long(took: Took, phase: str, context: int, point: Point) -> str:
 
     Time grows by the square of the context.
     """
-    limit_s = point.get("limit_s", inf)
+    limit_s: float = point.get("limit_s", inf)
     at, ms = took.get(phase, (context, 0.0))
     expected_s = LEAST_CALLS * ms * (context / at) ** 2 / 1e3
     if expected_s <= limit_s:
@@ -108,21 +108,19 @@ def measured(make: Callable[[], Passes], phase: str, is_profiled: bool, why: str
 def samples(call: Call, point: Point) -> Row:
     """`samples_ns` of a call, as many as the point says.
 
-    On a GPU by triton's do_bench, which empties the L2 cache before each call, if it is installed.
+    On a GPU by triton's do_bench, which empties the L2 cache before each call.
     """
     device = point["device"]
     if "steps" in point:
         times = time_call(call, device, point["warmup_steps"], point["steps"])
         return {"samples_ns": times}
     if device == "cuda":
-        try:
-            from triton.testing import do_bench
-        except ImportError:
-            pass
-        else:
-            budget_ms = point["budget_ms"]
-            every = do_bench(call, warmup=budget_ms / 4, rep=budget_ms, return_mode="all")
-            return {"samples_ns": [round(ms * NS_PER_MS) for ms in every]}
+        # Imported here, because only the CUDA builds of PyTorch include Triton.
+        from triton.testing import do_bench
+
+        budget_ms = point["budget_ms"]
+        every = do_bench(call, warmup=budget_ms / 4, rep=budget_ms, return_mode="all")
+        return {"samples_ns": [round(ms * NS_PER_MS) for ms in every]}
     return time_within(call, device, point["budget_ms"])
 
 

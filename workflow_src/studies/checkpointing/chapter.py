@@ -6,7 +6,6 @@ from math import inf
 import pandas as pd
 
 from workflow_src.common.components import PER_BLOCK
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
@@ -45,7 +44,6 @@ def facts(run: Run) -> Facts:
         "models": flat.drop_duplicates("size"),
         "missing": unmeasured(table, "size", "layers", "arranged"),
         "on_cpu": bool((table["gpu"] == "").any()),
-        "figure": figure(flat, nesting),
     }
 
 
@@ -68,7 +66,6 @@ def told(table: pd.DataFrame) -> pd.DataFrame:
         blocks=blocks,
         arranged=blocks.map("{} blocks per checkpoint".format).where(~table["nested"], "nested"),
         way=pd.Series(way, table.index, dtype=object),
-        gib=to(peak, "GiB"),
         peak=or_state(to(peak, "GiB"), table),
         predicted=to(foretold, "GiB"),
         beside=or_state(peak - steady, table),
@@ -90,35 +87,3 @@ def least(flat: pd.DataFrame) -> pd.DataFrame:
     right = (ran["sublayers"] == ran["predicted_best"]) & (peaks <= (1 + SAME_WITHIN) * lowest)
     ranked = ran.assign(right=right, wrong=~right, mib=peaks).sort_values(["wrong", "mib"])
     return ranked.drop_duplicates("size").sort_index()
-
-
-def figure(flat: pd.DataFrame, nesting: pd.DataFrame) -> Plot:
-    """Peak over what is checkpointed as one, a panel per model, and over depth."""
-    measured = flat.assign(kind="measured", predicted=flat["gib"])
-    both = pd.concat([measured, flat.assign(kind="predicted")])
-    over = [
-        Panel(
-            mine,
-            x="sublayers",
-            y="predicted",
-            by="kind",
-            log="x",
-            title=str(size),
-            xlabel="sublayers per checkpoint, two a block",
-            ylabel="peak memory, GiB",
-            reference="predicted",
-        )
-        for size, mine in both[both["sublayers"] > 0].groupby("size", sort=False)
-    ]
-    depth = Panel(
-        nesting,
-        x="layers",
-        y="gib",
-        by="way",
-        log="xy",
-        label="checkpointed: {}",
-        title="by depth",
-        xlabel="blocks of the model",
-        ylabel="peak memory, GiB",
-    )
-    return Plot([*over, depth], "nothing was measured with checkpoints")

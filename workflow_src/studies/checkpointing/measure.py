@@ -1,6 +1,6 @@
 """Measures peak memory and time of a training step over what is checkpointed as one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -79,53 +79,32 @@ class Sublayer(nn.Module):
         return added
 
 
-def checkpointed(run: nn.Module, x: Tensor) -> Tensor:
-    """run(x), of which x alone is kept, and all else is computed again for the backward pass.
+class Checkpointed(nn.Module):
+    """Parts one after another, of each of which its input alone is kept, and all else is computed
+    again for the backward pass.
 
     Chen et al. 2016, "Training deep nets with sublinear memory cost". There is no dropout whose
     random numbers would have to be kept.
     """
-    out: Tensor = checkpoint(run, x, use_reentrant=False, preserve_rng_state=False)
-    return out
 
-
-class Checkpointed(nn.Module):
-    """Sublayers one after another, checkpointed as one."""
-
-    def __init__(self, sublayers: Sequence[nn.Module]) -> None:
+    def __init__(self, parts: Iterable[nn.Module]) -> None:
         super().__init__()
-        self.inside = nn.Sequential(*sublayers)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(batch, T, d_model) -> (batch, T, d_model)."""
-        return checkpointed(self.inside, x)
-
-
-class Halved(nn.Module):
-    """Blocks of which each half is checkpointed, and each half of that, down to a single block."""
-
-    def __init__(self, sublayers: Sequence[nn.Module]) -> None:
-        super().__init__()
-        blocks = len(sublayers) // PER_BLOCK
-        middle = blocks // 2 * PER_BLOCK
-        parts = (sublayers[:middle], sublayers[middle:])
-        self.parts = nn.ModuleList(
-            Halved(part) if len(part) > PER_BLOCK else nn.Sequential(*part)
-            for part in parts
-            if part
-        )
+        self.parts = nn.ModuleList(parts)
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, T, d_model) -> (batch, T, d_model)."""
         for part in self.parts:
-            x = checkpointed(part, x)
+            x = checkpoint(part, x, use_reentrant=False, preserve_rng_state=False)
         return x
 
 
-def _halves(block: nn.Module) -> tuple[Sublayer, Sublayer]:
-    assert isinstance(block, Block)
-    attention = Sublayer(block.attention_norm, block.attention)
-    return attention, Sublayer(block.feed_forward_norm, block.feed_forward)
+def halved(sublayers: Sequence[nn.Module]) -> Checkpointed:
+    """Blocks of which each half is checkpointed, and each half of that, down to a single block."""
+    middle = len(sublayers) // PER_BLOCK // 2 * PER_BLOCK
+    parts = (part for part in (sublayers[:middle], sublayers[middle:]) if part)
+    return Checkpointed(
+        halved(part) if len(part) > PER_BLOCK else nn.Sequential(*part) for part in parts
+    )
 
 
 @contextmanager
@@ -136,12 +115,17 @@ def arranged(model: nn.Module, sublayers: int, nested: bool) -> Iterator[None]:
     """
     assert isinstance(model, TransformerLM)
     before = model.blocks
-    every = [half for block in before for half in _halves(block)]
+    every: list[nn.Module] = []
+    for block in before:
+        assert isinstance(block, Block)
+        every.append(Sublayer(block.attention_norm, block.attention))
+        every.append(Sublayer(block.feed_forward_norm, block.feed_forward))
     if nested:
-        model.blocks = nn.ModuleList([Halved(every)])
+        model.blocks = nn.ModuleList([halved(every)])
     elif sublayers:
         starts = range(0, len(every), sublayers)
-        model.blocks = nn.ModuleList(Checkpointed(every[n : n + sublayers]) for n in starts)
+        together = (nn.Sequential(*every[n : n + sublayers]) for n in starts)
+        model.blocks = nn.ModuleList([Checkpointed(together)])
     try:
         yield
     finally:

@@ -23,9 +23,6 @@ OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}
 ONE_KERNEL = ("triton", "torch")
 """The implementations that the verdict is on: this project's, or where it didn't run, torch's."""
 
-LARGE = 2**26
-"""From this many elements on, no cache of a CPU holds the tensors."""
-
 SAME_WITHIN = 0.02
 """How far apart equal medians may be."""
 
@@ -43,7 +40,7 @@ def facts(run: Run) -> Facts:
     ran = table[table["ok"]]
     return gains(ran) | {
         "best": best_rate(ran),
-        "in_cache": not ran.empty and bool(ran["cached"].all()),
+        "on_cpu": bool((ran["gpu"] == "").any()),
         "largest": at_largest(ran),
         "every": table.sort_values(ORDER, key=sortable, kind="stable"),
         "missing": unmeasured(table, "words", "name"),
@@ -57,15 +54,13 @@ def size(elements: object) -> object:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with names, with rates over a copy's and memory's best, and with `cached`.
+    """The table with names, and with rates over a copy's and memory's best on a GPU.
 
-    cached: whether a CPU's cache may hold a row's tensors; a GPU takes several in turn.
+    A CPU's cache may hold the tensors; a GPU takes several in turn.
     """
-    cached = (table["gpu"] == "") & (table["elements"] < LARGE)
-    table = table.assign(cached=cached, fits=(table["ok"] & cached).map({True: "yes", False: ""}))
+    on_gpu = table["gpu"] != ""
     many = table["rows"] > 1
-    rate = table["achieved_gb_per_s"].where(~cached)
-    compared = ~cached & (table["implementation"] != "copy")
+    compared = on_gpu & (table["implementation"] != "copy")
     return table.assign(
         words=table["operation"].map(OPERATIONS),
         name=table["implementation"].map(NAMES),
@@ -73,14 +68,16 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
         high=table["rows"].where(many),
         long=table["columns"].where(many),
         ms=or_state(table["time"], table),
-        of_memory=to((rate / best_rate(table[table["ok"]])).astype(object), "share"),
+        of_memory=to(table["achieved_gb_per_s"] / best_rate(table[table["ok"]]), "share"),
         of_copy=table["share_of_copy"].where(compared),
     )
 
 
 def best_rate(ran: pd.DataFrame) -> Any:
-    """The best rate of memory at one read a write: of a copy of what no cache holds, or NaN."""
-    return of(ran["achieved_gb_per_s"][(ran["implementation"] == "copy") & ~ran["cached"]], "max")
+    """The best rate of a GPU's memory at one read a write: of a copy; NaN without any."""
+    return of(
+        ran["achieved_gb_per_s"][(ran["implementation"] == "copy") & (ran["gpu"] != "")], "max"
+    )
 
 
 def largest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -114,12 +111,11 @@ def gains(ran: pd.DataFrame) -> Facts:
 def at_largest(ran: pd.DataFrame) -> pd.DataFrame:
     """A row per implementation at the largest sizes: shares of the best rate of memory.
 
-    Times (ms), if every tensor fits in a cache.
+    Times (ms) on a CPU.
     """
-    uncached = ran[~ran["cached"]]
-    rows = largest(ran if uncached.empty else uncached)
+    rows = largest(ran)
     heading = rows["words"] + " of " + rows["size"] + ", " + rows["dtype"]
-    cells = "time" if uncached.empty else "of_memory"
+    cells = "time" if (rows["gpu"] == "").any() else "of_memory"
     found = wide(over(rows.assign(heading=heading), ["name", "heading"], cells, "spread"))
     order = [name for name in NAMES.values() if name in found.index]
     return found.loc[order].rename_axis("").reset_index() if order else found

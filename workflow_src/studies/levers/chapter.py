@@ -7,7 +7,6 @@ import pandas as pd
 from workflow_src.common.case import OPTIMIZERS
 from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
 from workflow_src.common.words import PHASES, in_words
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import each, end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
@@ -49,7 +48,6 @@ def facts(run: Run) -> Facts:
         "every": table,
         "effects": effects(steps[steps["ok"] & steps["median_ms"].notna()]),
         "missing": unmeasured(table, "case", "words"),
-        "figure": figure(stacked),
     }
 
 
@@ -169,7 +167,6 @@ def on_top(steps: pd.DataFrame) -> pd.DataFrame:
     marked = gain.where(differ(rows, before), each(gain, lambda number: (number, " ‡")))
     return rows.assign(
         added=[" + ".join(map(in_words, names)) or PLAIN for names in added],
-        tick=["+" * at + "+".join(names) or PLAIN for names, at in zip(added, same, strict=True)],
         gain=marked,
     )
 
@@ -209,19 +206,3 @@ def effects(steps: pd.DataFrame) -> pd.DataFrame:
         grown=to(grown.where(~steps["is_plain"]), "change"),
         **{name: steps[name].where(steps[name].notna() | ~compared, NOT_FINITE) for name in ERRORS},
     )
-
-
-def figure(stacked: pd.DataFrame) -> Plot:
-    """A panel per case: each step of its stack, of it the device's work, and what was predicted."""
-    bars = {
-        "measured": stacked["median_ms"],
-        "the device's work in it (profiled)": stacked["device_ms"],
-        "predicted": stacked["median_ms_plain"] * (1 - stacked["expected"]),
-    }
-    panels = []
-    for case, mine in stacked.groupby("case", sort=False):
-        rows = [mine.assign(bar=bar, y=cells[mine.index]) for bar, cells in bars.items()]
-        drawn = pd.concat(rows)
-        title, ylabel = str(case), "training step, ms"
-        panels.append(Panel(drawn, "tick", "y", "bar", mark="bar", title=title, ylabel=ylabel))
-    return Plot(panels, "no training step was measured", size=(5.4, 3.2), wide=2)

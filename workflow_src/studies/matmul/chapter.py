@@ -127,17 +127,13 @@ def capabilities(mine: pd.DataFrame) -> list[int]:
 
 
 def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
-    """A row per largest divisor of sizes near one another: how many, their rates and kernels."""
+    """A row per largest divisor of sizes near one another: how many, and their median rate."""
     ordered = fine.sort_values("divisor", key=lambda c: -c.astype(float))
     made = []
     for divisor, mine in ordered.groupby("divisor", sort=False):
         one = holds(mine["rate"], mine["rate"].notna(), "measured")
-        rate = of(mine["rate"])
-        about = {"divisor": divisor, "sizes": of(one, "sum"), "rate": rate}
-        about |= {"least": of(mine["rate"], "min"), "most": of(mine["rate"], "max")}
-        about |= {"after": ", ".join(f"sm{each}" for each in capabilities(mine))}
-        about |= {"kernel": ", ".join(sorted({*mine["kernel"]} - {""}))}
-        made.append(about)
+        about = {"divisor": divisor, "sizes": of(one, "sum"), "rate": of(mine["rate"])}
+        made.append(about | {"after": ", ".join(f"sm{each}" for each in capabilities(mine))})
     return pd.DataFrame(made)
 
 

@@ -7,7 +7,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.precision import unsupported, use_precision
 from workflow_src.measure.timing import Call
@@ -30,7 +29,7 @@ def tasks(point: Point) -> Iterator[Task]:
     for precision in point["precisions"]:
         about = {"sweep": "sizes", "precision": precision}
         if why := unsupported(precision, device):
-            yield Task(about, partial(unavailable, why))
+            yield Task(about, {"status": "skipped", "reason": why}.copy)
         else:
             yield from products(point["n"], about, device)
 
@@ -42,11 +41,6 @@ def divisibility_sizes(top: int) -> list[int]:
     make no difference between them.
     """
     return [n for n in range(top - 127, top + 1) if n % 8 == 0 or (top - n) % 3 == 0]
-
-
-def unavailable(why: str) -> Row:
-    """Raises UnavailableError."""
-    raise UnavailableError(why)
 
 
 def products(sizes: list[int], about: Row, device: str) -> Iterator[Task]:

@@ -60,7 +60,7 @@ def _peak(case: Case, row: Row, available_mib: float | None) -> Row:
         known["fits_predicted"] = "yes" if predicted <= available_mib else "no"
     measured = {
         f"{name}_mib": row[f"{name}_bytes"] / MIB
-        for name in ("peak", "requested", "reserved")
+        for name in ("peak", "reserved")
         if f"{name}_bytes" in row
     }
     return row | dimensions(case) | known | measured

@@ -67,17 +67,13 @@ def facts(run: Run) -> Facts:
 
 def worded(table: pd.DataFrame) -> pd.DataFrame:
     """The table with words for what was recorded, what has a size, components, and executions."""
-    component = table["component"].map(
-        lambda name: COMPONENTS[name].name if name in COMPONENTS else name
-    )
-    is_first = table["phase"] == table["measurement"].map(
-        {"stream": "forward", "gradients": "train_step"}
-    )
+    first = {"stream": "forward", "gradients": "train_step"}
+    is_first = table["phase"] == table["measurement"].map(first)
     return table.assign(
-        component=component,
-        phase=table["phase"].map(lambda name: PHASES.get(name, name)),
+        component=table["component"].replace({n: each.name for n, each in COMPONENTS.items()}),
+        phase=table["phase"].replace(PHASES),
         what=table["measurement"].map(SIZES).where(is_first),
-        kind=table["kind"].map(lambda name: KINDS.get(name, name)),
+        kind=table["kind"].replace(KINDS),
         run=table["compiled"].map({True: "compiled", False: "operation by operation"}),
         named="",
     )

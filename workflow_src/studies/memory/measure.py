@@ -33,10 +33,10 @@ from workflow_src.measure.rows import free
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import emitting, range_
 from workflow_src.model.transformer import TransformerLM
-from workflow_src.studies.memory.saved import block_rows
+from workflow_src.studies.memory.saved import saved_rows
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
-from workflow_src.studies.tasks import main
+from workflow_src.studies.tasks import Task, main
 
 Mark = tuple[int, int, str]
 """Events so far, the clock (ns), and the path of ranges that a step is in from then on."""
@@ -115,13 +115,13 @@ Held = tuple[int, Mapping[str, set[int]]]
 """An event, and the addresses of what is held then, by kind."""
 
 
-def tasks(point: Point, beside: Path) -> Iterator[Row]:
+def tasks(point: Point, beside: Path) -> Iterator[Task | Row]:
     """The rows of a point; snapshots of the allocator go beside its file, which is `beside`."""
     if point["measures"] == "block":
         for precision, heads in product(point["precisions"], point["heads"]):
-            free(point["device"])
             case = replace(case_of(point, point["size"], precision), heads=heads)
-            yield from block_rows(case, point["compiled"])
+            about = {"measurement": "block_saves", "heads": heads, "compiled": point["compiled"]}
+            yield Task(about | identity(case), partial(saved_rows, case, point["compiled"]))
         return
     device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
     yield device | {"status": "ok", "reason": ""}

@@ -10,10 +10,8 @@ from torch import Tensor
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import own_line
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.measure.rows import attempt, free, said
 from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.transformer import Block, initialize
-from workflow_src.studies.models import identity
 from workflow_src.studies.refusals import refusal
 from workflow_src.studies.study import Row
 
@@ -61,21 +59,12 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[i
     return found, out
 
 
-def block_rows(case: Case, compiled: bool) -> list[Row]:
-    """The rows of `measure_saved`; one with status oom or skipped where it can't be measured."""
-    about = identity(case) | {"heads": case.heads, "compiled": compiled}
-    found: list[Row] = []
-
-    def run() -> Row:
-        small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
-        if compiled and (why := refusal(small)):
-            return {"status": "skipped", "reason": why}
-        found.extend(measure_saved(case, compiled))
-        return {}
-
-    row = said(f"block of {case.heads} heads", attempt(run, partial(free, case.device)))
-    status = {name: row[name] for name in ("status", "reason")}
-    return [about | status | each for each in found or [{"measurement": "block_saves"}]]
+def saved_rows(case: Case, compiled: bool) -> Row:
+    """The `rows` of what a block saves; one with status skipped if it can't be compiled."""
+    small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
+    if compiled and (why := refusal(small)):
+        return {"status": "skipped", "reason": why}
+    return {"rows": [*measure_saved(case, compiled)]}
 
 
 def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Tabulates the MLP study: a row per size."""
+"""Tabulates the MLP study: a row per width."""
 
 from workflow_src.studies.study import Point, Row
 

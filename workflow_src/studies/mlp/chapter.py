@@ -1,11 +1,8 @@
 """Study mlp: how a step's time and device time grow with its FLOPs."""
 
-import math
-
 import pandas as pd
 
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
@@ -14,21 +11,16 @@ from workflow_src.studies.facts import load, or_state, sortable, span, unmeasure
 BASE_DIM = 256
 """The width that others are held against."""
 
-POWERS = {"steps": 1, "layers": 1, "batch": 1, "dim": 2}
-"""The power of each size in the FLOPs: 2 batch dim^2 per layer and product, `steps` times."""
-
 
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     table = load(run, "mlp")
-    sweep, scaled = widths(table[table["part"] == "sweep"]), over_base(table)
+    sweep = widths(table[table["part"] == "sweep"])
     return growths(sweep) | {
         "layers": span(sweep["layers"]),
         "batch": span(sweep["batch"]),
         "sweep": sweep,
-        "scaled": scaled,
-        "missing": unmeasured(table, "part", "axis", "factor", "dim"),
-        "figure": figure(sweep, scaled),
+        "missing": unmeasured(table, "part", "dim"),
     }
 
 
@@ -64,46 +56,3 @@ def growth(steps: pd.DataFrame) -> Facts:
     """How many times FLOPs and time of the widest of some steps are those of the narrowest."""
     low, high = first(steps), first(steps[::-1])
     return {"low": low["dim"], "high": high["dim"]} | over(high, low)
-
-
-def over_base(table: pd.DataFrame) -> pd.DataFrame:
-    """The total time with one size of the base scaled: ratios to the base's FLOPs and time."""
-    scaling = table[table["part"] == "scaling"]
-    base = first(scaling[scaling["axis"] == "base"])
-    flops = math.prod((scaling[name] / base[name]) ** power for name, power in POWERS.items())
-    ms = scaling[["median_ms", "p20_ms", "p80_ms"]].where(scaling["ok"])
-    ratios = (ms / base["median_ms"]).set_axis(["over", "low", "high"], axis=1)
-    ratios = ratios.where(ratios["over"].notna())
-    for_flops = ratios["over"] / flops
-    shown = or_state(scaling["time"], scaling)
-    return scaling.assign(flops=flops, shown=shown, for_flops=for_flops).join(ratios)
-
-
-def figure(sweep: pd.DataFrame, scaled: pd.DataFrame) -> Plot:
-    """Time over FLOPs ratio for each scaled size, and the device's share of a step over width."""
-    working = sweep[sweep["working"].notna()].assign(percent=100 * sweep["working"])
-    on_gpu = bool((working["device"] != "cpu").any())
-    ratios = Panel(
-        scaled[scaled["axis"] != "base"],
-        x="flops",
-        y="over",
-        by="axis",
-        ends=("low", "high"),
-        mark="o-",
-        log="xy",
-        label="{} scaled (20th to 80th percentile)",
-        xlabel="FLOPs over the base's",
-        ylabel="time over the base's",
-        diagonal="as the FLOPs",
-    )
-    shares = Panel(
-        working,
-        x="dim",
-        y="percent",
-        log="x",
-        label="device time / step",
-        xlabel="dim",
-        ylabel="share of the unprofiled step, %",
-        levels={"launch-bound below": 100 * WORKING_FULLY} if on_gpu else {},
-    )
-    return Plot([ratios, shares], "no MLP was measured")

@@ -1,4 +1,4 @@
-"""Measures the MLP: scaled sizes, and a sweep over its width."""
+"""Measures training steps of an MLP by its width."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -13,21 +13,16 @@ from workflow_src.studies.tasks import Task, main
 
 
 def tasks(point: Point) -> Iterator[Task]:
-    """Tasks of two parts: scaling and sweep (over dim)."""
+    """A profiled task per width."""
     use_precision("fp32")
-    base, device = point["base"], point["device"]
-    train = partial(training, device)
-    grown = [(axis, by, base | {axis: base[axis] * by}) for axis in base for by in point["factors"]]
-    for axis, by, sizes in [("base", 1, base), *grown]:
-        about = {"part": "scaling", "axis": axis, "factor": by} | sizes
-        yield Task(about, partial(train, sizes))
     for dim in point["dims"]:
-        sizes = base | {"steps": 1, "dim": dim}
-        yield Task({"part": "sweep"} | sizes, partial(train, sizes), profiled=True)
+        sizes = {name: point[name] for name in ("layers", "batch")} | {"dim": dim}
+        make = partial(training, point["device"], sizes)
+        yield Task({"part": "sweep"} | sizes, make, profiled=True)
 
 
 def training(device: str, sizes: Row) -> Call:
-    """A call that trains an MLP of `layers` (Linear(dim, dim), ReLU) for `steps` float32 steps."""
+    """A call that trains an MLP of `layers` (Linear(dim, dim), ReLU) for a step in float32."""
     torch.manual_seed(0)
     with torch.device(device):
         dim = sizes["dim"]
@@ -37,10 +32,9 @@ def training(device: str, sizes: Row) -> Call:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
     def run() -> None:
-        for _ in range(sizes["steps"]):
-            optimizer.zero_grad(set_to_none=True)
-            torch.autograd.backward(nn.functional.mse_loss(model(inputs), targets))
-            optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(nn.functional.mse_loss(model(inputs), targets))
+        optimizer.step()
 
     return run
 

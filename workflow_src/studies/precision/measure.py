@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm
 
 from workflow_src.common.case import Case
-from workflow_src.measure.activities import activities_of
 from workflow_src.measure.precision import AUTOCAST, use_precision
-from workflow_src.measure.timing import Call, time_call
+from workflow_src.measure.timing import Call
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
@@ -29,17 +28,13 @@ def tasks(point: Point) -> Iterator[Task]:
         about = {"part": "speed", "size": size, **point["sizes"][size]}
         about |= {"context": case.context, "batch": case.batch, "precision": precision}
         for measurement in MEASUREMENTS:
-            timed = partial(observed, case, point, measurement)
-            yield Task(about | {"measurement": measurement}, timed)
+            make = partial(call_of, case, measurement)
+            yield Task(about | {"measurement": measurement}, make, precision in point["profiled"])
 
 
-def observed(case: Case, point: Point, measurement: str) -> Row:
-    """Time samples of a call and, in the profiled precisions, the activities of one call."""
-    call = scores(case) if measurement == "scores" else Workload(case).phase(measurement)
-    steps = point["steps"][measurement]
-    samples = {"samples_ns": time_call(call, case.device, point["warmup_steps"], steps)}
-    is_profiled = case.precision in point["profiled"]
-    return samples | ({"activities": activities_of(call, case.device)} if is_profiled else {})
+def call_of(case: Case, measurement: str) -> Call:
+    """What is timed: a phase of the model, or the scores of one layer."""
+    return scores(case) if measurement == "scores" else Workload(case).phase(measurement)
 
 
 def scores(case: Case) -> Call:

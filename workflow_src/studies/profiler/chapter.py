@@ -2,7 +2,6 @@
 
 import pandas as pd
 
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import holds, of, over
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
@@ -28,7 +27,6 @@ def facts(run: Run) -> Facts:
         "cases": cases,
         "pairs": pairs,
         "missing": unmeasured(table, "case"),
-        "figure": figure(pairs),
     }
 
 
@@ -46,18 +44,3 @@ def by_case(pairs: pd.DataFrame) -> pd.DataFrame:
     slower = slower.reindex(cases.index).eq(True)
     said = slower.map({True: "yes", False: "not shown"})
     return cases.assign(slower=slower, said=said).reset_index()
-
-
-def figure(pairs: pd.DataFrame) -> Plot:
-    """Each pair's ratio over its time without the profiler, by case."""
-    panel = Panel(
-        pairs,
-        x="plain_ms",
-        y="times",
-        by="case",
-        mark="o",
-        xlabel="unprofiled, ms",
-        ylabel="profiled / unprofiled, a dot per pair",
-        levels={"as long": 1.0},
-    )
-    return Plot([panel], "no pair was measured")

@@ -6,7 +6,6 @@ import pandas as pd
 
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Number, Numbers, each, of, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
@@ -51,7 +50,6 @@ def facts(run: Run) -> Facts:
         "ways": ways,
         "reduced": reduced,
         "missing": unmeasured(table, "measurement", "case", "way").drop_duplicates(),
-        "figure": figure(ways, reduced),
     }
 
 
@@ -135,21 +133,3 @@ def unhidden_ms(ways: pd.DataFrame, reduced: pd.DataFrame) -> Numbers:
     largest = first(reduced.sort_values("bytes", key=sortable)[::-1])
     found: Numbers = gradients / largest["bytes"] * largest["median_ms"]
     return found.where(ways["way"].isin(ALL_GRADIENTS))
-
-
-def figure(ways: pd.DataFrame, reduced: pd.DataFrame) -> Plot:
-    """Bus bandwidth of all-reduces by size, and per case the step of each way beside its parts."""
-    link = LINKS.get(next(iter(reduced["gpu"]), ""))
-    sizes = reduced.sort_values("mb", key=sortable)
-    levels = {"NVLink, one way": float(link)} if link else {}
-    title, axis = "All-reduce alone: bus bandwidth, GB/s", "MB"
-    panels = [Panel(sizes, "mb", "bus_gb_per_s", log="x", title=title, xlabel=axis, levels=levels)]
-    parts = {"ms": "step", "exposed_ms": "nothing hides"}
-    for case, mine in ways[ways["ms"].notna()].groupby("case", sort=False):
-        waits = " (waits for launches)" if mine["waits"].any() else ""
-        shown = mine.assign(exposed_ms=mine["exposed_ms"].where(~mine["waits"]))
-        shown["way"] = shown["way"].str.replace("_", "\n")
-        rows = [shown.assign(y=shown[name], part=said) for name, said in parts.items()]
-        titled = f"{case}{waits}, ms"
-        panels.append(Panel(pd.concat(rows), "way", "y", "part", mark="bar", title=titled))
-    return Plot(panels, "nothing was measured", size=(6.2, 3.4), wide=2)

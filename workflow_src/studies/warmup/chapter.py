@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.words import PHASES
-from workflow_src.paper.figures import Panel, Plot
-from workflow_src.paper.number import NAN, Numbers, added, each, holds, of, over, to
+from workflow_src.paper.number import Numbers, each, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, span, unmeasured
@@ -41,7 +40,6 @@ def facts(run: Run) -> Facts:
         "started": span(build[loading["kind"] == STARTED]),
         "loaded": span(build[loading["kind"] == LOADED]),
         "missing": unmeasured(table[table["sweep"] != "traced"], "name"),
-        "figure": figure(runs[runs["ok"]]),
     }
 
 
@@ -148,33 +146,3 @@ def trials(loading: pd.DataFrame) -> pd.DataFrame:
     share = (saving / (plain["median"] - plain["settled"])).astype(object)
     told = to(share.where((least > 0) & (least >= saving / 2)), "share")
     return found.assign(saved=each(told, lambda number: ("≈ ", number))).reset_index()
-
-
-def figure(runs: pd.DataFrame) -> Plot:
-    """A panel per size and phase: mean with std, median and first step over warm-up steps."""
-    runs = runs[runs["steps"].notna()].sort_values("steps", kind="stable")
-    mean, high = "mean of measured steps (bar: + std)", added(runs[["mean_ms", "std_ms"]])
-    drawn = {
-        "first step of the process": runs["first_step_ms"],
-        mean: runs["mean_ms"],
-        "median of measured steps": runs["median_ms"],
-    }
-    every = [
-        runs.assign(drawn=label, ms=ms, low=ms, high=high if label == mean else NAN)
-        for label, ms in drawn.items()
-    ]
-    panels = [
-        Panel(
-            mine,
-            x="steps",
-            y="ms",
-            by="drawn",
-            ends=("low", "high"),
-            mark="o",
-            log="y",
-            title=str(name),
-            xlabel="warm-up steps",
-        )
-        for name, mine in pd.concat(every).groupby("name", sort=False)
-    ]
-    return Plot(panels, "no step was measured", "ms a step", (2.9, 3.2))
