@@ -15,8 +15,7 @@ import pytest
 from tests.answers.test_any_subset import check
 from tests.captures.building import Export, event, tables_in, trace_file
 from tests.captures.test_joined import rank_file
-from tests.diagnosis.programs import Program, training_loop
-from tests.diagnosis.test_findings import forward
+from tests.diagnosis.programs import training_loop
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
@@ -182,36 +181,6 @@ def test_what_a_finding_has_is_not_large_without_one(
     """All of the step is products in float32, of which that is told."""
     of = read(recorded("../strangers/compare_before.json.gz", ""))
     assert of["ranked"]["name"].tolist() == ["Products in float32"] and of["unfound"].empty
-
-
-def test_how_often_ranges_run_shows_a_pass_in_vain(tmp_path: Path) -> None:
-    of = found(tmp_path, training_loop(tmp_path, forward=forward).write())
-    rows = of["ranked"].set_index("mechanism")
-    runs = "".join(map(str, rows.loc["forward_twice", "runs"]))
-    assert runs.startswith("backward 1 ×, clip 1 ×, forward 1 ×, forward/block.0 1 ×, ")
-
-
-@pytest.mark.parametrize(("passes", "update", "said"), [
-    (8, False, "micro batches"), (3, False, "launches"), (8, True, "launches"),
-])  # fmt: skip
-def test_micro_batches_are_said_first_where_launches_set_the_pace(
-    tmp_path: Path, passes: int, update: bool, said: str
-) -> None:
-    """Not where an optimizer updates after each pass."""
-    program = Program(tmp_path)
-    program.takes = 5
-    for _ in range(4):
-        with program.inside("step"):
-            for _ in range(passes):
-                program.forward()
-                for _ in range(8):
-                    program.launch("gemm backward", thread=2)
-                if update:
-                    program.launch("multi_tensor_apply")
-            program.launch("multi_tensor_apply")
-    of = found(tmp_path, program.write())
-    assert of["pace"]["verdict"] == said
-    assert ("8 micro batches" in sentences(of)[0]) == (said == "micro batches")
 
 
 @pytest.mark.parametrize("name", ["step", "Warm-up step"])
