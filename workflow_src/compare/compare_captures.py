@@ -74,15 +74,16 @@ def compare(a: Path, b: Path) -> Compared:
     steps = [len(_steps(run, step)) if step else 1 for run in both]
     profilers = [str(run["capture/summary"]["profiler"].iloc[-1]) for run in both]
     differ = profilers[0] != profilers[1]
-    paths = with_ratio(beside(*map(_paths, both, steps)))
-    work = beside(*(_kernels(run, n, differ) for run, n in zip(both, steps, strict=True)))
+    ours, theirs = zip(both, steps, strict=True)
+    paths = with_ratio(beside(_paths(*ours), _paths(*theirs)))
+    work = beside(_kernels(*ours, differ), _kernels(*theirs, differ))
     work = work.assign(kind=work_kind(work, float(work["a_ms"].dropna().astype(float).sum())))
     work["family"] = work.pop("a_family").fillna(work.pop("b_family"))
     work = by_change(work.reset_index())
     # They write C++ names differently: (anonymous namespace) and <unnamed>, lambda()#3 and
     # (instance 3).
     work["short_name"] = work["name"] if differ else distinct_names(work["name"])
-    judged = with_ratio(beside(*(_times(run, step) for run in both), "inner"))
+    judged = with_ratio(beside(_times(both[0], step), _times(both[1], step), "inner"))
     judged, divided = judged.assign(verdict=apart(judged)), parts(*both)
     # On a CPU, which launches nothing, steps have no parts.
     recorded = divided.loc[divided["part"] == PARTS["recorded_ms"], "a_ms"].dropna()

@@ -35,7 +35,7 @@ def doubts(a: Measured, b: Measured) -> pd.DataFrame:
     made = ours.reindex(cases, fill_value=False) | theirs.reindex(cases, fill_value=False)
     for name in HOST_SPEEDS:
         us = [_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b)]
-        made["host"] |= np.fmax(*us) > SLOWER_HOST * np.fmin(*us)
+        made["host"] |= np.fmax(us[0], us[1]) > SLOWER_HOST * np.fmin(us[0], us[1])
     return made
 
 
