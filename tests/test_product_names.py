@@ -15,7 +15,6 @@ from workflow_src.measure.workload import Workload
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.products import (
     FORWARD,
-    GATE_OR_UP,
     IN_FEED_FORWARD,
     NAMES,
     OF_INPUT,
@@ -67,8 +66,8 @@ def test_sizes_tell_which_product_one_is(found: Product, names: Sequence[str]) -
         (["down"], "up", "down"),
         (["output"], "feed_forward", "output"),
         (["gate", "up"], "up", "up"),
-        (["gate", "up"], "block", GATE_OR_UP),
-        (["qkv", "gate", "up"], "feed_forward", GATE_OR_UP),
+        (["gate", "up"], "block", "block"),
+        (["qkv", "gate"], "feed_forward", "gate"),
         (["output", "head"], "head", "head"),
         (["output", "head"], "forward", "forward"),
         (["gate", "up", "down"], "feed_forward", "feed_forward"),
@@ -168,7 +167,7 @@ def alone(range_: str, *shapes: list[int]) -> dict[str, pd.DataFrame]:
     ("shapes", "name"),
     [
         (([18, 16], [16, 48]), "qkv"),
-        (([18, 16], [16, 32]), GATE_OR_UP),
+        (([18, 16], [16, 32]), "block"),
         (([18, 16], [16, 7]), "block"),
     ],
 )

@@ -17,21 +17,14 @@ from workflow_src.paper.run import lifted
 
 LAUNCHING, OTHER = "Launches, one by one", "neither launches nor a finding"
 
-PASSES = ("forward_twice", "evaluation")
-"""Findings that the number of times that ranges run shows."""
-
-SMALLER, NEAR = 6, 7
-"""At most so many findings that save little have a row, and ranges are named beside a pass."""
-
-INNERMOST = r"(?<!\\)/(?:\\.|[^/\\])*$"
-"""The last name of a path, with its slash."""
+SMALLER = 6
+"""At most so many findings that save little have a row."""
 
 
 def ranked(capture: Capture) -> pd.DataFrame:
     """Findings and launches: what, what it saves, where, what shows it, what to do."""
     rows = _placed(capture, capture.special)
-    shown = [(_seen(row), _runs(capture, row)) for _, row in rows.iterrows()]
-    rows[["seen", "runs"]] = pd.DataFrame(shown, rows.index, ["seen", "runs"], dtype=object)
+    rows["seen"] = pd.Series([_seen(row) for _, row in rows.iterrows()], rows.index, dtype=object)
     assumes = rows["assumes"].where(rows["saves_ms"].notna(), "")
     rows = rows.assign(assumes=assumes, gain=rows["saves_ms"].map(whole_ms))
     rows = pd.concat([rows, *_launching(capture)])
@@ -70,19 +63,6 @@ def _seen(row: pd.Series) -> tuple[Any, ...]:
     ]
     known = [part for part in parts if not is_number(part[0]) or part[0] > 0]
     return tuple(piece for part in known if part[0] == part[0] for piece in (", ", *part))[1:]
-
-
-def _runs(capture: Capture, row: pd.Series) -> tuple[Any, ...] | str:
-    """How often the ranges in and beside that of a pass run a step."""
-    if row["mechanism"] not in PASSES:
-        return ""
-    paths, beside = capture.rows("paths"), re.sub(INNERMOST, "", row["path"])
-    outer = paths["path"].str.replace(INNERMOST, "", regex=True).where(paths["path"] != beside)
-    near = paths[outer.isin([row["path"], beside]) & (paths["process"] == row["process"])]
-    near = near[near["busy_ms"].astype(float).rank(ascending=False, method="first") <= NEAR]
-    names = near["path"].str.removeprefix(f"{beside}/")
-    pairs = zip(names, near["instances_per_step"], strict=True)
-    return tuple(piece for name, times in pairs for piece in (", ", name, " ", times, " ×"))[1:]
 
 
 def smaller(capture: Capture) -> pd.DataFrame:

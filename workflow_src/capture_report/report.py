@@ -4,15 +4,13 @@ Both have a table's rows of the most time, the page more of them; the CSVs have 
 """
 
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from html import unescape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from workflow_src.capture_report.capture import Capture, share
-from workflow_src.capture_report.chapter import CARDS, facts, shortened
+from workflow_src.capture_report.chapter import facts, shortened
 from workflow_src.capture_report.ranked import ranked
 from workflow_src.capture_report.screen import first_screen, whole_ms
 from workflow_src.capture_report.summary import summary
@@ -26,14 +24,9 @@ from workflow_src.paper.form import Link
 from workflow_src.paper.number import NAN, is_number
 from workflow_src.paper.page import page
 from workflow_src.paper.run import Run, first
-from workflow_src.paper.svg import LEFT, WIDTH
 from workflow_src.paper.written import Written
 
 TITLE = "What is wrong with a step, and where device time goes"
-
-CHART = re.compile(r'<svg class="zoom"[^>]* y="([\d.]+)"[^>]*viewBox="0 0 (\d+) .*?</svg>', re.S)
-RANGE = re.compile(r'd="M(\d+) (\d+)h(\d+)v8h[^>]*><title>(.*?): [^:]*</title>')
-"""The chart of a step, and in it the first box of each name in the lanes of host ranges."""
 
 
 def step_picture(capture: Capture, folder: Path) -> str:
@@ -46,42 +39,14 @@ def step_picture(capture: Capture, folder: Path) -> str:
         return svg[svg.index("<svg") :]
 
 
-def numbered(svg: str, places: Iterable[tuple[str, str]]) -> str:
-    """A step's picture with a number where the range of each place (process, path) is, if it is
-    drawn below the step: that of the path, or the nearest that it lies in."""
-    chart = CHART.search(svg)
-    if not chart:
-        return svg
-    top, wide = float(chart[1]), int(chart[2])
-    boxes = [(int(x), int(y), int(w), unescape(name)) for x, y, w, name in RANGE.findall(chart[0])]
-    inner = [box for box in boxes if box[1] > 0]
-    marks, taken = "", dict[tuple[int, int], int]()
-    for number, (process, path) in enumerate(places, 1):
-        names = [re.escape(each).replace(r"\*", r"\d+") for each in re.split(r"(?<!\\)/", path)]
-        found = [box for name in names[::-1] for box in inner if re.fullmatch(name, box[3])]
-        if not found or (process and f"of process {process}:" not in svg):
-            continue
-        x, y, w, _ = found[0]
-        # Of one place several stand side by side.
-        beside = taken[x, y] = taken.get((x, y), -1) + 1
-        at = LEFT + (x + w / 2) * (WIDTH - LEFT) / wide + 16 * beside
-        marks += (
-            f'<circle cx="{at:.0f}" cy="{top + y + 4:.0f}" r="8"/>'
-            f'<text x="{at:.0f}" y="{top + y + 8:.0f}" text-anchor="middle">{number}</text>'
-        )
-    whole, end, _ = svg.rpartition("</svg>")
-    return f'{whole}<g class="places">{marks}</g>{end}\n' if marks else svg
-
-
 def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: str) -> Written:
     """The chapter of the capture whose tables are in a folder, for a report beside `beside`."""
     svg = step_picture(capture, folder)
     picture = Path(os.path.relpath(folder / "step.svg", beside)) if svg else None
     trace = picture.with_suffix(".trace.json.gz").as_posix() if picture else ""
-    drawing = numbered(svg, ranked(capture)[["process", "path"]].to_numpy()[:CARDS])
     return written.write(
         capture.name, lambda: facts(capture, trace), templates, ["capture.j2"], picture, log=log,
-        drawing=drawing, short=shortened,
+        drawing=svg, short=shortened,
     )  # fmt: skip
 
 

@@ -32,9 +32,6 @@ FEW_STEPS = 3
 
 WARM_UP = r"(?i)warm.?up"
 
-MICRO_BATCHES = 4
-"""So many micro batches a step are said, where launches set its pace."""
-
 GAP_AT_LEAST = 0.1
 """A gap of the host that takes this share of a step is named; else launches come one by one."""
 
@@ -122,7 +119,6 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "idle": whole_ms(row["device_idle_ms"]),
         "share": share(row["device_idle_ms"], step),
         "device": whole_ms(row["device_ms"]),
-        "micro": row["micro_batches"],
         "launches": row["launches"],
         **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }
@@ -167,8 +163,7 @@ def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
     short = row["device_ms"] * NS_PER_MS < row["launches"] * LAUNCH_BOUND_BELOW_NS
     if not short or row["pace"] != Pace.HOST or row["launching_ms"] < row["unnamed_ms"]:
         return said | {"verdict": "between launches"}
-    many = row["micro_batches"] >= MICRO_BATCHES
-    return said | {"verdict": "micro batches" if many else "launches"}
+    return said | {"verdict": "launches"}
 
 
 def _often(times: Number) -> Any:

@@ -57,7 +57,6 @@ PRODUCTS = {
     "gate": "feed-forward gate",
     "up": "feed-forward up",
     "down": "feed-forward down",
-    "gate or up": "feed-forward gate or up",
     "head": "output head",
 }
 """The model's matrix products, in the order in which it runs them."""

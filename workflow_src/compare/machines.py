@@ -34,8 +34,8 @@ def doubts(a: Measured, b: Measured) -> pd.DataFrame:
     cases = ours.index.union(theirs.index, sort=False)
     made = ours.reindex(cases, fill_value=False) | theirs.reindex(cases, fill_value=False)
     for name in HOST_SPEEDS:
-        us, other = (_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b))
-        made["host"] |= np.fmax(us, other) > SLOWER_HOST * np.fmin(us, other)
+        us = [_by_case(run.tables)[f"{name}_before"].reindex(cases) for run in (a, b)]
+        made["host"] |= np.fmax(us[0], us[1]) > SLOWER_HOST * np.fmin(us[0], us[1])
     return made
 
 

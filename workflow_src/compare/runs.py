@@ -1,15 +1,14 @@
 """Reads what two runs published: their tables, and the raw samples that lie beside them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from workflow_src.common.case import CASE_COLUMNS, PHASES
+from workflow_src.common.case import CASE_COLUMNS
 from workflow_src.common.errors import StageError, remake
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
@@ -17,9 +16,6 @@ from workflow_src.paper.run import Run
 
 NEEDED = ("timings", "ranges", "kernels")
 PLACE = ["case", "phase"]
-
-Processes = Sequence[Sequence[float]]
-"""Raw times (ms) of the steps of one phase, by the process that took them."""
 
 SAMPLES = ("ms", "least", "most", "processes", "samples")
 """Columns of a phase's times: the median, the fastest and the slowest process, how many there are,
@@ -65,9 +61,7 @@ def read_run(folder: Path) -> Measured:
         if name not in run.files:
             raise StageError(f"{tables}/{name}.csv does not exist; {remake(tables)}")
     _require_all_time(run)
-    read = {path.stem: read_samples(path) for path in sorted(folder.glob("benchmark/*.json"))}
-    plain, replays = ({case: both[n] for case, both in read.items()} for n in (0, 1))
-    return Measured(str(folder), run, timed(plain), timed(replays))
+    return Measured(str(folder), run, *read_samples(sorted(folder.glob("benchmark/*.json"))))
 
 
 def _require_all_time(run: Run) -> None:
@@ -82,39 +76,26 @@ def _require_all_time(run: Run) -> None:
         )
 
 
-def timed(samples: Mapping[str, Mapping[str, Processes]]) -> pd.DataFrame:
-    """A row of SAMPLES per case and phase."""
-    rows, keys = [], []
-    for case, phases in samples.items():
-        for phase, groups in phases.items():
-            medians = [float(np.median(group)) for group in groups]
-            ranked = tuple(medians if len(groups) > 1 else groups[0])
-            ends = float(np.median(medians)), min(medians), max(medians)
-            rows.append((*ends, len(groups), ranked))
-            keys.append((case, phase))
-    index = pd.MultiIndex.from_tuples(keys, names=PLACE) if keys else None
-    return pd.DataFrame(rows, index, [*SAMPLES]).astype({"samples": object})
+def read_samples(paths: Iterable[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A row of SAMPLES per case and phase of some benchmarks: of each phase, and of its replay."""
+    found: tuple[list[Sequence[object]], ...] = ([], [])
+    for path in paths:
+        with reading(path, "a benchmark's result", remake(path), StageError):
+            phases = json.loads(path.read_text(encoding="utf-8"))["phases"]
+            for phase, row in phases.items():
+                for rows, timed in zip(found, (row, row.get("replay")), strict=True):
+                    if timed and timed["status"] == "ok":
+                        rows.append((path.stem, phase, *_samples(timed)))
+    plain, replays = (
+        pd.DataFrame(rows, columns=[*PLACE, *SAMPLES]).set_index(PLACE).astype({"samples": object})
+        for rows in found
+    )
+    return plain, replays
 
 
-def read_samples(path: Path) -> tuple[dict[str, Processes], dict[str, Processes]]:
-    """The raw samples in a benchmark's JSON: of each phase, and of each phase's replay."""
-    with reading(path, "a benchmark's result", remake(path), StageError):
-        phases = json.loads(path.read_text(encoding="utf-8"))["phases"]
-        if unknown := phases.keys() - set(PHASES):
-            raise ValueError(f"{sorted(unknown)[0]!r} is not a phase")
-        replays = {phase: row["replay"] for phase, row in phases.items() if "replay" in row}
-        plain, again = (
-            {name: _by_process(row) for name, row in rows.items() if row["status"] == "ok"}
-            for rows in (phases, replays)
-        )
-        return plain, again
-
-
-def _by_process(row: Mapping[str, Any]) -> Processes:
-    ms = np.asarray(row["samples_ns"], dtype=np.float64) / NS_PER_MS
-    if not len(ms) or ms.ndim != 1 or not (np.isfinite(ms) & (ms > 0)).all():
-        raise ValueError("samples_ns must be a list of times above 0")
-    process = np.asarray(row.get("process", [0] * len(ms)), dtype=np.int64)
-    if len(process) != len(ms):
-        raise ValueError(f"{len(process)} processes for {len(ms)} samples")
-    return tuple(tuple(ms[process == each].tolist()) for each in pd.unique(process))
+def _samples(row: Mapping[str, Any]) -> Sequence[object]:
+    """SAMPLES of what was timed."""
+    ms = pd.Series(row["samples_ns"], dtype=float) / NS_PER_MS
+    medians = ms.groupby(row.get("process", [0] * len(ms)), sort=False).median()
+    ranked = tuple(medians if len(medians) > 1 else ms)
+    return medians.median(), medians.min(), medians.max(), len(medians), ranked

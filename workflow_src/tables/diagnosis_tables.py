@@ -27,7 +27,6 @@ from workflow_src.diagnosis.facts import (
 )
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.idle import cpu_steps, idle_causes
-from workflow_src.diagnosis.mechanisms.passes import micro_batches
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed
@@ -213,6 +212,5 @@ def division(subject: Subject, diagnosis: Diagnosis) -> Row:
         "collective_wait_ms": np.nansum(waiting) / NS_PER_MS / count
         if subject.attributed.waits_known
         else np.nan,
-        "micro_batches": micro_batches(subject),
         "host_alone_ms": diagnosis.bounds.host_ns / NS_PER_MS,
     }

@@ -15,13 +15,13 @@ from workflow_src.common.read_table import read_table
 from workflow_src.common.reading import reading
 
 
-def with_case(table: pd.DataFrame, case: Mapping[str, Any]) -> pd.DataFrame:
+def with_case(table: pd.DataFrame, case: Mapping[Any, Any]) -> pd.DataFrame:
     """A case's table, preceded by the columns that identify the case."""
     front = pd.DataFrame({name: [case[name]] * len(table) for name in CASE_COLUMNS})
     return pd.concat([front, table.reset_index(drop=True)], axis=1)
 
 
-def join(folders: Path, cases: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
+def join(folders: Path, cases: Sequence[Mapping[Any, Any]], name: str) -> pd.DataFrame:
     """The table called `name` of all cases that have one, in the plan's order.
 
     In timings, planned cases without have rows with the status "not_measured".

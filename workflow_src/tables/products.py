@@ -21,8 +21,6 @@ FEED_FORWARD = "feed_forward"
 
 IN_FEED_FORWARD = ("gate", "up", "down")
 IN_ATTENTION = ("scores", "values")
-GATE_OR_UP = "gate or up"
-"""The name of a product that is one of the two, which have the same sizes."""
 
 NAMES = ("qkv", *IN_ATTENTION, "output", *IN_FEED_FORWARD, "head")
 """The products in the order in which the model runs them: each once per layer, and the head."""
@@ -180,9 +178,7 @@ def named(fit: Sequence[str], said: str) -> str:
     if said in fit:
         return said
     inside = [name for name in fit if said != FEED_FORWARD or name in IN_FEED_FORWARD] or fit
-    if len(inside) == 1:
-        return inside[0]
-    return GATE_OR_UP if tuple(inside) == IN_FEED_FORWARD[:2] else said
+    return inside[0] if len(inside) == 1 else said
 
 
 def expected_flops(case: AnyCase, phase: str) -> int | None:

@@ -99,19 +99,12 @@ def _phase(
         rows[(rows["phase"] == phase) & (rows["step"] == step["step"])]
         for rows in (found.ranges, found.launches, found.activities, found.idle)
     )
-    depths = [mine for _, mine in ranges.groupby("depth")]
+    depths, tall = [mine for _, mine in ranges.groupby("depth")], (LANE_HEIGHT, LANE_HEIGHT)
     lanes = [
         ("host ranges", RANGE_HEIGHT, RANGE_HEIGHT - 1, depths, "component", colors),
-        (
-            "launches",
-            LANE_HEIGHT,
-            LANE_HEIGHT,
-            [launches] if len(launches) else [],
-            "component",
-            colors,
-        ),
-        ("device", LANE_HEIGHT, LANE_HEIGHT, [work], "component", colors),
-        ("idle", LANE_HEIGHT, LANE_HEIGHT, [idle], "cause", CAUSE_COLORS),
+        ("launches", *tall, [launches][: len(launches)], "component", colors),
+        ("device", *tall, [work], "component", colors),
+        ("idle", *tall, [idle], "cause", CAUSE_COLORS),
     ]
     boxes, height = list[Boxes](), 0.0
     for name, row_height, box_height, rows, by, of in lanes:

@@ -30,7 +30,7 @@ less than the second."""
 OWN = ("block", "attention")
 """What of these lies in no module below has a name (see COMPONENTS), elsewhere it is the rest."""
 
-GATED = dict.fromkeys(("gate", "up", "down", "gate or up"), "feed_forward")
+GATED = dict.fromkeys(("gate", "up", "down"), "feed_forward")
 """The products that share a range."""
 
 

@@ -191,7 +191,6 @@ def names_of_sizes(rows: pd.DataFrame) -> "pd.Series[str]":
 def product_words(names: Iterable[str]) -> str:
     """Products of the same sizes in words: "QK^T", "feed-forward gate and up, output head"."""
     present = set(map(str, names))
-    present -= {"gate or up"} if present & set(FEED_FORWARD) else set()
     ordered = [name for name in words.PRODUCTS if name in present]
     said: list[str] = []
     for fed, group in groupby(ordered, FEED_FORWARD.__contains__):
