@@ -104,8 +104,8 @@ def test_a_stream_that_waits_for_an_event_starts_after_the_other(tmp_path: Path)
     assert recording.ties["after"].tolist() == [0, 2, 4]
 
 
-WAITING, OTHER, SILENT = 9, 7, 5
-"""Streams; the last has no work."""
+WAITING, OTHER = 9, 7
+"""Streams."""
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,6 @@ WAITING, OTHER, SILENT = 9, 7, 5
             [(35, WAITING, 15, OTHER), (36, WAITING, UNKNOWN, UNKNOWN)],
             {3: 0},
             id="another one of before the capture",
-        ),
-        pytest.param(
-            [(16, SILENT, 15, OTHER), (35, WAITING, 17, SILENT)],
-            {3: 0},
-            id="through a stream without work",
         ),
         pytest.param(
             [(35, WAITING, 15, OTHER), (36, WAITING, 25, OTHER)], {3: 1}, id="the later of two"
