@@ -19,7 +19,7 @@ from workflow_src.diagnosis.mechanisms.host_gaps import (
     host_gaps,
     paths_in_gaps,
 )
-from workflow_src.diagnosis.mechanisms.transfers import TO_DEVICE, of_size
+from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
 from workflow_src.diagnosis.recording import LAUNCH
 from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
 
@@ -41,9 +41,6 @@ LOADING = r"(?i)data|load|batch|fetch|next|input"
 
 COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "embedding")
 """Families of kernels of a model."""
-
-ONE_NUMBER = 8
-"""Bytes of a single number, whose copy to the device tells of no batch."""
 
 
 def _running(subject: Subject) -> pd.DataFrame:
@@ -150,7 +147,7 @@ def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> str:
     """
     if rows["fetched"].mean() > 0.5:
         return "host_gap"
-    sent = of_size(subject, TO_DEVICE, ONE_NUMBER + 1)["call"]
+    sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)["call"]
     loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent)
     if _loads(subject, where) or 2 * rows.loc[loads, "gap_ns"].sum() > rows["gap_ns"].sum():
         return "slow_loader"
