@@ -12,7 +12,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask, merged
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.subject import LARGE, Subject, once, rows_of
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
@@ -94,7 +94,6 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
     return 1
 
 
-@kind
 def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
@@ -126,7 +125,6 @@ def _is_loop(names: "pd.Series[str]") -> bool:
     return len(names) > LONGEST or repeated(tuple(names), 1) >= PARAMETERS
 
 
-@kind
 def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 

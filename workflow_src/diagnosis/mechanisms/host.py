@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.edit import Edit, graphed
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import (
     beyond,
     gaps_of,
@@ -66,7 +66,6 @@ def _shorter(
     return found(subject, key, gaps, Edit(rows_of(gaps), gap=left_ns), where=where)
 
 
-@kind
 def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while.
 
@@ -91,7 +90,6 @@ def held_up(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "crowded_cores", slow, Edit(rows_of(slow), cost=int(usual.median())))
 
 
-@kind
 def computes(subject: Subject) -> Iterator[Finding]:
     """A long gap of the host that comes in each step, or in torch's DataLoader in any.
 
@@ -163,7 +161,6 @@ def _loads(subject: Subject, path: str) -> bool:
     return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
 
 
-@kind
 def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds

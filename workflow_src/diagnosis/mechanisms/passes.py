@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
 from workflow_src.diagnosis.subject import MOST, Subject, common_path, once, rows_of
 from workflow_src.placing.ranks import COLLECTIVE
@@ -124,7 +124,6 @@ def _in_vain(
     return int(rows[one]), int(rows[other])
 
 
-@kind
 def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     """Forward passes without backward's.
 
@@ -148,7 +147,6 @@ def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     yield found(subject, key, passes, edit, where=where)
 
 
-@kind
 def recomputation(subject: Subject) -> Iterator[Finding]:
     """Backward launches forward's sequences of kernels again; what it communicates is its own."""
     forward, backward = subject.launching(True), subject.launching(False)
@@ -166,7 +164,6 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "recomputation", rows, edit, where=common_path(work))
 
 
-@kind
 def metrics(subject: Subject) -> Iterator[Finding]:
     """Softmaxes beyond those that backward has gradients of, and choices, after the last product.
 

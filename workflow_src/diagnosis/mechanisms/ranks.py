@@ -11,7 +11,7 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import runs
 from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.mechanisms.passes import micro_batches, product_runs
@@ -45,7 +45,6 @@ def _busy(work: pd.DataFrame) -> Union:
     return Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
 
 
-@kind
 def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     """Gradients are reduced in the backward pass of each micro batch, instead of in the last one's.
 
@@ -85,7 +84,6 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
     return Edit(work=rows_of(work), factor=left), Edit(calls, gap=0, cost=0), after
 
 
-@kind
 def small_collectives(subject: Subject) -> Iterator[Finding]:
     """Many short collectives in a row, without a product in between: one could do for all.
 
@@ -111,7 +109,6 @@ def _latest(subject: Subject) -> int:
     return int(waits.index.to_numpy()[np.argmin(waits)])
 
 
-@kind
 def exposed_communication(subject: Subject) -> Iterator[Finding]:
     """Communication while the device does nothing else; what is waited for others stays.
 
@@ -132,7 +129,6 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "exposed_communication", rows, edit, device_ns=rows["exposed_ns"])
 
 
-@kind
 def late_rank(subject: Subject) -> Iterator[Finding]:
     """Another process is waited for in collectives, and one place of its tells why.
 
