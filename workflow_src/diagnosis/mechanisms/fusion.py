@@ -146,12 +146,9 @@ def attention(subject: Subject) -> Iterator[Finding]:
     chain[~np.isin(chain, np.intersect1d(chain[begins], chain[ends]))] = NOWHERE
     forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
     copies = forward & matching(work["name"], STRIDED) & (family == "copy").to_numpy()
-    for beside in (np.append(chain[1:], NOWHERE), np.append(NOWHERE, chain[:-1])):
-        run = runs(copies & (chain == NOWHERE), breaks)
-        rows = np.flatnonzero((run != NOWHERE) & (beside != NOWHERE))
-        of_run = pd.Series(beside[rows], index=run[rows]).groupby(level=0).first()
-        also = of_run.reindex(run).fillna(NOWHERE).to_numpy(dtype=np.int64)
-        chain = np.where(chain == NOWHERE, also, chain)
+    known = pd.Series(chain, dtype="float64").mask(copies & (chain == NOWHERE))
+    after = known.bfill().replace(NOWHERE, np.nan)
+    chain = known.fillna(after).fillna(known.ffill()).fillna(NOWHERE).to_numpy(dtype=np.int64)
     chains = work.assign(chain=chain)[chain != NOWHERE]
     if len(chains):
         products = chains[chains["family"] == "gemm"]

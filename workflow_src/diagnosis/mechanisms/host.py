@@ -20,8 +20,7 @@ from workflow_src.diagnosis.mechanisms.host_gaps import (
     paths_in_gaps,
 )
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
-from workflow_src.diagnosis.recording import LAUNCH
-from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
+from workflow_src.diagnosis.subject import LARGE, MOST, Subject, common_path, rows_of
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
@@ -70,8 +69,7 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while.
 
     other_thread: gaps of all kinds are stretched by alike times; stall: a few are long where the
-    same place has no such gap in other steps; crowded_cores: launches take long without waiting for
-    anything, in places that change, and not as a kernel's first one, which may load its code.
+    same place has no such gap in other steps.
     """
     if len(rows := held_gaps(subject)):
         where = common_path(rows.loc[rows["after"] != "", "after"])
@@ -82,12 +80,6 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
         yield _shorter(subject, "stall", rows, rows["usual_ns"], _where(subject, rows))
-    again = subject.calls["launched"].duplicated() & ~subject.calls["beside"]
-    calls = subject.calls[again & (subject.calls["kind"] == LAUNCH)]
-    usual = calls.groupby("name")["cost_ns"].transform("median")
-    slow = calls[calls["cost_ns"] > LARGE * usual]
-    if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
-        yield found(subject, "crowded_cores", slow, Edit(rows_of(slow), cost=int(usual.median())))
 
 
 def computes(subject: Subject) -> Iterator[Finding]:
