@@ -30,7 +30,10 @@ HOPPER = ("NVIDIA H200", 9, 0)
 
 
 class DeviceSteps(Export):
-    """Launches that follow each other by 2 us, kernels without a gap, a wait at each step's end."""
+    """Launches that follow each other by 2 us, kernels without a gap, a wait at each step's end.
+
+    Another thread launches what is in backward.
+    """
 
     def __init__(self, folder: Path, card: tuple[str, int, int] | None = HOPPER) -> None:
         super().__init__(folder)
@@ -45,9 +48,11 @@ class DeviceSteps(Export):
             begin, free = at, at
             for path, rows in groupby([FILL, *kernels, FILL], key=lambda kernel: kernel[0]):
                 first = at
+                thread = 2 if path.startswith("backward") else 1
                 for _, name, length in rows:
                     begins = at == first or not in_one_call
-                    free = self._launched(at, max(free, at + 2 * US), name, length, begins)
+                    start = max(free, at + 2 * US)
+                    free = self._launched(at, start, name, length, begins, thread)
                     at += 2 * US
                 for name in filter(None, path.split("/")):
                     self.range(name, first, at)
@@ -56,14 +61,16 @@ class DeviceSteps(Export):
             at = free + 2 * US
         return self
 
-    def _launched(self, at: int, start: int, name: str, length: float, begins: bool) -> int:
+    def _launched(
+        self, at: int, start: int, name: str, length: float, begins: bool, thread: int
+    ) -> int:
         """Launch a kernel, by a call of its own if it begins one; when it ends."""
         number = self.calls + begins
         named = self.string(name)
         self.work(None, int(length * US), number=number, start=start, demangledName=named)
         self.calls = number
         if begins:
-            self.api("cudaLaunchKernel_v7000", at, at + US, number)
+            self.api("cudaLaunchKernel_v7000", at, at + US, number, thread)
         return start + int(length * US)
 
 

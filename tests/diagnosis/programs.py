@@ -25,8 +25,7 @@ PAGEABLE, PINNED, ON_DEVICE = 0, 1, 2
 class Program(Export):
     """An export that is written call by call; times are microseconds from its beginning.
 
-    stretched, interrupted: every so manieth call comes later, or takes longer, by HELD; held: all
-    that together.
+    stretched: every so manieth call comes later by HELD; held: all that together.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,7 +35,7 @@ class Program(Export):
             self.sql(f"ALTER TABLE CUPTI_ACTIVITY_KIND_{table} ADD COLUMN bytes INTEGER")
         self.now = self.freed = 0.0
         self.takes = float(TAKES)
-        self.held, self.stretched, self.interrupted = 0.0, 0, 0
+        self.held, self.stretched = 0.0, 0
 
     @contextmanager
     def inside(self, name: str) -> Iterator[None]:
@@ -50,10 +49,9 @@ class Program(Export):
         """A call after the host's usual gap, which returns after `until`; its number."""
         self.calls += 1
         late = HELD if self.stretched and self.calls % self.stretched == 0 else 0
-        longer = HELD if self.interrupted and self.calls % self.interrupted == 0 else 0
-        self.held += late + longer
+        self.held += late
         began = self.now + GAP + late
-        self.now = max(began + cost + longer, until)
+        self.now = max(began + cost, until)
         self.api(name, int(began * US), int(self.now * US), self.calls, thread)
         return self.calls
 
@@ -111,7 +109,6 @@ def training_loop(
     takes: float = TAKES,
     steps: int = STEPS,
     stretched: int = 0,
-    interrupted: int = 0,
     **faults: Place,
 ) -> Program:
     """Five steps of 27 calls: a forward pass of 9, a backward pass of 16, clip, and an optimizer.
@@ -120,7 +117,7 @@ def training_loop(
     (instead of the optimizer's one launch), end; `every` before each call of forward.
     """
     program = Program(folder)
-    program.takes, program.stretched, program.interrupted = takes, stretched, interrupted
+    program.takes, program.stretched = takes, stretched
 
     def at(place: str, step: int) -> None:
         faults.get(place, nothing)(program, step)

@@ -83,30 +83,29 @@ def test_only_the_rank_that_waits_least_could_hide_its_communication(tmp_path: P
     assert table["exposed_ns"].tolist() == pytest.approx([exposed_us * US] * 3)
 
 
-MICRO_BATCHES: list[tuple[str, Savings]] = [
-    # Two reductions of 100 us before the last one, in two passes of three.
-    (REDUCE, {"step/backward": 200}),
-    # What isn't a reduction isn't of gradients.
-    (GATHER, {}),
-]
+PASSES: list[Kernel] = [("forward", "gemm", 50), ("backward", "gemm", 50)]
+BUCKET: list[Kernel] = [("backward", "gemm", 50), ("backward/bucket", REDUCE, 50)]
+DIVIDED: list[Kernel] = [PASSES[0], ("forward", REDUCE, 50), PASSES[1], ("backward", REDUCE, 50)]
 
 
-@pytest.mark.parametrize(("name", "saved"), MICRO_BATCHES, ids=["all-reduce", "all-gather"])
-def test_gradients_are_reduced_once_a_step(tmp_path: Path, name: str, saved: Savings) -> None:
-    one: list[Kernel] = [("forward", "gemm", 50), ("backward", "gemm", 50), ("backward", name, 100)]
-    assert savings(tmp_path, "reduced_in_each_micro_batch", one * 3) == saved
-    assert savings(tmp_path, "reduced_in_each_micro_batch", one) == {}
-
-
-def test_a_model_divided_among_ranks_reduces_in_each_pass(tmp_path: Path) -> None:
-    one = [("forward", REDUCE, 50), ("backward", REDUCE, 50)]
-    assert savings(tmp_path, "reduced_in_each_micro_batch", one * 3) == {}
-
-
-def test_buckets_of_one_backward_pass_are_no_micro_batches(tmp_path: Path) -> None:
-    one: list[Kernel] = [("backward", "gemm", 50), ("backward/bucket", REDUCE, 50)]
-    kernels: list[Kernel] = [("forward", "gemm", 50), *one, *one]
-    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels) == {}
-    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels * 2) == {
-        "step/backward/bucket": 100
-    }
+@pytest.mark.parametrize(
+    ("kernels", "saved"),
+    [
+        # Two reductions of 100 us before the last one, in two passes of three.
+        pytest.param([*PASSES, ("backward", REDUCE, 100)] * 3, {"step/backward": 200}, id="each"),
+        pytest.param([*PASSES, ("backward", REDUCE, 100)], {}, id="one micro batch"),
+        # What isn't a reduction isn't of gradients.
+        pytest.param([*PASSES, ("backward", GATHER, 100)] * 3, {}, id="gathered"),
+        pytest.param(DIVIDED * 3, {}, id="a model that is divided among ranks"),
+        pytest.param([PASSES[0], *BUCKET * 2], {}, id="buckets of one backward pass"),
+        pytest.param([PASSES[0], *BUCKET * 2] * 2, {"step/backward/bucket": 100}, id="of two"),
+        pytest.param(
+            [*PASSES, ("backward", REDUCE, 100), ("update", "fused_adam", 9)] * 2, {},
+            id="a step of two updates",
+        ),
+    ],
+)  # fmt: skip
+def test_gradients_are_reduced_once_a_step(
+    tmp_path: Path, kernels: list[Kernel], saved: Savings
+) -> None:
+    assert savings(tmp_path, "reduced_in_each_micro_batch", kernels) == saved

@@ -96,45 +96,26 @@ def test_a_pageable_copy_blocks_only_if_its_call_returned_after_it_began(tmp_pat
     assert replay(recording, both).step_ns < 310 * US
 
 
-def test_a_stream_that_waits_for_an_event_starts_after_the_other(tmp_path: Path) -> None:
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
-    program.does("cudaStreamWaitEvent_v3020", 120, 122)
-    recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
-    assert recording.ties["work"].tolist() == [1, 3, 5]
-    assert recording.ties["after"].tolist() == [0, 2, 4]
+WAITING, OTHER = 9, 7
+"""Streams."""
+
+EVENTS: dict[str, tuple[list[tuple[int, int, int, int]], dict[int, int]]] = {
+    "the recorded one, not the latest": ([(35, WAITING, 15, OTHER)], {3: 0}),
+    "nothing yet": ([(15, WAITING, 5, OTHER)], {}),
+    "the waiting stream alone": ([(35, WAITING, UNKNOWN, UNKNOWN)], {3: 1}),
+    "another one of before the capture": (
+        [(35, WAITING, 15, OTHER), (36, WAITING, UNKNOWN, UNKNOWN)], {3: 0}
+    ),
+    "the later of two": ([(35, WAITING, 15, OTHER), (36, WAITING, 25, OTHER)], {3: 1}),
+    "its own stream": ([(5, WAITING, 2, OTHER), (37, WAITING, 36, WAITING)], {}),
+    "not what was launched before it": ([(45, WAITING, 15, OTHER)], {4: 0}),
+    "what contradicts the times": ([(35, WAITING, 32, 8)], {}),
+}  # fmt: skip
 
 
-WAITING, OTHER, SILENT = 9, 7, 5
-"""Streams; the last has no work."""
-
-
-@pytest.mark.parametrize(
-    ("waits", "after"),
-    [
-        pytest.param([(35, WAITING, 15, OTHER)], {3: 0}, id="the recorded one, not the latest"),
-        pytest.param([(15, WAITING, 5, OTHER)], {}, id="nothing yet"),
-        pytest.param([(35, WAITING, UNKNOWN, UNKNOWN)], {3: 1}, id="the waiting stream alone"),
-        pytest.param(
-            [(35, WAITING, 15, OTHER), (36, WAITING, UNKNOWN, UNKNOWN)],
-            {3: 0},
-            id="another one of before the capture",
-        ),
-        pytest.param(
-            [(16, SILENT, 15, OTHER), (35, WAITING, 17, SILENT)],
-            {3: 0},
-            id="through a stream without work",
-        ),
-        pytest.param(
-            [(35, WAITING, 15, OTHER), (36, WAITING, 25, OTHER)], {3: 1}, id="the later of two"
-        ),
-        pytest.param([(5, WAITING, 2, OTHER), (37, WAITING, 36, WAITING)], {}, id="its own stream"),
-        pytest.param([(45, WAITING, 15, OTHER)], {4: 0}, id="not what was launched before it"),
-        pytest.param([(35, WAITING, 32, 8)], {}, id="what contradicts the times"),
-    ],
-)
-def test_activities_wait_for_the_record_that_their_stream_waited_for(
-    waits: list[tuple[int, int, int, int]], after: dict[int, int]
-) -> None:
+@pytest.mark.parametrize("name", EVENTS)
+def test_activities_wait_for_the_record_that_their_stream_waited_for(name: str) -> None:
+    waits, after = EVENTS[name]
     # Launched at 10, 20, 30 and so on: two kernels of stream 7, a longer one of 8, two of 9.
     calls = pd.DataFrame({"start_ns": [0, 10, 20, 30, 40, 50], "name": "cudaLaunchKernel"})
     starts, lengths = np.array([11, 21, 31, 200, 210]), np.array([5, 5, 900, 5, 5])
@@ -148,20 +129,21 @@ def test_activities_wait_for_the_record_that_their_stream_waited_for(
 
 
 @pytest.mark.parametrize(
-    ("starts", "gap"),
+    ("event", "starts", "gap"),
     [
-        pytest.param(413, 1, id="late, as the other one ended"),
-        pytest.param(405, -7, id="beside the last blocks of the other one"),
+        pytest.param(True, 413, 1, id="its stream waits for an event"),
+        pytest.param(False, 413, 1, id="late, as the other one ended"),
+        pytest.param(False, 405, -7, id="beside the last blocks of the other one"),
     ],
 )
 def test_an_activity_is_tied_to_one_of_another_stream_that_ended_as_it_started(
-    tmp_path: Path, starts: int, gap: int
+    tmp_path: Path, event: bool, starts: int, gap: int
 ) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
+    if event:
+        program.does("cudaStreamWaitEvent_v3020", 120, 122)
     recording = program.does(LAUNCH, 130, 140, at=starts, length=100, stream=9).recording()
-    assert recording.ties[["work", "after", "gap_ns"]].to_numpy().tolist() == [
-        [1, 0, gap * US], [3, 2, gap * US], [5, 4, gap * US],
-    ]  # fmt: skip
+    assert recording.ties.to_numpy().tolist() == [[n + 1, n, gap * US] for n in (0, 2, 4)]
 
 
 def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Path) -> None:

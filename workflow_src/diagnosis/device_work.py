@@ -1,7 +1,5 @@
 """A process's device work as lanes of activities, and what each activity had to wait for."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import pandas as pd
 
@@ -24,7 +22,7 @@ as seen in captures of an H100 and of H200s."""
 
 WAIT_EVENT = r"StreamWaitEvent"
 
-PAIRS = ("work", "after", "lane")
+OF_WAITS = ("device", "stream", "wait_ns", "record_device", "record_stream", "record_ns")
 
 
 def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd.DataFrame:
@@ -122,12 +120,33 @@ def event_ties(
 ) -> pd.DataFrame:
     """A row per pair of activities: `work`, and `after`, which its stream waited for.
 
-    places: the device and stream of each activity; waits: Capture.waits of the process. A
-    wait whose record isn't known, where those of others are, is for one of before the capture.
+    places: the device and stream of each activity; waits: Capture.waits of the process. A wait
+    holds up what is launched on its stream after it, for what was launched on the stream of its
+    record before that. One whose record isn't known, where those of others are, is for one of
+    before the capture; if none is known, each is for all that was launched before it.
     """
-    waits = waits if len(waits) else _called(work, places, calls)
+    launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
+    table = places.astype("int64").assign(work=np.arange(len(work)), launched=launched)
+    waits = (waits if len(waits) else _called(work, places, calls))[[*OF_WAITS]].astype("int64")
+    waits = waits[waits["wait_ns"] >= calls["start_ns"].iloc[0]]
     told = waits["record_ns"] != UNKNOWN
-    pairs = _awaited(work, places, calls, waits[told] if told.any() else waits)
+    if not told.any():
+        every = table[["device", "stream"]].drop_duplicates().add_prefix("record_")
+        waits = waits[["device", "stream", "wait_ns"]].merge(every, "cross")
+        waits, told = waits.assign(record_ns=waits["wait_ns"]), waits["stream"].notna()
+    own = waits["device"].eq(waits["record_device"]) & waits["stream"].eq(waits["record_stream"])
+    following = pd.merge_asof(
+        waits[told & ~own].sort_values("wait_ns"), table,
+        left_on="wait_ns", right_on="launched", by=["device", "stream"], direction="forward",
+    )  # fmt: skip
+    recorded = table.add_prefix("record_").rename(columns={"record_work": "after"})
+    pairs = pd.merge_asof(
+        following.sort_values("record_ns"), recorded, left_on="record_ns",
+        right_on="record_launched", by=["record_device", "record_stream"],
+        allow_exact_matches=False,
+    )  # fmt: skip
+    lanes = pairs.dropna().groupby(["work", "record_device", "record_stream"])
+    pairs = lanes["after"].max().reset_index()[["work", "after"]].astype("int64")
     # What had started before can't have waited.
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     held = end[pairs["after"]] <= start[pairs["work"]]
@@ -142,54 +161,5 @@ def _called(work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame) -> pd
     calling = np.flatnonzero(matching(calls["name"], WAIT_EVENT))
     following = np.searchsorted(work["call"].to_numpy(), calling)
     known = following < len(work)
-    return places.iloc[following[known]].assign(
-        wait_ns=calls["start_ns"].to_numpy()[calling[known]],
-        record_ns=UNKNOWN,
-        record_device=UNKNOWN,
-        record_stream=UNKNOWN,
-    )
-
-
-def _awaited(
-    work: pd.DataFrame, places: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame
-) -> pd.DataFrame:
-    """Pairs by which record each wait was for, also through streams that did nothing between.
-
-    A wait holds up what is launched on its stream after it. The record stands for what was launched
-    on its own stream before it, and for all that this stream had waited for by then. If it isn't
-    known, it is taken to stand for all that was launched before the wait.
-    """
-    launched = np.append(calls["start_ns"].to_numpy(), BEFORE_ALL)[work["call"]]
-    waits = waits[waits["wait_ns"] >= calls["start_ns"].iloc[0]]
-    of_record = waits[["record_device", "record_stream"]].set_axis(places.columns, axis=1)
-    streams = pd.concat([places, waits[places.columns], of_record], ignore_index=True)
-    lane = streams.groupby(list(places.columns)).ngroup().to_numpy()
-    rows = {number: np.flatnonzero(lane[: len(work)] == number) for number in np.unique(lane)}
-    launches = {number: launched[rows[number]] for number in rows}
-    at = np.concatenate([waits["wait_ns"], waits["record_ns"]])
-    untold = waits["record_ns"].to_numpy() == UNKNOWN
-    # Of each lane, the last activity of every other one that it has waited for, also by record.
-    known: dict[int, dict[int, int]] = {number: {} for number in rows}
-    records: dict[int, dict[int, int]] = {}
-    found: list[tuple[int, int, int]] = []
-
-    def launched_by(moment: int, lanes: Iterable[int]) -> dict[int, int]:
-        places = {of: int(np.searchsorted(launches[of], at[moment])) for of in lanes}
-        return {of: int(rows[of][place - 1]) for of, place in places.items() if place}
-
-    for moment in np.argsort(at, kind="stable").tolist():
-        number, wait = int(lane[len(work) + moment]), moment % len(waits)
-        if moment >= len(waits):
-            records[wait] = known[number] | launched_by(moment, [number])
-            continue
-        if untold[wait]:
-            news = launched_by(moment, rows)
-        else:
-            mine = known[number]
-            news = {of: row for of, row in records[wait].items() if row > mine.get(of, NOWHERE)}
-        news.pop(number, None)
-        known[number] |= news
-        following = rows[number][np.searchsorted(launches[number], at[moment]) :][:1]
-        found += [(row, after, of) for row in following.tolist() for of, after in news.items()]
-    pairs = pd.DataFrame(found, columns=list(PAIRS), dtype="int64")
-    return pairs.groupby(["work", "lane"])[["after"]].max().reset_index()
+    waits = places.iloc[following[known]].reindex(columns=[*OF_WAITS], fill_value=UNKNOWN)
+    return waits.assign(wait_ns=calls["start_ns"].to_numpy()[calling[known]])

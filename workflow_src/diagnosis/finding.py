@@ -7,7 +7,7 @@ the time of a step is the mean of, so that a replay saves no more; what it saves
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -69,18 +69,6 @@ class Finding:
     def general(self) -> bool:
         """Whether it is true of whole programs."""
         return bool(MECHANISMS[self.key].general)
-
-
-Find = Callable[[Subject], Iterator[Finding]]
-
-KINDS: list[Find] = []
-"""Every kind of finding, a function that gives its places; filled by diagnosis.mechanisms."""
-
-
-def kind(find: Find) -> Find:
-    """Register a kind of finding; the keys of its places name rows of mechanisms.csv."""
-    KINDS.append(find)
-    return find
 
 
 def found(

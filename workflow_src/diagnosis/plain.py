@@ -1,6 +1,5 @@
 """The recorded step without its profiler: the host sped up until a step takes its known time."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,13 +11,10 @@ from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import ScaleHost
 from workflow_src.diagnosis.recording import Recording
-from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.replay import largest, replay
 
 CLOSE = 0.002
 """A step may take longer than its plain time by this share."""
-
-HALVINGS = 12
-"""Of the interval that a share is looked for in."""
 
 NOISE = 0.15
 """Steps of one program differ by so much between two runs, by their copies and by their host."""
@@ -72,7 +68,7 @@ def plain(
     if running_ns is not None and takes(first, factor=share.least) > enough:
         usual = replace(first, factor=share.usual)
         if takes(usual, held=0.0) <= enough:
-            return replace(usual, held=_largest(lambda held: takes(usual, held=held), 1.0, enough))
+            return replace(usual, held=largest(lambda held: takes(usual, held=held), 1.0, enough))
     more = (ScaleHost(0, int(longest)) for longest in (gaps.quantile(USUAL), gaps.max()))
     for fastest in (first, *more):
         if (least_ns := takes(fastest)) <= enough:
@@ -86,23 +82,10 @@ def plain(
         )
     # The most, if by it a step takes as long, within what replays are off by; if even without any
     # host time it does, how near the times are tells nothing of the host.
-    longest_ns, slowest_ns = (
-        min(takes(fastest, factor=1.0), enough),
-        takes(fastest, factor=share.most),
-    )
+    longest_ns = min(takes(fastest, factor=1.0), enough)
+    slowest_ns = takes(fastest, factor=share.most)
     most = share.most if slowest_ns >= (1 - REPLAYED_WITHIN) * longest_ns else 1.0
     if most == share.most and slowest_ns <= (1 + REPLAYED_WITHIN) * least_ns:
         return replace(fastest, factor=most)
-    factor = _largest(lambda factor: takes(fastest, factor=factor), most, enough)
+    factor = largest(lambda factor: takes(fastest, factor=factor), most, enough)
     return replace(fastest, factor=factor)
-
-
-def _largest(takes: Callable[[float], float], most: float, enough: float) -> float:
-    """The largest share, at most so much, by which a step takes no longer than enough (ns)."""
-    if takes(most) <= enough:
-        return most
-    low, high = 0.0, most
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if takes(middle) <= enough else (low, middle)
-    return low

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -54,6 +53,7 @@ class Recording:
         last), time_ns (from the end of the step before it to its own, on host and device; of the
         first, from its start or from the end of the work launched before it).
     queue: so many activities of a lane can be launched and not yet started; further launches wait.
+    only_launches: all that calls do is to launch an activity each, in one lane and at once.
     """
 
     process: int
@@ -63,6 +63,7 @@ class Recording:
     ties: pd.DataFrame
     steps: pd.DataFrame
     queue: int
+    only_launches: bool = False
 
     @property
     def first_counted(self) -> int:
@@ -84,11 +85,3 @@ class Recording:
             for table, rows in tables.items()
             for name in rows.columns
         }
-
-    @cached_property
-    def only_launches(self) -> bool:
-        """Whether all that calls do is to launch an activity each, in one lane and at once."""
-        once = np.array_equal(self.columns["work.call"], np.arange(len(self.calls)))
-        others = ("calls.beside", "work.lane", "work.latency_ns", "work.gap_ns")
-        none = not any(self.columns[name].any() for name in others)
-        return once and none and not len(self.waits) and not len(self.ties)

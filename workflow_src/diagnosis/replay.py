@@ -1,6 +1,6 @@
 """Replays recorded steps with edits: how long each would take, on host and device."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +11,9 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.edit import Change, Edit, Plan
 from workflow_src.diagnosis.recording import Recording
+
+HALVINGS = 12
+"""Of the interval that a largest value is looked for in."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,20 @@ def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> 
     )
     begin = max(began[first[0]] - lead, done[np.searchsorted(of_call, first[0]) - 1])
     return np.diff(np.append(begin, ends)).astype(np.int64)
+
+
+def largest(takes: Callable[[float], float], most: float, enough: float) -> float:
+    """The largest value, at most so much, by which a step takes no longer than enough (ns).
+
+    takes: the time of a step, which grows with the value.
+    """
+    if takes(most) <= enough:
+        return most
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if takes(middle) <= enough else (low, middle)
+    return low
 
 
 class Check(NamedTuple):

@@ -44,7 +44,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
 
 def assumed(finding: Finding) -> str:
     """What a step without a finding is replayed with."""
-    return MECHANISMS[finding.key].assumes.format(**_numbers(finding))
+    return str(MECHANISMS[finding.key].assumes).format(**_numbers(finding))
 
 
 def _numbers(finding: Finding) -> dict[str, Any]:

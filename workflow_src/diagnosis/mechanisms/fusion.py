@@ -12,7 +12,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask, merged
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.subject import LARGE, Subject, once, rows_of
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
@@ -94,7 +94,6 @@ def repeated(names: tuple[str, ...], shortest: float) -> int:
     return 1
 
 
-@kind
 def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     """Neighboring elementwise kernels of one range, over tensors of one size.
 
@@ -126,7 +125,6 @@ def _is_loop(names: "pd.Series[str]") -> bool:
     return len(names) > LONGEST or repeated(tuple(names), 1) >= PARAMETERS
 
 
-@kind
 def attention(subject: Subject) -> Iterator[Finding]:
     """A softmax between two products, with nothing else in between but elementwise kernels.
 
@@ -148,12 +146,9 @@ def attention(subject: Subject) -> Iterator[Finding]:
     chain[~np.isin(chain, np.intersect1d(chain[begins], chain[ends]))] = NOWHERE
     forward = subject.calls["thread"].reindex(work["call"]).to_numpy() == subject.loop_thread
     copies = forward & matching(work["name"], STRIDED) & (family == "copy").to_numpy()
-    for beside in (np.append(chain[1:], NOWHERE), np.append(NOWHERE, chain[:-1])):
-        run = runs(copies & (chain == NOWHERE), breaks)
-        rows = np.flatnonzero((run != NOWHERE) & (beside != NOWHERE))
-        of_run = pd.Series(beside[rows], index=run[rows]).groupby(level=0).first()
-        also = of_run.reindex(run).fillna(NOWHERE).to_numpy(dtype=np.int64)
-        chain = np.where(chain == NOWHERE, also, chain)
+    known = pd.Series(chain, dtype="float64").mask(copies & (chain == NOWHERE))
+    after = known.bfill().replace(NOWHERE, np.nan)
+    chain = known.fillna(after).fillna(known.ffill()).fillna(NOWHERE).to_numpy(dtype=np.int64)
     chains = work.assign(chain=chain)[chain != NOWHERE]
     if len(chains):
         products = chains[chains["family"] == "gemm"]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.edit import Edit, graphed
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import (
     beyond,
     gaps_of,
@@ -19,9 +19,8 @@ from workflow_src.diagnosis.mechanisms.host_gaps import (
     host_gaps,
     paths_in_gaps,
 )
-from workflow_src.diagnosis.mechanisms.transfers import TO_DEVICE, of_size
-from workflow_src.diagnosis.recording import LAUNCH
-from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, rows_of
+from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
+from workflow_src.diagnosis.subject import LARGE, MOST, Subject, common_path, rows_of
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times
@@ -41,9 +40,6 @@ LOADING = r"(?i)data|load|batch|fetch|next|input"
 
 COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "embedding")
 """Families of kernels of a model."""
-
-ONE_NUMBER = 8
-"""Bytes of a single number, whose copy to the device tells of no batch."""
 
 
 def _running(subject: Subject) -> pd.DataFrame:
@@ -69,13 +65,11 @@ def _shorter(
     return found(subject, key, gaps, Edit(rows_of(gaps), gap=left_ns), where=where)
 
 
-@kind
 def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while.
 
     other_thread: gaps of all kinds are stretched by alike times; stall: a few are long where the
-    same place has no such gap in other steps; crowded_cores: launches take long without waiting for
-    anything, in places that change, and not as a kernel's first one, which may load its code.
+    same place has no such gap in other steps.
     """
     if len(rows := held_gaps(subject)):
         where = common_path(rows.loc[rows["after"] != "", "after"])
@@ -86,15 +80,8 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
         yield _shorter(subject, "stall", rows, rows["usual_ns"], _where(subject, rows))
-    again = subject.calls["launched"].duplicated() & ~subject.calls["beside"]
-    calls = subject.calls[again & (subject.calls["kind"] == LAUNCH)]
-    usual = calls.groupby("name")["cost_ns"].transform("median")
-    slow = calls[calls["cost_ns"] > LARGE * usual]
-    if len(slow[["launched", "path_text"]].drop_duplicates()) >= MANY:
-        yield found(subject, "crowded_cores", slow, Edit(rows_of(slow), cost=int(usual.median())))
 
 
-@kind
 def computes(subject: Subject) -> Iterator[Finding]:
     """A long gap of the host that comes in each step, or in torch's DataLoader in any.
 
@@ -150,7 +137,7 @@ def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> str:
     """
     if rows["fetched"].mean() > 0.5:
         return "host_gap"
-    sent = of_size(subject, TO_DEVICE, ONE_NUMBER + 1)["call"]
+    sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)["call"]
     loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent)
     if _loads(subject, where) or 2 * rows.loc[loads, "gap_ns"].sum() > rows["gap_ns"].sum():
         return "slow_loader"
@@ -166,7 +153,6 @@ def _loads(subject: Subject, path: str) -> bool:
     return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
 
 
-@kind
 def launch_bound(subject: Subject) -> Iterator[Finding]:
     """Small kernels, whose launches take the host longer than they take the device."""
     work, alone = subject.work, subject.bounds

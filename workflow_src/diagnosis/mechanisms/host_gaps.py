@@ -52,8 +52,8 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     """A row per call of the loop, numbered as in the recording.
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
-    usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of its sisters,
-    nan if it has none; median_ns: of all; all_ns: the lowest tenth of both; calls: of the place;
+    usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of all its
+    sisters; median_ns: of all; all_ns: the lowest tenth of both; calls: of the place;
     in_layers: whether the sisters are in other ranges, such as layers; fetched, checks: whether it
     comes directly after data that is copied to the host, and at or after a check of a result;
     loads: whether most of it passed in torch's DataLoader.
@@ -68,6 +68,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     table["place"], table["sisters"] = table.groupby([number, nth], sort=False).ngroup(), sisters
     gaps, of_sisters = table.groupby("place")["gap_ns"], table.groupby("sisters")
     places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
+    of_places = places.groupby("sisters")["usual_ns"]
     table["usual_ns"] = table["place"].map(places["usual_ns"])
     # What comes before the end of all is of the range that the other steps' ends come before.
     ends, steps = sides["launched"] == END, subject.recording.steps
@@ -83,7 +84,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
         for others in (checks, fetched)
     )
     return table.assign(
-        sisters_ns=table["place"].map(_of_sisters(places)),
+        sisters_ns=table["sisters"].map(of_places.quantile(LOW, interpolation="lower")),
         median_ns=table["gap_ns"].median(),
         all_ns=table["sisters"].map(of_sisters["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
@@ -92,19 +93,6 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
         checks=after_check | calls.index.isin(checks),
         loads=2 * loads_ns > table["gap_ns"],
     )
-
-
-def _of_sisters(places: pd.DataFrame) -> "pd.Series[float]":
-    """For each place, with usual_ns and sisters: the lower quartile of its sisters' usual gaps."""
-    usual = places["usual_ns"].to_numpy()
-    found = np.full(len(places), np.nan)
-    for rows in places.groupby("sisters").indices.values():
-        if len(rows) > 1:
-            ordered = np.sort(usual[rows])
-            at = int(LOW * (len(rows) - 2))
-            own = np.searchsorted(ordered, usual[rows])
-            found[rows] = ordered[np.where(at < own, at, at + 1)]
-    return pd.Series(found, index=places.index)
 
 
 def gaps_of(subject: Subject) -> pd.DataFrame:

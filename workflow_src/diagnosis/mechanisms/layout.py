@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import without_work
 from workflow_src.diagnosis.subject import NUMBER, Subject, rows_of
 
@@ -29,7 +29,6 @@ LIKE = 3
 """At least so many layers are alike, or none is out of line."""
 
 
-@kind
 def convolution_layout(subject: Subject) -> Iterator[Finding]:
     """Kernels that turn images from one layout into the other around convolutions.
 
@@ -46,7 +45,6 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
         yield without_work(subject, "convolution_layout", turned, stays)
 
 
-@kind
 def layer_copies(subject: Subject) -> Iterator[Finding]:
     """Copies on the device in one layer that the others, alike but for their number, lack."""
     copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]

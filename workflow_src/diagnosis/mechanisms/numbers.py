@@ -9,7 +9,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.transfers import (
     SMALL_BYTES,
     TO_DEVICE,
@@ -90,7 +90,6 @@ def check_calls(subject: Subject) -> Indices:
     return np.concatenate([_leads(subject, checks), calls_of(checks)])
 
 
-@kind
 def fetched(subject: Subject) -> Iterator[Finding]:
     """A number is copied to the host, which waits for it.
 
@@ -109,7 +108,6 @@ def fetched(subject: Subject) -> Iterator[Finding]:
             yield found(subject, str(reason), each, *edits)
 
 
-@kind
 def sent_numbers(subject: Subject) -> Iterator[Finding]:
     """Numbers made on the host are sent to the device, one at a time, from pageable memory.
 

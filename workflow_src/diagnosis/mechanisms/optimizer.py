@@ -7,7 +7,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit, merged
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import in_torch
 from workflow_src.diagnosis.mechanisms.passes import PRODUCTS
 from workflow_src.diagnosis.recording import LAUNCH
@@ -36,7 +36,6 @@ FUSED_SHARE = 0.4
 four tensors and writes three, and by operators it reads and writes 18 (model/adamw.py)."""
 
 
-@kind
 def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     """The optimizer updates each parameter by itself, with several small kernels.
 
@@ -71,7 +70,6 @@ def _in_turn(launches: pd.DataFrame) -> bool:
     return many and several and bool(common.sum() > len(launches) / 2)
 
 
-@kind
 def zero_fills(subject: Subject) -> Iterator[Finding]:
     """Gradients are filled with zeros, each by itself or all together, instead of forgotten.
 

@@ -4,18 +4,16 @@ Products of the loop's own thread are forward's; backward's are launched by auto
 nothing is told of a program whose autograd runs on the loop's thread.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
 from workflow_src.diagnosis.subject import MOST, Subject, common_path, once, rows_of
 from workflow_src.placing.ranks import COLLECTIVE
@@ -47,67 +45,85 @@ LAST = 8
 """At most so many launches after the last softmax or choice are of the same metrics."""
 
 
-class Run(NamedTuple):
-    """Products without others of the other kind between them: rows of calls, names in order.
-
-    forward: whether the loop's own thread launched them.
-    """
-
-    forward: bool
-    calls: Indices
-    names: tuple[str, ...]
-
-
 @once
-def product_runs(subject: Subject) -> list[Run]:
-    """The runs of products in order of launch."""
+def product_runs(subject: Subject) -> pd.DataFrame:
+    """A row per run of products without others of the other kind between, in order of launch.
+
+    forward: whether the loop's own thread launched them; calls, names: of each; first, last; step:
+    of the first.
+    """
     products = subject.work[subject.work["family"].isin(PRODUCTS)]
     calls = subject.calls.reindex(products["call"])
     forward = (calls["thread"] == subject.loop_thread).to_numpy()
     products = products.assign(forward=forward)[~calls["beside"].to_numpy(dtype=bool)]
     number = (products["forward"] != products["forward"].shift()).cumsum()
-    return [
-        Run(bool(run["forward"].iloc[0]), run["call"].to_numpy(), tuple(run["name"]))
-        for _, run in products.groupby(number)
-    ]
+    runs = products.groupby(number).agg(
+        forward=("forward", "first"), calls=("call", list), names=("name", tuple),
+        first=("call", "first"), last=("call", "last"),
+    )  # fmt: skip
+    return runs.assign(step=subject.calls["step"].reindex(runs["first"]).to_numpy())
+
+
+def micro_batches(subject: Subject) -> float:
+    """How many micro batches each step has; nan where no backward pass is told from forward.
+
+    That is forward passes with the same products, each followed by a backward pass, and no update
+    by an optimizer's kernels between them. Steps that differ have none.
+    """
+    every = product_runs(subject)
+    every = every[every["first"] >= subject.recording.first_counted]
+    forward = every[every["forward"] & every["forward"].shift(-1).notna()]
+    if not len(forward):
+        return np.nan
+    kind = forward.groupby("names", sort=False).ngroup()
+    alike = forward[kind == kind.mode()[0]]
+    counts = alike["step"].value_counts()
+    updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
+    # Two passes of one step are micro batches only if no update comes between them.
+    updated = np.diff(np.searchsorted(np.sort(updates), alike["first"])) > 0
+    in_one = (updated & (np.diff(alike["step"]) == 0)).any()
+    return float(counts.iloc[0]) if counts.nunique() == 1 and not in_one else 1.0
 
 
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
-    every = product_runs(subject)
+    every = [*product_runs(subject).itertuples()]
     pairs = [(run, after) for run, after in pairwise(every) if run.forward]
-    found = [span for run, after in pairs if (span := _in_vain(subject, run, after))]
+    spans = [_in_vain(subject, run.calls, run.names, len(after.names)) for run, after in pairs]
+    found = [span for span in spans if span]
     shortest = min((len(run.names) for run, _ in pairs), default=0)
     if found and every[-1].forward and len(every[-1].names) == shortest:
         # The last one of the capture, which would be followed by the next step's.
-        found.append((int(every[-1].calls[0]), int(subject.calls.index[-1])))
+        found.append((int(every[-1].first), int(subject.calls.index[-1])))
     return found
 
 
-def _in_vain(subject: Subject, run: Run, backward: Run) -> tuple[int, int] | None:
+def _in_vain(
+    subject: Subject, products: Sequence[int], names: tuple[str, ...], backward: int
+) -> tuple[int, int] | None:
     """The first call of forward passes without backward's, and that of the pass after them.
 
-    A second pass is told from the next of layers that are all alike by launches before its first
-    product that come between no others before it. As long as the calls before both first products
-    launch the same, they belong to the passes.
+    products: the calls of forward's products with their names; backward: how many it has. A second
+    pass is told from the next of layers that are all alike by launches before its first product
+    that come between no others before it. As long as the calls before both first products launch
+    the same, they belong to the passes.
     """
-    times = repeated(run.names, len(backward.names) / OF_BACKWARD)
-    kept = len(run.names) // times * (times - 1)
+    times = repeated(names, backward / OF_BACKWARD)
+    kept = len(names) // times * (times - 1)
     if times == 1:
         return None
     calls = subject.launching(True)
-    rows, names = calls.index.to_numpy(), calls["launched"].to_numpy()
-    at = np.searchsorted(rows, run.calls[: kept + 1]).tolist()
-    between = [set(names[one + 1 : other]) for one, other in pairwise(at)]
+    rows, launched = calls.index.to_numpy(), calls["launched"].to_numpy()
+    at = np.searchsorted(rows, products[: kept + 1]).tolist()
+    between = [set(launched[one + 1 : other]) for one, other in pairwise(at)]
     if between[-1] <= set().union(*between[:-1]):
         return None
     one, other = at[0], at[-1]
-    while one > 0 and other - 1 > one and names[one - 1] == names[other - 1]:
+    while one > 0 and other - 1 > one and launched[one - 1] == launched[other - 1]:
         one, other = one - 1, other - 1
     return int(rows[one]), int(rows[other])
 
 
-@kind
 def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     """Forward passes without backward's.
 
@@ -131,7 +147,6 @@ def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     yield found(subject, key, passes, edit, where=where)
 
 
-@kind
 def recomputation(subject: Subject) -> Iterator[Finding]:
     """Backward launches forward's sequences of kernels again; what it communicates is its own."""
     forward, backward = subject.launching(True), subject.launching(False)
@@ -149,7 +164,6 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "recomputation", rows, edit, where=common_path(work))
 
 
-@kind
 def metrics(subject: Subject) -> Iterator[Finding]:
     """Softmaxes beyond those that backward has gradients of, and choices, after the last product.
 
@@ -183,10 +197,9 @@ def _after_products(subject: Subject) -> pd.DataFrame:
     To the next forward's first product. after: which pass it comes after. Steps with a forward pass
     that has no backward are left out: their softmaxes may be of that.
     """
-    calls, forward = subject.launching(True), [run for run in product_runs(subject) if run.forward]
-    first, ends = ([int(run.calls[at]) for run in forward] for at in (0, -1))
-    after = np.searchsorted(ends, calls.index) - 1
-    inside = np.searchsorted(first, calls.index, side="right") - 1 > after
+    calls, forward = subject.launching(True), product_runs(subject).query("forward")
+    after = np.searchsorted(forward["last"], calls.index) - 1
+    inside = np.searchsorted(forward["first"], calls.index, side="right") - 1 > after
     needless = [call for span in needless_passes(subject) for call in span]
     elsewhere = calls["step"].isin(subject.calls["step"].reindex(needless)) | (calls["step"] < 0)
     return calls.assign(after=after)[(after >= 0) & ~inside & ~elsewhere]

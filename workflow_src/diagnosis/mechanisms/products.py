@@ -8,7 +8,7 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
 from workflow_src.placing.kernel_words import built_for
@@ -98,7 +98,6 @@ def _usual_precision(products: pd.DataFrame, gains: Gains) -> str:
     return "tf32" if gains.get("tf32", 1) > 1 else "fp16"
 
 
-@kind
 def float32_products(subject: Subject) -> Iterator[Finding]:
     """Products, also of convolutions, of float32 numbers; without it, as most others are.
 
@@ -122,7 +121,6 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "float32_products", slow, edit, where=where)
 
 
-@kind
 def unaligned_products(subject: Subject) -> Iterator[Finding]:
     """Products whose kernels load single elements: a size isn't a multiple of 16 bytes."""
     products = _products(subject, "gemm")
@@ -136,7 +134,6 @@ def unaligned_products(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "unaligned_products", slow, edit)
 
 
-@kind
 def float64(subject: Subject) -> Iterator[Finding]:
     """Arithmetic in float64 in a step that mostly has none.
 

@@ -11,10 +11,11 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.device_work import WAIT_EVENT
 from workflow_src.diagnosis.edit import Edit, Edits, Factors
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import runs
 from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
-from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, common_path, once, rows_of
+from workflow_src.diagnosis.mechanisms.passes import micro_batches, product_runs
+from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, once, rows_of
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
@@ -44,44 +45,23 @@ def _busy(work: pd.DataFrame) -> Union:
     return Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
 
 
-@kind
 def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
-    """Gradients are reduced in each pass through one part of a step, instead of in its last one.
+    """Gradients are reduced in the backward pass of each micro batch, instead of in the last one's.
 
-    All-reduces in several parts are a divided model's own. What another rank is waited for, it
-    would be waited for later.
+    A model that reduces in forward, too, is divided among ranks: its reductions are its own. What
+    another rank is waited for, it would be waited for later.
     """
     reducing = collectives(communication(subject))
     reducing = reducing[matching(reducing["name"], REDUCING)]
-    if reducing.empty:
+    if reducing.empty or not micro_batches(subject) > 1:
         return
-    reducing = _passes(subject, reducing)
-    early = reducing[reducing["nth"] < reducing["passes"] - 1]
-    several = reducing.loc[reducing["passes"] > 1, "part"]
-    if len(early) and several.nunique() == 1:
+    runs = product_runs(subject)
+    nth = np.searchsorted(runs["first"], reducing["call"], side="right") - 1
+    reducing, nth = reducing[nth >= 0], pd.Series(nth[nth >= 0], reducing.index[nth >= 0])
+    early = reducing[nth < nth.groupby(reducing["step"]).transform("max")]
+    if len(early) and not runs["forward"].iloc[nth].any():
         edits = _not_launched(subject, early, _waiting(early))
         yield found(subject, "reduced_in_each_micro_batch", early, *edits)
-
-
-def _passes(subject: Subject, work: pd.DataFrame) -> pd.DataFrame:
-    """Some of Subject.work with `nth`, its pass through its part of a step, and `passes`, of all.
-
-    A part is a range directly inside of what all ranges with work share, such as forward; a pass
-    ends where another part launches work. Ranges inside of parts, such as those of buckets, don't
-    count, nor does work that is in no part. Only passes that hold some of this work are counted.
-    """
-    paths = subject.work["path_text"]
-    shared = common_path(paths[paths != ""])
-    inside = shared.count("/") + 2 if shared else 1
-    part = paths.str.split("/").str[:inside].str.join("/")
-    in_part = part[(paths != "") & (paths.str.count("/") >= inside - 1)]
-    step = subject.work.loc[in_part.index, "step"]
-    entered = (in_part != in_part.shift()) | (step != step.shift())
-    number = entered.cumsum().reindex(work.index)
-    work = work.assign(part=part[work.index], number=number).dropna(subset="number")
-    of_part = work.groupby(["step", "part"])["number"]
-    nth = of_part.rank("dense").astype(int) - 1
-    return work.assign(nth=nth, passes=of_part.transform("nunique"))
 
 
 def _waiting(work: pd.DataFrame) -> Factors:
@@ -104,7 +84,6 @@ def _not_launched(subject: Subject, work: pd.DataFrame, left: Factors) -> Edits:
     return Edit(work=rows_of(work), factor=left), Edit(calls, gap=0, cost=0), after
 
 
-@kind
 def small_collectives(subject: Subject) -> Iterator[Finding]:
     """Many short collectives in a row, without a product in between: one could do for all.
 
@@ -130,7 +109,6 @@ def _latest(subject: Subject) -> int:
     return int(waits.index.to_numpy()[np.argmin(waits)])
 
 
-@kind
 def exposed_communication(subject: Subject) -> Iterator[Finding]:
     """Communication while the device does nothing else; what is waited for others stays.
 
@@ -151,7 +129,6 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "exposed_communication", rows, edit, device_ns=rows["exposed_ns"])
 
 
-@kind
 def late_rank(subject: Subject) -> Iterator[Finding]:
     """Another process is waited for in collectives, and one place of its tells why.
 

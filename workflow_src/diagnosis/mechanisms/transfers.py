@@ -10,7 +10,7 @@ from workflow_src.captures.capture import PAGEABLE
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.finding import Finding, found, kind
+from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.recording import ALLOCATE, FREE, SHORT_NS, SYNCHRONIZE
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, common_path, once, rows_of
 
@@ -65,7 +65,6 @@ def by_place(rows: pd.DataFrame) -> list[pd.DataFrame]:
     return [each for _, each in rows.groupby(folded)]
 
 
-@kind
 def sent_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the device; without it, beside other work, and the host doesn't wait.
 
@@ -84,7 +83,6 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
         yield found(subject, str(reason), each, *edits)
 
 
-@kind
 def fetched_data(subject: Subject) -> Iterator[Finding]:
     """Data is copied to the host: by data_to_host in most steps, or in few, as by blocking_save.
 
@@ -108,7 +106,6 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "blocking_save" if rare else "data_to_host", each, *edits)
 
 
-@kind
 def synchronizations(subject: Subject) -> Iterator[Finding]:
     """The host waits for the device, and copies nothing."""
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
@@ -116,7 +113,6 @@ def synchronizations(subject: Subject) -> Iterator[Finding]:
         yield found(subject, "synchronize", each, Edit(rows_of(each), cost=0))
 
 
-@kind
 def memory(subject: Subject) -> Iterator[Finding]:
     """Device memory is freed and fetched again, as by torch.cuda.empty_cache()."""
     is_memory = subject.own["kind"].isin([ALLOCATE, FREE])

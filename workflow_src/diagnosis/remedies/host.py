@@ -15,7 +15,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.remedies.rates import Span
 from workflow_src.diagnosis.remedies.steps import PASSES, UNIT_NS, Launched
-from workflow_src.diagnosis.replay import replay
+from workflow_src.diagnosis.replay import largest, replay
 
 CLOSE = 0.0005
 """The share of a phase's time to which the host's is solved for."""
@@ -74,16 +74,15 @@ def time_ns(step: Launched, hosts: Mapping[str, float]) -> float:
 def solved(step: Launched, plain_ms: float, earlier: Mapping[str, float], last: str) -> Solved:
     """The host's time for a launch of the `last` pass, at most; of `earlier` ones it is known."""
     calls = step.where(step.of("pass", last))
-    launches = max(1, len(calls))
-    low, high = 0.0, plain_ms * NS_PER_MS / launches
-    enough = max(plain_ms * NS_PER_MS, time_ns(step, {**earlier, last: low})) * (1 + CLOSE)
-    close = CLOSE * high
-    while high - low > close:
-        middle = (low + high) / 2
-        fits = time_ns(step, {**earlier, last: middle}) <= enough
-        low, high = (middle, high) if fits else (low, middle)
+    launches, plain_ns = max(1, len(calls)), plain_ms * NS_PER_MS
+
+    def takes(host_ns: float) -> float:
+        return time_ns(step, {**earlier, last: host_ns})
+
+    enough = max(plain_ns, takes(0.0)) * (1 + CLOSE)
+    host_ns = largest(takes, plain_ns / launches, enough)
     device_ns = float(step.recording.columns["work.end_ns"][calls].sum()) + GAP_NS * launches
-    return Solved(low, device_ns / max(1.0, low * launches) < LAUNCH_BOUND)
+    return Solved(host_ns, device_ns / max(1.0, host_ns * launches) < LAUNCH_BOUND)
 
 
 def usual_hosts(cases: Sequence[Mapping[str, Solved]]) -> dict[str, Span]:

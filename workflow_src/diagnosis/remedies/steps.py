@@ -194,4 +194,5 @@ def _recording(duration_ns: Indices) -> Recording:
     work = pd.DataFrame(0, rows, list(OF_WORK)).assign(call=rows, end_ns=duration_ns)
     waits, ties = (pd.DataFrame(columns=list(names), dtype="int64") for names in (WAITS, TIES))
     step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(rows) - 1, "time_ns": 0}
-    return Recording(0, calls, work, waits, ties, pd.DataFrame(step, index=[0]), QUEUE)
+    steps = pd.DataFrame(step, index=[0])
+    return Recording(0, calls, work, waits, ties, steps, QUEUE, only_launches=True)
