@@ -33,10 +33,9 @@ def facts(run: Run) -> Facts:
     table = predicted(beside_plain(load(run, "levers")), run["remedies"])
     steps = table[table["phase"] == STEP]
     best, stacked = firsts(steps), on_top(steps)
-    judged = steps[steps["agrees"].notna()]
-    agree = of(judged["agrees"], "count")
-    verdict = "as predicted" if agree >= MOSTLY * len(judged) else "missed"
-    verdict = verdict if len(judged) else "unpredicted"
+    agree, judged = of(steps["agrees"], "count"), steps["agrees"].notna().sum()
+    verdict = "as predicted" if agree >= MOSTLY * judged else "missed"
+    verdict = verdict if judged else "unpredicted"
     tried = steps["saves"].notna() & ~steps["is_plain"]
     return {
         "verdict": (verdict if len(best) else "nothing") if tried.any() else "can't tell",
@@ -44,7 +43,6 @@ def facts(run: Run) -> Facts:
         "agree": agree,
         "cases": by_case(steps, best),
         "stacked": stacked,
-        "judged": judged,
         "every": table,
         "effects": effects(steps[steps["ok"] & steps["median_ms"].notna()]),
         "missing": unmeasured(table, "case", "words"),
