@@ -1,17 +1,21 @@
 """How long the tables of other programs' captures take, and how much memory: N kernels, made up,
 as an SQLite export of nsys, as folders of Arrow and Parquet files where pyarrow is installed, and
-as a trace of torch.profiler, which has an operator each as well."""
+as a trace of torch.profiler, which has an operator each as well. With --paths or --ticks, how long
+tables and report take for N range paths, or for N outermost ranges of one name, in an SQLite
+export."""
 
 import argparse
+import math
 import os
 import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from multiprocessing import Process
 from pathlib import Path
 from statistics import median
@@ -25,6 +29,9 @@ from workflow_src.common.summary import summarize
 PERIOD_NS, PERIOD_US, STEPS = 15_000, 15, 30
 Rows = list[tuple[int | str | None, ...]]
 NAMES = ("cudaLaunchKernel_v7000", "cuKernelGetName", "void kernel<float>(int)")
+PASSES = 3
+"""Steps of captures of many paths."""
+TICK_KERNELS = 1000
 MAIN = global_id(1, 1)
 KERNEL_NAME = (
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
@@ -102,18 +109,60 @@ def write_folder(path: Path, kernels: int, suffix: str) -> None:
         as_folder(database, path, suffix)
 
 
+def write_paths(path: Path, paths: int) -> None:
+    """An export of PASSES steps of ranges in ranges, a kernel in each of the inner ones.
+
+    Names have no number, so that none are folded.
+    """
+    outer = math.isqrt(paths)
+    spans = [("step", step * paths, (step + 1) * paths) for step in range(PASSES)]
+    for step in range(PASSES):
+        begin, end = step * paths, (step + 1) * paths
+        spans += [(_word(n - begin), n, min(n + outer, end)) for n in range(begin, end, outer)]
+        spans += [(_word(n - begin), n, n + 1) for n in range(begin, end)]
+    write_export(path, paths * PASSES)
+    _replace_ranges(path, [(name, a * PERIOD_NS, b * PERIOD_NS) for name, a, b in spans])
+
+
+def write_ticks(path: Path, ticks: int) -> None:
+    """An export of TICK_KERNELS kernels in ranges of one name, one after the other."""
+    write_export(path, TICK_KERNELS)
+    ends = [TICK_KERNELS * PERIOD_NS * n // ticks for n in range(ticks + 1)]
+    _replace_ranges(path, [("tick", *times) for times in pairwise(ends)])
+
+
+def _replace_ranges(path: Path, spans: Sequence[tuple[str, int, int]]) -> None:
+    rows = [(start, end, 59, name, MAIN, None, None, 0) for name, start, end in spans]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM NVTX_EVENTS")
+        connection.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def _word(number: int) -> str:
+    """A number in letters."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
 WRITERS: dict[str, Callable[[Path, int], None]] = {
     "c.sqlite": write_export,
     "c_arwdir": partial(write_folder, suffix=".arrow"),
     "c_pqtdir": partial(write_folder, suffix=".parquet"),
     "c.json": write_trace,
 }
+MANY_RANGES: dict[str, Callable[[Path, int], None]] = {"paths": write_paths, "ticks": write_ticks}
 
 
 def tables_command(capture: Path, output: Path) -> list[str]:
     """What makes the tables of a capture."""
     command = [sys.executable, "-m", "workflow_src.cli.read_capture", "--capture"]
     return [*command, str(capture), "--output", str(output)]
+
+
+def report_command(tables: Path, output: Path) -> list[str]:
+    """What makes the report of tables."""
+    command = [sys.executable, "-m", "workflow_src.capture_report.report", "--tables", str(tables)]
+    written = ["--markdown", str(output / "report.md"), "--html", str(output / "report.html")]
+    return [*command, "--templates", "report_templates", *written]
 
 
 def measured(command: list[str]) -> tuple[float, float, float]:
@@ -125,6 +174,16 @@ def measured(command: list[str]) -> tuple[float, float, float]:
         raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
     seconds = time.perf_counter() - begin
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e9
+
+
+def show(write: Callable[[Path, int], None], count: int, what: str, folder: Path) -> None:
+    """Print the time and memory of the tables and of the report of many ranges."""
+    capture, tables = folder / "c.sqlite", folder / "tables"
+    _made(write, capture, count)
+    for command in (tables_command(capture, tables), report_command(tables, folder)):
+        seconds, cpu, memory = measured(command)
+        stage = command[2].rpartition(".")[2]
+        print(f"{count:,} {what}, {stage}: {seconds:.1f} s, {cpu:.1f} s of CPUs, {memory:.2f} GB")
 
 
 def _made(write: Callable[[Path, int], None], path: Path, count: int) -> None:
@@ -139,8 +198,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kernels", type=int, nargs="*", default=[1_000_000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--paths", type=int, nargs="*", default=[], help="instead of kernels")
+    parser.add_argument("--ticks", type=int, nargs="*", default=[], help="instead of kernels")
     arguments = parser.parse_args()
-    for kernels in arguments.kernels:
+    for what, write in MANY_RANGES.items():
+        for count in getattr(arguments, what):
+            with tempfile.TemporaryDirectory() as folder:
+                show(write, count, what, Path(folder))
+    for kernels in [] if arguments.paths or arguments.ticks else arguments.kernels:
         for name, write in WRITERS.items():
             if name.endswith("dir") and not find_spec("pyarrow"):
                 continue
