@@ -26,7 +26,7 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     for problem in _contradictions(config):
         raise ConfigError(problem)
     workload = config["workload"]
-    usual = Path(workload.rpartition(":")[0] or workload).stem if workload else config["suite"]
+    usual = Path(workload.rpartition(":")[0]).stem if workload else config["suite"]
     return config | {"tag": config["tag"] or usual}
 
 
