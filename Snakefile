@@ -1,5 +1,25 @@
 # Where does a Transformer training step's time go, on this machine, and how do you know?
-# docs/running.md has the tree of results; {tag} names a run, {case} a model configuration.
+# Result paths ({tag} names a run, {case} a model configuration):
+#   results/{tag}/plan.csv                            every case, with `auto` resolved
+#   results/{tag}/benchmark/{case}.json               raw samples of each phase, unprofiled
+#   results/{tag}/capture/{case}.nsys-rep             the profiler's capture (or .kineto.json.gz)
+#   results/{tag}/export/{case}/                      trace.sqlite and `nsys stats` CSVs, or trace.json.gz
+#   results/{tag}/tables/{case}/{table}.csv           the tables of one case
+#   results/{tag}/ceilings.json, tables/ceilings.csv the machine's ceilings: raw samples, rates
+#   results/{tag}/environments/{part}.csv             what the cases, or a study, were measured on
+#   results/{tag}/tables/{table}.csv                  the tables of all cases, and of remedies
+#   results/{tag}/answers/{question}.md, .json        the answer to one question, and its values
+#   results/{tag}/answers/opening.md, trust.md, ...   the report's chapters beside the answers
+#   results/{tag}/answers/cards.md, case/{case}.md    the table of each case, that of one alone
+#   results/{tag}/figures/{figure}.svg, timelines/{case}.svg (and steps for Perfetto)
+#   results/{tag}/studies/{study}/{point}.json        one measured point of a companion study
+#   results/{tag}/tables/studies/{study}.csv          the study's table
+#   results/{tag}/sections/{study}.md, .appendix.md   its section of the report, its long tables
+#   results/{tag}/logs/{any of the above}.log
+#   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
+#   results/captures/{capture}/{table}.csv            the tables of a capture of others, and its summary.json
+#   results/{tag}/summary.json                        what is said of it, for programs
+#   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
 import sys
 
 sys.path.insert(0, workflow.basedir)

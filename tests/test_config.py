@@ -66,6 +66,8 @@ def test_every_key_has_a_description_and_the_page_is_made_of_them() -> None:
         (changed(memory_limit_gib=float("inf")), "memory_limit_gib: inf: Input should be a finite"),
         (changed(tag="a;rm -rf b"), "tag: 'a;rm -rf b' must be made of letters, digits, dots,"),
         (changed(tag="../up"), "tag: '../up' must be made of letters"),
+        (changed(tag="captures"), "a letter or digit first, and not be captures or compare"),
+        (changed(suites={"compare": {}}), "suites.compare: 'compare' must be made of letters"),
         (changed(sizes={"<b>": {}}), "sizes.<b>: '<b>' must be made of letters, digits and dots"),
         (changed(sizes={2.7: {}}), "sizes.2.7: 2.7: Input should be a valid string"),
         (changed(capture_fold="("), "capture_fold: '(' is no regular expression: missing ), unter"),
@@ -135,10 +137,3 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path.write_text((ROOT / "config.yaml").read_text() + "steps: 3\nsteps: 4\n")
     with pytest.raises(ConfigError, match="the key 'steps' is there twice"):
         load(path)
-
-
-def test_names_that_folders_of_results_or_snakemake_take_are_no_tags() -> None:
-    for tag in ("captures", "compare"):
-        said = f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names"
-        assert sentence(changed(tag=tag)).startswith(said)
-    assert sentence(changed(suite="compare", suites={"compare": suite()["suites"]["s"]}))

@@ -13,9 +13,6 @@ from workflow_src.plan.strict_yaml import read_config
 
 CONFIG = Path("config.yaml")
 
-RESERVED = ("captures", "compare")
-"""Folders of results/ that belong to no run."""
-
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with defaults filled in.
@@ -29,14 +26,8 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
     for problem in _contradictions(config):
         raise ConfigError(problem)
     workload = config["workload"]
-    usual = Path(workload.rpartition(":")[0] or workload).stem if workload else config["suite"]
-    tag = config["tag"] = config["tag"] or usual
-    if tag in RESERVED:
-        raise ConfigError(
-            f"tag: {tag!r} is a folder of results/ that belongs to no run; allowed: other names, "
-            f"such as --config tag={tag}-1"
-        )
-    return config
+    usual = Path(workload.rpartition(":")[0]).stem if workload else config["suite"]
+    return config | {"tag": config["tag"] or usual}
 
 
 def _sentence(error: ValidationError) -> str:

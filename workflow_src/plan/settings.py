@@ -96,8 +96,10 @@ def as_typed(value: Any) -> Any:
 
 
 NAME = made_of(
-    r"[A-Za-z0-9][A-Za-z0-9._-]*",
-    "letters, digits, dots, dashes and underscores, a letter or digit first",
+    # Those belong to no run: they are folders of results/.
+    r"(?!(captures|compare)$)[A-Za-z0-9][A-Za-z0-9._-]*",
+    "letters, digits, dots, dashes and underscores, a letter or digit first, and not be captures "
+    "or compare",
 )
 Name = Annotated[str, NAME]
 SIZE = r"[A-Za-z0-9][A-Za-z0-9.]*(-[A-Za-z0-9.]+)*"
