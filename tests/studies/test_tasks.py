@@ -30,14 +30,16 @@ def test_what_happens_to_a_task_is_its_row() -> None:
         Task({"name": "d"}, lambda: calls.append, ladder="steps"),
         Task({"name": "e"}, lambda: {"peak": 3}, ladder="others"),
         Task({"name": "f"}, unavailable),
+        Task({"name": "g", "rows": 2}, lambda: {"several": [{"x": 1}, {"x": 2}]}),
     ]
     found = rows(lambda point: made, POINT)
     states = [row["status"] for row in found]
-    assert states == ["ok", "ok", "oom", "skipped", "ok", "skipped"]
+    assert states == ["ok", "ok", "oom", "skipped", "ok", "skipped", "ok", "ok"]
     assert len(calls) == 2 and len(found[0]["samples_ns"]) == 2 and "activities" not in found[0]
     assert found[1]["error"] == 0.1 and found[1]["activities"]
     assert "than c" in found[3]["reason"] and found[4]["peak"] == 3
     assert found[5]["reason"] == "no compiler"
+    assert [(row["name"], row["rows"], row["x"]) for row in found[6:]] == [("g", 2, 1), ("g", 2, 2)]
     assert all(row["device"] == "cpu" for row in found)
 
 

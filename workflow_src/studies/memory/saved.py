@@ -60,11 +60,11 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[i
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
-    """The `rows` of what a block saves; one with status skipped if it can't be compiled."""
+    """A row for several of what a block saves; of status skipped if it can't be compiled."""
     small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
     if compiled and (why := refusal(small)):
         return {"status": "skipped", "reason": why}
-    return {"rows": [*measure_saved(case, compiled)]}
+    return {"several": [*measure_saved(case, compiled)]}
 
 
 def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
