@@ -12,7 +12,6 @@ from workflow_src.cli.read_capture import main
 from workflow_src.timeline.make import DEVICE, HOST, IDLE
 
 DATA = Path(__file__).parent / "data" / "captures"
-LANES = ("host ranges", "launches", "device", "idle")
 
 
 def written(folder: Path, capture: Path, *more: str) -> list[dict[str, Any]]:
