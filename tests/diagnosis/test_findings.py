@@ -238,69 +238,46 @@ LONG_GAPS = in_turn(
 )
 
 
-@pytest.mark.parametrize(
-    ("keys", "loop"),
-    [
-        pytest.param([], {}, id="a clean program"),
-        pytest.param([], {"takes": 200}, id="a clean program whose device sets the pace"),
-        # The device takes 27 * 201 us of a step, the host with its loader 27 * 60 + 3,500.
-        pytest.param([], {"takes": 200, "data": sleeps(3500)}, id="what the device hides"),
-        pytest.param(
-            ["host_gap", "data_to_host"],
-            {
-                "begin": copies(TO_DEVICE, 10**6, PINNED, waits=False),
-                "end": in_turn(copies(TO_HOST, 10**6, PAGEABLE, 1000), sleeps(4000)),
-            },
-            id="what is done with fetched data is no loader, though a batch is sent next",
-        ),
-        # As before each pass of a model that makes an image, after its words were sent.
-        pytest.param(
-            ["host_gap"],
-            {
-                "forward": in_turn(
-                    launches(*"abc", takes=None, pause=4000),
-                    sleeps(4000),
-                    copies(TO_DEVICE, 1000, PINNED, waits=False),
-                )
-            },
-            id="many gaps of which one comes before a copy are no loader",
-        ),
-        # The forward kernel of short rows may have a gradient of another kind.
-        pytest.param(
-            [],
-            {"forward": in_turn(LOSS, launches(SHORT)), "backward": times(2, ITS_GRADIENT)},
-            id="softmaxes with gradients are no metrics",
-        ),
-        pytest.param(
-            [],
-            {"update": times(30, updates("CompareEqFunctor<float>"))},
-            id="comparisons of each parameter are no updates",
-        ),
-    ],
-)
-def test_what_is_no_fault_is_not_named(
-    tmp_path: Path, keys: list[str], loop: dict[str, Any]
-) -> None:
+NO_FAULTS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "a clean program": ([], {}),
+    "a clean program whose device sets the pace": ([], {"takes": 200}),
+    # The device takes 27 * 201 us of a step, the host with its loader 27 * 60 + 3,500.
+    "what the device hides": ([], {"takes": 200, "data": sleeps(3500)}),
+    "what is done with fetched data is no loader, though a batch is sent next": (
+        ["host_gap", "data_to_host"],
+        {"begin": copies(TO_DEVICE, 10**6, PINNED, waits=False),
+         "end": in_turn(copies(TO_HOST, 10**6, PAGEABLE, 1000), sleeps(4000))}),
+    # As before each pass of a model that makes an image, after its words were sent.
+    "many gaps of which one comes before a copy are no loader": (
+        ["host_gap"],
+        {"forward": in_turn(launches(*"abc", takes=None, pause=4000), sleeps(4000),
+                            copies(TO_DEVICE, 1000, PINNED, waits=False))}),
+    # The forward kernel of short rows may have a gradient of another kind.
+    "softmaxes with gradients are no metrics": (
+        [], {"forward": in_turn(LOSS, launches(SHORT)), "backward": times(2, ITS_GRADIENT)}),
+    "comparisons of each parameter are no updates": (
+        [], {"update": times(30, updates("CompareEqFunctor<float>"))}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_FAULTS)
+def test_what_is_no_fault_is_not_named(tmp_path: Path, name: str) -> None:
+    keys, loop = NO_FAULTS[name]
     assert specific(diagnosed(training_loop(tmp_path, **loop))) == keys
 
 
-@pytest.mark.parametrize(
-    ("key", "loop"),
-    [
-        pytest.param(
-            "other_thread",
-            {"every": sleeps(2000), "clip": held("a"), "end": held("b")},
-            id="hooks of a few modules that sleep are no other thread",
-        ),
-        # Backward has long gaps of 1.2 ms, most of them, and of 4 ms, as clip has.
-        pytest.param(
-            "host_gap",
-            {"backward": LONG_GAPS, "clip": sleeps(4000)},
-            id="a gap as long as the longest of another range",
-        ),
-    ],
-)
-def test_what_looks_alike_is_not_found(tmp_path: Path, key: str, loop: dict[str, Any]) -> None:
+ALIKE: dict[str, tuple[str, dict[str, Any]]] = {
+    "hooks of a few modules that sleep are no other thread": (
+        "other_thread", {"every": sleeps(2000), "clip": held("a"), "end": held("b")}),
+    # Backward has long gaps of 1.2 ms, most of them, and of 4 ms, as clip has.
+    "a gap as long as the longest of another range": (
+        "host_gap", {"backward": LONG_GAPS, "clip": sleeps(4000)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_looks_alike_is_not_found(tmp_path: Path, name: str) -> None:
+    key, loop = ALIKE[name]
     assert not places_of(key, subject(tmp_path, **loop))
 
 
