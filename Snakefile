@@ -18,8 +18,7 @@
 #   results/{tag}/logs/{any of the above}.log
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
 #   results/captures/{capture}/{table}.csv            the tables of a capture of others, and its summary.json
-#   results/{tag}/summary.json                        what is said of it, for programs
-#   report.md, report.html, results/{tag}/appendix.md the report of one run, and its long tables
+#   report.md, report.html, results/{tag}/appendix.md one run's report, long tables (summary.json: for programs)
 import sys
 
 sys.path.insert(0, workflow.basedir)
