@@ -148,7 +148,7 @@ def attention(subject: Subject) -> Iterator[Finding]:
     copies = forward & matching(work["name"], STRIDED) & (family == "copy").to_numpy()
     known = pd.Series(chain, dtype="float64").mask(copies & (chain == NOWHERE))
     after = known.bfill().replace(NOWHERE, np.nan)
-    chain = known.fillna(after).fillna(known.ffill()).fillna(NOWHERE).to_numpy(dtype=np.int64)
+    chain = np.asarray(known.fillna(after).fillna(known.ffill()).fillna(NOWHERE), dtype=np.int64)
     chains = work.assign(chain=chain)[chain != NOWHERE]
     if len(chains):
         products = chains[chains["family"] == "gemm"]

@@ -6,6 +6,7 @@ nothing is told of a program whose autograd runs on the loop's thread.
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ def micro_batches(subject: Subject) -> float:
 
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
     """The calls, from the first to before the second, of each forward pass without backward's."""
-    every = [*product_runs(subject).itertuples()]
+    every: list[Any] = [*product_runs(subject).itertuples()]
     pairs = [(run, after) for run, after in pairwise(every) if run.forward]
     spans = [_in_vain(subject, run.calls, run.names, len(after.names)) for run, after in pairs]
     found = [span for span in spans if span]

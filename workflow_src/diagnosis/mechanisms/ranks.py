@@ -56,9 +56,10 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     if reducing.empty or not micro_batches(subject) > 1:
         return
     runs = product_runs(subject)
+    reducing = reducing[reducing["call"] >= runs["first"].iloc[0]]
     nth = np.searchsorted(runs["first"], reducing["call"], side="right") - 1
-    reducing, nth = reducing[nth >= 0], pd.Series(nth[nth >= 0], reducing.index[nth >= 0])
-    early = reducing[nth < nth.groupby(reducing["step"]).transform("max")]
+    last = pd.Series(nth, reducing.index).groupby(reducing["step"]).transform("max")
+    early = reducing[nth < last]
     if len(early) and not runs["forward"].iloc[nth].any():
         edits = _not_launched(subject, early, _waiting(early))
         yield found(subject, "reduced_in_each_micro_batch", early, *edits)
