@@ -121,14 +121,8 @@ def write_report(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the report of some captures."""
     parser = Parser(prog="workflow_src.capture_report.report", description=__doc__)
-    parser.add_argument(
-        "--tables",
-        dest="folders",
-        type=existing_folder,
-        nargs="+",
-        required=True,
-        help="a folder per capture",
-    )
+    # A folder per capture.
+    parser.add_argument("--tables", dest="folders", type=existing_folder, nargs="+", required=True)
     parser.add_argument("--templates", type=existing_folder, required=True, help="report_templates")
     parser.add_argument("--markdown", type=new_file, required=True, help="report.md")
     parser.add_argument("--html", type=new_file, required=True, help="report.html")

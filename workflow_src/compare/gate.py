@@ -62,9 +62,7 @@ def read_verdict(path: Path) -> tuple[int, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the verdict of a comparison that was made, and exit with its status."""
     parser = Parser(prog="workflow_src.compare.gate", description=__doc__)
-    parser.add_argument(
-        "--comparison", type=existing_file, required=True, help="compare.json of a comparison"
-    )
+    parser.add_argument("--comparison", type=existing_file, required=True, help="compare.json")
     given = parser.parse_args(arguments)
     with usage_status():
         status, said = read_verdict(given.comparison)
