@@ -232,7 +232,7 @@ def any_capture(
         ranges.append(("forward", DEFAULT, at + gap, at + gap + duration, 1, 1))
         at += gap + duration
     rows = [
-        (KERNEL, "k", start, end, end - start, 1, 0, 0, *launch, 1, "" if launch[0] >= 0 else "?")
+        (KERNEL, "k", start, end, end - start, 1, 0, 0, *launch, 1)
         for launch, (start, end) in activities
     ]
     called = [(kind, name, *span, 1, 1, 1) for span, kind, name in calls]

@@ -79,11 +79,3 @@ def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) ->
     }
     assert len(found[""]) == 1 + 2 * (MANY + 1)
     assert found[r"_\d+"] == ["forward", "forward/layer", "forward/layer/mm"]
-
-
-def test_very_many_paths_have_a_note(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    for number in range(2001):
-        letters = str(number).translate(str.maketrans("0123456789", "abcdefghij"))
-        export.range(letters, 10 * number, 10 * number + 10)
-    assert notes(export.tables())["many paths"] == 2001

@@ -12,10 +12,9 @@ from tests.captures.building import (
     unplaced,
 )
 from tests.captures.text import written
-from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
-from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
+from workflow_src.placing.placing import NO_CALL, NO_RANGE, WHOLE
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "without ranges on the first thread, the one with most": (
         "load 0-100 @2; step 0-50 @3; step 50-100 @3; *60 1 @9",
-        {"load": 0, "step": 1}, {}, {"assumed": 1, "shared": 1},
+        {"load": 0, "step": 1}, {}, {"assumed": 1},
     ),
     "processes with the same numbers": (
         """first 0-100; second 0-100 #2; idle 0-100 #4; *10 1 =5; *20 2 =5 #2 :1:7
@@ -73,7 +72,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "a loader whose ranges hold the trainer's calls": (
         f"{STEP}; load 20-95 @3; +45 16 @3; +98 32 @3",
-        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3},
+        RIGHT | {"load": 16}, {NO_RANGE: 32}, {"turns": 3},
     ),
     "a saver whose calls meet the trainer's": (
         f"{STEP}; save 1-4 @3; save 41-44 @3; save 91-94 @3; ~ 9-12 @3; *42 16 @3",
@@ -104,7 +103,7 @@ def test_a_range_may_begin_on_one_thread_and_end_on_another(export: Export) -> N
     export.range("request", 0, 100, ended_on=2)
     tables = written("forward 10-50; *20 1; *60 2; *70 4 @3", export).tables()
     assert busy(tables) == {"request": 2 + 4, "request/forward": 1}
-    assert notes(tables) == {"crossing": 1, "turns": 1}
+    assert notes(tables) == {"turns": 1}
 
 
 @pytest.mark.parametrize("registered", [False, True])
@@ -170,10 +169,10 @@ def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> 
     assert busy(tables) == {"outer": 1, "inner": 0}
 
 
-def test_of_two_launches_with_one_number_the_latest_before_it_launched(export: Export) -> None:
+def test_of_two_launches_with_one_number_none_is_taken(export: Export) -> None:
     export.call(25, 1)
     tables = written("outer 0-20; inner 20-40; *15 1 =1", export).tables()
-    assert busy(tables) == {"outer": 1, "inner": 0}
+    assert unplaced(tables) == {NO_CALL: 1} and notes(tables) == {"reused numbers": 1}
 
 
 def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
@@ -234,11 +233,3 @@ def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> N
     assert busy(tables) == {path: 6 * ns for path, ns in RIGHT.items()}
     assert unplaced(tables) == {} and notes(tables) == {"lent": 18}
     assert tables["steps"]["busy_ns"].tolist() == [15] * 6
-
-
-def test_a_thread_that_works_for_two_trainers_is_told(export: Export) -> None:
-    export.named(HELPER, "pt_autograd_0")
-    for begin, trainer in ((0, TRAINER), (10, SECOND)):
-        train(export, begin, trainer)
-    found = notes(export.tables())
-    assert (found["lent"], found["shared"]) == (6, 6)

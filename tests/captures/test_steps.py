@@ -22,11 +22,9 @@ from workflow_src.capture_report import contents
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
-from workflow_src.placing.placing import OWN_THREAD
+from workflow_src.placing.placing import NO_RANGE
 from workflow_src.placing.step_rules import Rule
 from workflow_src.tables.capture_tables import placed_tables
-
-DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
 def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
@@ -153,29 +151,6 @@ def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("capture", "expected"),
-    [
-        (
-            "sleepy.sqlite.gz",
-            {"wall": 56_113_314, "device_active": 27_177_902, "idle_synchronization": 17_358_346,
-             "idle_launch": 10_830_084, "idle_queued": 233_461, "idle_tail": 139_518,
-             "idle_profiler": 374_003, "idle_unexplained": 0},
-        ),
-        (
-            "streams.sqlite.gz",
-            {"wall": 48_103_304, "device_active": 4_172_615, "idle_elsewhere": 31_719_346},
-        ),
-    ],
-)  # fmt: skip
-def test_recorded_steps_are_accounted_for(capture: str, expected: dict[str, int]) -> None:
-    steps = steps_in(DATA / capture)
-    assert {name: int(steps[f"{name}_ns"].sum()) for name in expected} == expected
-    assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
-    parts = sum(steps[f"idle_{cause}_ns"] for cause in ALL_CAUSES)
-    assert (parts == steps["idle_ns"]).all()
-
-
 def test_the_report_has_medians_and_spread(export: Export) -> None:
     table = step_times(steps_in(written(f"{THREE}; step 300-500; *310 70", export).write()))
     columns = ["path", "steps", "part", "median", "min", "max", "share"]
@@ -289,7 +264,7 @@ def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
     }  # fmt: skip
     columns = ["busy_ns", "steps", "activities_per_step", "busy_ns_per_step"]
     placed = {"save": [3, 3, 0, 0], "step": [30, 3, 1, 10]}
-    nowhere = {f"({OWN_THREAD})": [111, 3, pytest.approx(1 / 3), 4]}
+    nowhere = {f"({NO_RANGE})": [111, 3, pytest.approx(1 / 3), 4]}
     assert tables["kernels"].set_index("path")[columns].T.to_dict("list") == placed | nowhere
     assert tables["summary"]["steps"].tolist() == [3, 3]
 
@@ -341,13 +316,3 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
 def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:
     written(f"{THREE}; step 5-95; step 105-195; step 205-295", export)
     assert steps_in(export.write(), "step")["wall_ns"].tolist() == [100] * 3
-
-
-def test_torchs_ranges_were_operators_once(tmp_path: Path) -> None:
-    """As in 2021: annotations have the category of operators."""
-    old = [
-        {**each, "cat": "Operator"} if each["cat"] == "user_annotation" else each
-        for n in range(2)
-        for each in profiled(n, 1000 + 100 * n)
-    ]
-    assert busy(tables_in(trace_file(tmp_path, old))) == {"ProfilerStep#*": 60_000}

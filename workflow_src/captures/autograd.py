@@ -3,15 +3,11 @@
 torch numbers the nodes that forward makes on a thread. An operator of forward has the number of the
 next node, which it makes or leaves to another one; a node has its own, and runs inside of
 "autograd::engine::evaluate_function: MmBackward0". Kineto has both numbers as arguments, and of a
-node forward's thread, by a count of its own; emit_nvtx appends ", seq = 5" to the names of ranges.
+node forward's thread, by a count of its own.
 """
-
-import re
 
 import numpy as np
 import pandas as pd
-
-from workflow_src.captures.capture import UNKNOWN
 
 AROUND = "autograd::engine::evaluate_function: "
 ACCUMULATES = "AccumulateGrad"
@@ -19,8 +15,6 @@ ACCUMULATES = "AccumulateGrad"
 
 FORWARD, NODE, EVALUATION, ACCUMULATION = "forward", "node", "evaluation", "accumulation"
 """Kinds: operators that may have made a node, nodes, and what autograd does around one."""
-
-_NUMBERED = re.compile(r"(?P<name>.+?), seq = (?P<number>\d{1,18})(?!\d)")
 
 
 def is_evaluation(name: object) -> bool:
@@ -35,25 +29,6 @@ def traced(rows: pd.DataFrame) -> pd.DataFrame:
     around = np.append(kinds, "").astype(object)[names.codes.to_numpy()]
     own = np.where(rows["forward_thread"] > 0, NODE, FORWARD)
     return rows.assign(kind=np.where(around != "", around, own))
-
-
-def pushed(ranges: pd.DataFrame) -> pd.DataFrame:
-    """A capture's operators of those that emit_nvtx pushed as ranges.
-
-    A node has the name that stands around it. Of no node the thread of forward is known.
-    """
-    code, names = pd.factorize(ranges["name"])
-    kinds = np.array([_kind_around(name) for name in names], dtype=object)
-    if not (kinds != "").any():
-        return pd.DataFrame()
-    found = [_NUMBERED.match(name) for name in names]
-    nodes = {name.removeprefix(AROUND).split(", ")[0] for name in names[kinds != ""]}
-    for row in np.flatnonzero(kinds == "").tolist():
-        if match := found[row]:
-            kinds[row] = NODE if match["name"] in nodes else FORWARD
-    numbers = np.array([int(match["number"]) if match else UNKNOWN for match in found])
-    rows = ranges.assign(kind=kinds[code], number=numbers[code], forward_thread=UNKNOWN)
-    return rows[rows["kind"] != ""]
 
 
 def _kind_around(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -13,11 +12,10 @@ import pandas as pd
 
 from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
-from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
-from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
-from workflow_src.captures.files import blocks, content
-from workflow_src.captures.rows import NEVER, Parts
+from workflow_src.captures.events import BAD, Event, events_of
+from workflow_src.captures.files import blocks
+from workflow_src.captures.rows import Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -31,13 +29,13 @@ WORK = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
-ANNOTATION, OLD_OPERATOR, SYNCHRONIZATION = "user_annotation", "Operator", "cuda_sync"
+SYNCHRONIZATION = "cuda_sync"
 THREAD_NAME, WAIT = "thread_name", "Stream Wait Event"
 """The name of events that name a thread, and of a stream's waits among synchronizations, which
 Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
 
 PARTS = {
-    ANNOTATION: "ranges",
+    "user_annotation": "ranges",
     **dict.fromkeys(WORK, "work"),
     **dict.fromkeys(("runtime", "driver"), "calls"),
     "overhead": "overheads",
@@ -52,9 +50,9 @@ API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
-"""Phases: of events that have a length, that begin and end apart, and that say something of a
-thread."""
+LASTING, BEGIN, METADATA = "X", "B", "M"
+"""Phases: of events that have a length, that end in another event, as torch.profiler's never do,
+and that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ranges": (),
@@ -80,17 +78,15 @@ class Trace:
     """The parts of a trace while they are read, and what else is known of it.
 
     lost: how many events are bad or endless, by the note that says so; unread: how many lasting
-    events there are of categories ("" for none) that are no part and may be work; texts: the
-    numbers of the processes and threads that the file names by text.
+    events there are of categories ("" for none) that are no part and may be work.
     """
 
     wanted: tuple[str, ...]
     lost: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
-    texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
-    _marks: list[Event] = field(default_factory=list)
+    _texts: dict[str, int] = field(default_factory=dict)
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what is of use of some events, but nothing that holds on to the text of the file."""
@@ -98,16 +94,10 @@ class Trace:
         for event in events:
             if event.ph == LASTING:
                 groups[event.cat].append(event)
-            elif event.ph in (BEGIN, END):
-                self._marks.append(event)
-            elif event.ph is None:
-                self.lost["bad events"] += 1
+            elif event.ph in (BEGIN, None):
+                self.lost[BAD] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
-        # That of operators was that of torch's own annotations in 2021, too.
-        for event in groups.pop(OLD_OPERATOR, []):
-            is_own = torch_domain(str(event.name)) != DEFAULT
-            groups[ANNOTATION if is_own else OLD_OPERATOR].append(event)
         for category, some in groups.items():
             self._add(category, some)
 
@@ -167,38 +157,12 @@ class Trace:
             columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
 
-    def pair(self) -> None:
-        """Give each event that begins apart its end: the next one on its thread of the same name,
-        or without any. Without one a range ends NEVER, and anything else is bad.
-
-        By time, and where times are the same by the order of the file, as the trace format says.
-        """
-        marks, at = self._marks, times([mark.ts for mark in self._marks])
-        ends, begun = np.full(len(marks), NEVER), defaultdict[str | None, list[int]](list)
-        threads = defaultdict[tuple[str, str], list[int]](list)
-        for row in np.argsort(at, kind="stable").tolist():
-            mark = marks[row]
-            still_open = threads[str(mark.pid), str(mark.tid)]
-            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
-                still_open.append(row)
-                begun[mark.cat].append(row)
-            elif alike := [n for n in still_open if mark.name in (None, "", marks[n].name)]:
-                still_open.remove(alike[-1])
-                ends[alike[-1]] = at[row]
-            else:
-                self.lost["bad events"] += 1
-        for category, rows in begun.items():
-            if (part := part_of(category)) in self.wanted:
-                kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
-                self.lost["bad events"] += len(rows) - len(kept)
-                self._put(part, category, [marks[row] for row in kept], at[kept], ends[kept])
-
     def _identities(self, values: Sequence[Any]) -> Indices:
         """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
         found = integers(values)
         for row in np.flatnonzero(found == UNKNOWN).tolist():
             if isinstance(text := values[row], str) and text:
-                found[row] = self.texts.setdefault(text, FIRST_TEXT + len(self.texts))
+                found[row] = self._texts.setdefault(text, FIRST_TEXT + len(self._texts))
         return found
 
     def parts(self) -> Parts:
@@ -221,25 +185,15 @@ class Trace:
 
 
 def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
-    """Some parts of a trace: read in parts, or event by event if the file isn't valid JSON.
-
-    Raises TraceError if it isn't a trace.
-    """
-    with suppress(*NOT_IN_PARTS):
-        return parts_of(in_parts(blocks(path)), wanted)
-    text, whole = content(path)
-    rows, cut_off = one_by_one(text)
-    trace = parts_of([rows], wanted)
-    trace.lost["cut off"] = int(cut_off or not whole)
-    return trace
+    """Some parts of a trace. Raises TraceError if it isn't one."""
+    return parts_of(blocks(path), wanted)
 
 
-def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
-    """The parts of events that are given in lists; those of other parts are left out."""
+def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
+    """Some parts of a trace that is given in blocks."""
     found = Trace(wanted)
-    for events in lists:
+    for events in events_of(text, found.lost):
         found.add(events)
-    found.pair()
     return found
 
 

@@ -6,7 +6,6 @@ no activities, nor has one that is cut off before any: kernels come last.
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
-from workflow_src.captures.launches import REUSED, Numbered, all_calls, launched, stream_waits
-from workflow_src.captures.merged import NAMED, told_apart
+from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.rows import Mask, Parts, checked, spans
 from workflow_src.common.errors import TraceError
@@ -61,25 +59,27 @@ def read(path: Path) -> Capture:
         done, found = "operators", read_parts(path, (*HOST, "operators"))
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
-        raise TraceError(_nothing(found.unread))
+        raise TraceError(
+            f"it holds no event of torch.profiler that takes time, and {found.unread.total()} of "
+            "kinds that aren't read here, as TensorFlow's and JAX's profilers write; record CPU "
+            "and CUDA activities, on an NVIDIA GPU by nsys profile -t cuda,nvtx, or copy it again"
+        )
     return _capture(found, every, done)
 
 
 def _capture(found: Trace, every: Parts, done: str) -> Capture:
     """The capture in these parts; `done`: the one that takes the place of a device's work."""
     events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
-    parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
+    parts = events | {part: every[part] for part in ALWAYS}
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)
     by, copies, lost = Recording("torch"), frame("copies", {}), found.lost
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
-        if is_shared.any():
-            launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
         rows: dict[Any, Any] = dict(work.items()) | launch.columns
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
-        lost |= {"several processes": int(is_shared.sum()), REUSED_NUMBERS: launch.reused}
+        lost[REUSED_NUMBERS] = launch.reused + int(is_shared.sum())
     else:
         rows = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
@@ -95,22 +95,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         "waits": _waits(parts["waits"], calls, ranges, made),
         "operators": autograd.traced(parts["autograd"]),
     }
-    return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
-
-
-def _nothing(unread: Mapping[str, int]) -> str:
-    """Why a trace without any event that is read can't be."""
-    if unread:
-        names = ", ".join(name or "no category" for name in unread)
-        return (
-            f"what may be work, {sum(unread.values())} events of {names}, isn't read here, so "
-            "another profiler wrote it, such as TensorFlow's, JAX's or another vendor's; on an "
-            "NVIDIA GPU capture with nsys: nsys profile -t cuda,nvtx"
-        )
-    return (
-        "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, or "
-        "copy it again"
-    )
+    return Capture.of(tables, (*counted(lost), *left_out, *unread), by)
 
 
 def _copies(work: pd.DataFrame) -> pd.DataFrame:
@@ -139,11 +124,9 @@ def _with_processes(
 ) -> tuple[pd.DataFrame, Mask]:
     """A device's activities with the process of their launch, and where several may be that.
 
-    An activity's event names its device, not its process, unless ranks were merged.
+    An activity's event names its device, not its process.
     """
     process, shared = _processes(work["correlation"].to_numpy(), calls, ranges)
-    if NAMED in work:
-        process = np.where(work[NAMED] == UNKNOWN, process, work[NAMED])
     return work.assign(
         duration_ns=work["end_ns"] - work["start_ns"],
         process=process,
@@ -211,7 +194,6 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
         "stream": unknown,
         "launch_ns": calls["start_ns"],
         "launch_end_ns": calls["start_ns"],
-        "missing": [""] * len(calls),
     }
 
 

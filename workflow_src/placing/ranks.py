@@ -27,9 +27,9 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     Capture,
     Note,
+    as_small,
     joined_copies,
 )
-from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, jobs, rank_of
 from workflow_src.common.errors import TraceError
@@ -42,6 +42,12 @@ COLLECTIVE = "communication"
 POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
 
+OTHER_THREADS = 2**32
+"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
+
+DEVICES = 2**16
+"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
+
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     """How long each activity (with `family`) waited for other processes (ns), all in one capture;
@@ -51,9 +57,7 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return waited, False, 0
-    # Windows that open between steps hold the launches of the same ones, whatever still ran then.
-    launched_inside = found[found["missing"] == ""]
-    for kernels in (found, launched_inside, _in_all_windows(found)):
+    for kernels in (found, _in_all_windows(found)):
         groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
         if groups and all(len(group) > 1 for group in groups):
             for group in groups:
@@ -173,7 +177,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
     """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
-    found = numbered(rows, rank, rows["process"].to_numpy())
+    found = _numbered(rows, rank)
     for name, values in rows.items():
         if name in ("start_ns", "end_ns"):
             found[name] = values - ahead_ns
@@ -183,3 +187,14 @@ def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
             own = values.astype("int64") + rank * DEVICES
             found[name] = own.where(values != UNKNOWN, UNKNOWN)
     return found
+
+
+def _numbered(rows: pd.DataFrame, rank: int) -> pd.DataFrame:
+    """Rows whose process is their rank, and so is its main thread, but for UNKNOWN."""
+    process = rows["process"].to_numpy()
+    called = as_small(np.where(process == UNKNOWN, UNKNOWN, rank))
+    if "thread" not in rows:
+        return rows.assign(process=called)
+    own = rows["thread"].to_numpy(dtype=np.int64)
+    thread = np.where(own == process, rank, own + OTHER_THREADS)
+    return rows.assign(process=called, thread=np.where(own == UNKNOWN, UNKNOWN, thread))
