@@ -178,30 +178,6 @@ def test_each_step_has_a_row_and_its_own_gaps(tmp_path: Path) -> None:
     assert [idle(table, step) for step in range(3)] == [expected] * 3
 
 
-@pytest.mark.parametrize(
-    ("case", "forward", "train_step"),
-    [
-        (
-            "tiny-ctx64-fp32",
-            {"launch": 1_263_766, "queued": 252_505, "tail": 10_904},
-            {"launch": 5_336_637, "queued": 1_098_672, "tail": 9_483},
-        ),
-        (
-            "tiny-ctx64-bf16-sdpa-fused",
-            {"launch": 1_706_410, "queued": 242_382, "tail": 13_972},
-            {"launch": 4_608_932, "queued": 707_662, "tail": 7_719},
-        ),
-    ],
-)
-def test_recorded_steps_of_an_h200(
-    case: str, forward: dict[str, int], train_step: dict[str, int]
-) -> None:
-    table = ledger_of(read_case(DATA / case))
-    assert idle(table[table["phase"] == "forward"], 1) == forward
-    assert idle(table[table["phase"] == "train_step"], 1) == train_step
-    assert (table["busy_ns"] == table["device_active_ns"]).all(), "one stream"
-
-
 def test_a_damaged_api_call_gives_a_one_sentence_error(tmp_path: Path) -> None:
     shutil.copy(DATA / "tiny-ctx64-fp32" / "trace.sqlite", tmp_path)
     with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:

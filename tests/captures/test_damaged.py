@@ -40,7 +40,7 @@ def export(tmp_path: Path) -> Export:
         ("c.json", b"<html>\n404", r"begin with '<html>\\n404'; give"),
         ("c.sqlite", SQLITE + b"garbage", "is not .*; export or copy it again"),
         ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "end-of-stream marker.*; export or"),
-        ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; copy it again, or"),
+        ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; export or copy it again, or"),
         ("c.json.gz", packed(b"[]")[:-8] + bytes(8), "no event .*; record CPU"),
     ],
 )

@@ -4,16 +4,22 @@ What is right was known of many by other ways when it was recorded: see tests/da
 """
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.captures.building import tables_in
 from tests.golden import DATA, same_rows
+from workflow_src.captures import files, store
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import Attributed, attributed
+from workflow_src.placing.case_capture import read_case
+from workflow_src.placing.ledger import ledger
 from workflow_src.placing.steps import steps
+from workflow_src.tables.case_tables import ranges_table
 
 SUFFIXES = (".sqlite", ".sqlite.gz", ".json", ".json.gz")
 CAPTURES = sorted(
@@ -22,6 +28,8 @@ CAPTURES = sorted(
     for path in (DATA / folder).rglob("*")
     if path.name.endswith(SUFFIXES) and path.stem not in ("s_ascend", "t_tf_jax")
 )
+CASES = [path for path in CAPTURES if path.name.startswith("trace.")]
+THREADS = sorted((DATA / "captures" / "threads").iterdir())
 
 
 def tables(found: Attributed) -> dict[str, pd.DataFrame]:
@@ -53,8 +61,38 @@ def row(table: pd.DataFrame) -> list[str]:
     return [str(len(table)), " ".join(sums), f"{total:08x}"]
 
 
+def compared(path: Path, found: dict[str, pd.DataFrame]) -> None:
+    name = str(path.relative_to(DATA))
+    same_rows(DATA / "captures.csv", [[name, key, *row(each)] for key, each in found.items()])
+
+
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: str(path.relative_to(DATA)))
 def test_a_recorded_capture_is_read_and_placed_as_before(path: Path) -> None:
-    name = str(path.relative_to(DATA))
-    found = tables(attributed(read(path), None))
-    same_rows(DATA / "captures.csv", [[name, key, *row(each)] for key, each in found.items()])
+    compared(path, tables(attributed(read(path), None)))
+
+
+@pytest.mark.parametrize("name", ["ddp.sqlite.gz", "graph.json.gz"])
+def test_parts_of_a_file_make_up_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "JOINED", 97)
+    monkeypatch.setattr(files, "BLOCK", 7_000)
+    path = DATA / "captures" / name
+    compared(path, tables(attributed(read(path), None)))
+
+
+@pytest.mark.parametrize("path", THREADS, ids=lambda path: path.name)
+def test_without_names_of_threads_turns_place_the_same(path: Path) -> None:
+    capture = read(path)
+    capture = replace(capture, thread_names=capture.thread_names[:0])
+    found = tables(attributed(capture, None))
+    compared(path, {name: found[name] for name in ("ranges", "work", "steps")})
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.parent.name)
+def test_a_capture_of_a_case_has_the_steps_and_the_ledger_of_before(path: Path) -> None:
+    case = read_case(path.parent)
+    found = ledger(case.ranges, case.work, case.capture.calls)
+    compared(path, {"case": case.ranges, "ledger": found})
+    # The same ranges are placed in the same way as those of any other capture.
+    paths = tables_in(path, fold="")["paths"].set_index("path")
+    of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms", "span_ms"]].sum()
+    pd.testing.assert_frame_equal(paths.loc[of_case.index, [*of_case]], of_case, check_names=False)

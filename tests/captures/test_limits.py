@@ -1,17 +1,14 @@
 """A capture that unpacks to too much, or can't be opened, costs one sentence."""
 
 import os
-import subprocess
-import sys
 import zlib
 from argparse import Namespace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.captures.building import event, launched, trace_file
-from tests.test_faults import needs_root
-from tests.workflow import ROOT
 from workflow_src.captures import events
 from workflow_src.captures.files import SHARE, add_limit, within_limit
 from workflow_src.captures.reading import read
@@ -20,8 +17,6 @@ from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.captures import captures_of
 from workflow_src.plan.settings import Config
-
-NOBODY = 65534
 
 
 def bomb(path: Path, start: bytes, mib: int) -> Path:
@@ -96,32 +91,16 @@ def test_what_is_not_there_is_told_beside_others_and_refused_alone(
             captures_of(patterns, {})
 
 
-NOT_ALMIGHTY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-"""Before a command of root's: to it, other users' files are closed, as to any other user."""
+def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, *arguments: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
 
-
-def closed_to_me(path: Path) -> Path:
-    """Give a file to another user, who lets nobody read it."""
-    os.chown(path, NOBODY, NOBODY)
-    path.chmod(0o600)
-    if subprocess.run([*NOT_ALMIGHTY, "cat", str(path)], capture_output=True).returncode == 0:
-        pytest.skip("root reads every file on this machine")
-    return path
-
-
-@needs_root
-def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(tmp_path: Path) -> None:
-    (tmp_path / "theirs.json").write_text("[]")
-    closed_to_me(tmp_path / "theirs.json")
-    program = (
-        "from types import SimpleNamespace as Wildcards\n"
-        "from workflow_src.dag.captures import captures_of\n"
-        "from workflow_src.cli import read_capture\n"
-        f"captures = captures_of(['{tmp_path}/theirs.json'], {{}})\n"
-        "assert captures.inputs(Wildcards(capture='theirs')) == []\n"
-        f"read_capture.main(['--capture', '{tmp_path}/theirs.json', '--output', 'out'])"
-    )
-    command = [*NOT_ALMIGHTY, sys.executable, "-c", program]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "theirs.json" in ended.stderr and "Permission denied" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    path = trace_file(tmp_path, [])
+    monkeypatch.setattr(os, "access", lambda *given: False)
+    captures = captures_of([str(path)], {})
+    assert captures.inputs(SimpleNamespace(capture="c")) == []
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(TraceError, match=r"c.json is not a capture .* \(Permission denied\)"):
+        read(path)

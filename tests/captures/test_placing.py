@@ -99,13 +99,6 @@ def test_work_lies_where_it_was_launched(
     assert (busy(tables), unplaced(tables), notes(tables)) == (paths, nowhere, told)
 
 
-def test_a_range_may_begin_on_one_thread_and_end_on_another(export: Export) -> None:
-    export.range("request", 0, 100, ended_on=2)
-    tables = written("forward 10-50; *20 1; *60 2; *70 4 @3", export).tables()
-    assert busy(tables) == {"request": 2 + 4, "request/forward": 1}
-    assert notes(tables) == {"turns": 1}
-
-
 @pytest.mark.parametrize("registered", [False, True])
 def test_domains_have_names_within_their_process(export: Export, registered: bool) -> None:
     export.domain(1, "trainer", process=1, registered=registered)
@@ -153,14 +146,6 @@ def test_names_of_any_kind_give_different_paths(export: Export) -> None:
     expected = {"é\\/1", "a", "a\\/b", "a\\\\", "日本␊語", "", "(whole)", "a/b"}
     assert set(busy(export.tables())) == expected
     assert export.tables()["summary"]["ranges"].tolist() == [8, 8]
-
-
-def test_sums_are_by_process_and_of_all_instances(export: Export) -> None:
-    tables = written("s 0-50; i 10-40; i 60-90; *20 5; s 0-70 #2", export).tables()
-    assert tables["paths"].set_index("path")["instances"].to_dict() == {"s": 1, "s/i": 1, "i": 1}
-    assert (tables["paths"]["host_ms"] * 1e6).round().tolist() == [30, 50, 30, 70]
-    assert tables["summary"]["devices"].tolist() == [1, 0, 1]
-    assert tables["summary"]["total_ns"].tolist() == [5, 0, 5]
 
 
 def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> None:
@@ -216,12 +201,6 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
     assert busy(tables) == {path: 3 * ns for path, ns in RIGHT.items()} | {"load": 0}
     assert unplaced(tables) == {} and notes(tables) == {"lent" if named else "turns": 9}
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
-
-
-def test_where_autograds_thread_has_its_name_no_other_one_is_a_helper(export: Export) -> None:
-    export.named(HELPER, "pt_autograd_0")
-    tables = written(f"{STEP}; metric 41-44 @3; *42 16 @3", export).tables()
-    assert busy(tables) == RIGHT | {"metric": 16}
 
 
 def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> None:

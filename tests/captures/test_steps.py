@@ -58,13 +58,6 @@ def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
     assert causes(steps) == {"launch": 11 + 75, "queued": 4}
 
 
-def test_a_wait_holds_up_the_next_launch_and_ends_a_step(export: Export) -> None:
-    written("step 0-100; *10 10; ~ 20-30; *40 10; ~ 50-60", export)
-    steps = steps_in(export.write(), "step")
-    assert causes(steps) == {"launch": 11 + 6, "synchronization": 10, "queued": 4 + 4, "tail": 45}
-    assert steps["idle_ns"].tolist() == [80]
-
-
 def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:
     """Whatever other threads with ranges launch meanwhile; of what the device waits for alone."""
     written(
@@ -100,21 +93,6 @@ def test_only_threads_that_launch_for_the_step_hold_it_up(export: Export) -> Non
     assert causes(steps_in(export.write(), "step"), 2)["synchronization"] == 6
 
 
-def test_other_threads_have_no_steps(export: Export) -> None:
-    for at in (0, 100, 200):
-        written(f"load {at}-{at + 100} @2; *{at + 10} 10 @2", export)
-    written("epoch 0-100; *10 10", export)
-    assert steps_in(export.write()).empty
-    assert len(steps_in(export.write(), "load")) == 3
-
-
-def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
-    path = written(f"{THREE}; inner 105-195", export).write()
-    assert steps_in(path, "inner")[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
-    tables = placed_tables(attributed(read(path), None, step="batch"))
-    assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
-
-
 def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> None:
     written(THREE, export)
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
@@ -125,30 +103,6 @@ def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> No
     found = steps_in(trace_file(tmp_path, on_cpu), "step")
     assert found[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 7000]]
     assert found["idle_launch_ns"].isna().all()
-
-
-def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
-    """In us: the call at 1 returns at 1.1, its kernel is at 1.5; the wait at 3 ends at 5.
-
-    The loader's range is in a domain that doesn't count.
-    """
-    copy = launched(2, 6, name="Memcpy HtoD (Pageable -> Device)")
-    copy[1]["cat"] = "gpu_memcpy"
-    events = [
-        event("user_annotation", "step", 0, 10),
-        event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 0.2, 0.7),
-        *launched(1, 1),
-        event("cuda_runtime", "cudaStreamSynchronize", 3, 2, args={"correlation": 9}),
-        *copy,
-        event("overhead", "Activity Buffer Request", 8, 0.5, pid=-1, tid=0),
-        event("cuda_runtime", "cudaDeviceSynchronize", 9, 0.5, args={"correlation": 10}),
-    ]
-    steps = steps_in(trace_file(tmp_path, events), "step")
-    assert steps[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 8000]]
-    assert causes(steps) == {
-        "elsewhere": 700, "launch": 400 + 1500 + 900, "synchronization": 2000 + 100 + 100,
-        "queued": 400 + 400, "tail": 1000, "profiler": 500,
-    }  # fmt: skip
 
 
 def test_the_report_has_medians_and_spread(export: Export) -> None:

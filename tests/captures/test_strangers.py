@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.captures.building import (
-    Export,
     busy,
     event,
     launched,
@@ -63,40 +62,12 @@ def test_operators_beside_work_that_is_not_read_are_no_devices(
     assert notes(found)["unread events"] == 1
 
 
-def test_what_coroutines_do_is_a_guess_that_the_certificate_tells() -> None:
-    found = tables_in(STRANGERS / "asyncio.json")["certificate"].set_index("check")
-    assert found.loc["ranges that overlap on their thread", "verdict"] == "doubt"
-
-
-def test_names_hold_no_control_characters() -> None:
-    found = tables_in(STRANGERS / "names_raw.json")
-    names = [*found["paths"]["path"], *found["kernels"]["name"]]
-    assert len(set(names)) == 43 and all(name.isprintable() for name in names)
-    assert {"step <b>/␛[31mred", "step <b>/<U+202E>gnp", "step <b>/nul␁ctl"} <= set(names)
-
-
 def test_ranks_merged_under_one_process_number_are_told_not_mixed(tmp_path: Path) -> None:
     """Both ranks number their launches from 1; whose kernel is whose can't be told."""
     first = [event("user_annotation", "step", 0, 100), *launched(1, 5), *launched(2, 50)]
     second = [event("user_annotation", "step", 1, 99), *launched(1, 5.2), *launched(3, 60)]
     found = tables_in(trace_file(tmp_path, first + second))
     assert unplaced(found) == {NO_CALL: 2_000} and notes(found)["reused numbers"] == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("nested_updates.json", {100: [(1500, 1000)] * 3}),
-        ("one_profiler_step.json", {100: [(100_000, 44_550)]}),
-    ],
-)
-def test_steps_are_found_with_their_length_and_device_time(
-    name: str, expected: dict[int, list[tuple[int, int]]]
-) -> None:
-    """Both in us, by process."""
-    steps = tables_in(STRANGERS / name)["steps"].groupby("process")
-    us = {number: own[["wall_ns", "busy_ns"]].to_numpy() // 1000 for number, own in steps}
-    assert {number: [*map(tuple, own.tolist())] for number, own in us.items()} == expected
 
 
 def test_ranges_and_calls_of_another_epoch_are_left_out(tmp_path: Path) -> None:
@@ -113,9 +84,3 @@ def test_work_that_runs_on_after_the_last_call_is_counted(tmp_path: Path) -> Non
     step = event("user_annotation", "step", 0, 100)
     found = tables_in(trace_file(tmp_path, [step, *launched(1, 5, 30_000_000)]))
     assert busy(found) == {"step": 30_000_000_000} and not notes(found)
-
-
-def test_a_graph_without_a_number_has_a_name(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    export.work(5, kind="GRAPH_TRACE", graphId=None)
-    assert export.tables()["kernels"]["name"].tolist() == ["CUDA graph"]

@@ -43,15 +43,6 @@ def test_powers_of_ten_are_numbers_too_and_nothing_else_is(text: Any, ns: int | 
     assert nanoseconds(text) == ns
 
 
-@pytest.mark.parametrize("name", ["c.json", "c.json.gz", "trace"])
-def test_a_kernel_belongs_to_the_range_open_at_its_launch(tmp_path: Path, name: str) -> None:
-    inner = event("user_annotation", "backward", 10, 40)
-    on_autograds_thread = launched(2, 20, 2, tid=9)
-    found = tables(tmp_path, STEP, inner, *launched(1, 5), *on_autograds_thread, name=name)
-    assert busy(found) == {"step": 1_000, "step/backward": 2_000}
-    assert found["summary"]["devices"].tolist() == [1, 1]
-
-
 def call(at: int, length: Any) -> Any:
     return event("cuda_runtime", "cudaLaunchKernel", at, length, args={"correlation": 8})
 
@@ -100,13 +91,6 @@ def test_of_a_trace_that_is_cut_off_the_events_up_to_there_are_read(
     assert share * 50_000 - 3_000 < placed <= 50_000
 
 
-def test_of_compressed_data_that_end_too_early_the_events_are_read(tmp_path: Path) -> None:
-    path = trace_file(tmp_path, whole_text(2_000), "c.json.gz")
-    path.write_bytes(path.read_bytes()[:-2_000])
-    found = tables_in(path)
-    assert notes(found)["cut off"] == 1 and found["summary"]["total_ns"].iloc[-1] > 100_000
-
-
 def test_an_event_with_a_bad_escape_is_left_out_and_counted(tmp_path: Path) -> None:
     text = whole_text().replace('"gemm"', '"C:\\users\\gemm"', 1)
     found = tables_in(trace_file(tmp_path, text))
@@ -129,22 +113,6 @@ def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not
     assert busy(found) == {"batch #4": 1_000}
     counts = found["notes"].set_index("about")["count"].to_dict()
     assert counts == {"torch": 2, "NCCL": 1}
-
-
-def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
-    found = tables(
-        tmp_path,
-        STEP,
-        event("cpu_op", "aten::linear", 10, 5),
-        event("cpu_op", "aten::mm", 11, 3),
-        event("cpu_op", "aten::mm", 12, 1),
-        event("cpu_op", "aten::add", 200, 2),
-    )
-    assert busy(found) == {"step": 5_000}
-    own = found["kernels"][["name", "activities", "busy_ns"]].to_numpy().tolist()
-    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000], ["aten::add", 1, 2_000]]
-    every = found["summary"].iloc[-1]
-    assert (every["unplaced_ns"], every["devices"], every["streams"]) == (2_000, 0, 0)
 
 
 def test_an_operator_shorter_than_the_clocks_tick_is_a_call(tmp_path: Path) -> None:

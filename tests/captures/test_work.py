@@ -14,39 +14,6 @@ def export(tmp_path: Path) -> Export:
     return Export(tmp_path)
 
 
-def test_kernels_copies_sets_and_graphs_all_count(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 1)
-    export.work(20, 2, kind="MEMCPY", copyKind=1)
-    export.work(30, 4, kind="MEMSET")
-    export.work(40, 8, kind="GRAPH_TRACE", graphId=3)
-    export.work(50, 16, demangledName=export.string("ncclDevKernel_AllReduce_Sum_f32_RING_LL"))
-    tables = export.tables()
-    rows = tables["kernels"][["kind", "family", "name", "busy_ns"]].to_numpy().tolist()
-    assert sorted(rows, key=lambda row: row[3]) == [
-        ["kernel", "gemm", "gemm", 1],
-        ["copy", "copy", "[CUDA memcpy Host-to-Device]", 2],
-        ["set", "fill", "[CUDA memset]", 4],
-        ["graph", "graph", "CUDA graph 3", 8],
-        ["kernel", "communication", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 16],
-    ]
-    assert busy(tables) == {"step": 31} and notes(tables) == {"whole graphs": 1}
-
-
-def test_busy_is_a_sum_and_spans_are_per_instance(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.range("step", 200, 300)
-    export.range("forward", 10, 50)
-    export.work(20, 10, start=30, stream=7)
-    export.work(21, 10, start=35, stream=8)
-    export.work(60, 10, start=70, stream=7)
-    export.work(210, 5, start=220)
-    row = export.tables()["paths"].set_index("path").loc["step"]
-    assert row["instances"] == 2
-    columns = ["host_ms", "busy_ms", "own_ms", "span_ms"]
-    assert [round(ms * 1e6) for ms in row[columns]] == [200, 35, 15, 50 + 5]
-
-
 WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
 RANGE = "UPDATE NVTX_EVENTS SET {} WHERE text = 'inner'"
 COPIED = "CREATE TABLE CUPTI_ACTIVITY_KIND_{} AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL;"
@@ -94,14 +61,6 @@ def test_what_is_missing_or_odd_is_left_out_and_counted(
         assert tables["summary"]["version"].unique().tolist() == ["unknown"]
 
 
-def test_work_of_no_length_is_counted_as_an_activity(export: Export) -> None:
-    export.range("step", 0, 100)
-    export.work(10, 0)
-    tables = export.tables()
-    assert tables["kernels"]["activities"].tolist() == [1]
-    assert tables["paths"][["busy_ms", "span_ms"]].to_numpy().tolist() == [[0, 0]]
-
-
 @pytest.mark.parametrize("value", ["'soon'", "1e300", "x'33362c34'", "''"])
 def test_a_column_of_other_things_than_integers_ends_in_a_sentence(
     export: Export, value: str
@@ -120,10 +79,3 @@ def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
     tables = export.tables()
     assert busy(tables) == {"(string 1)": 1} and not notes(tables)
     assert tables["kernels"]["name"].tolist() == ["(kernel 2)"]
-
-
-def test_ranges_without_device_work_are_noted(export: Export) -> None:
-    export.range("step", 0, 100)
-    tables = export.tables()
-    assert busy(tables) == {"step": 0} and notes(tables) == {"no work": 1}
-    assert tables["kernels"].empty

@@ -29,12 +29,11 @@ def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
     report, database = files[0], folder / EXPORT
     if report.suffix != SUFFIX:
         return files
-    known = report.is_file() and os.access(report, os.R_OK) and report.stat().st_size
-    made_ns = report.stat().st_mtime_ns if known else -1
+    if not (report.is_file() and os.access(report, os.R_OK)):
+        raise TraceError(f"{report} is no file that can be read; copy it again")
+    made_ns = report.stat().st_mtime_ns
     if database.is_file() and database.stat().st_mtime_ns == made_ns:
         return [database]
-    if not known:
-        raise TraceError(f"{report} is empty, or no file that can be read; copy it again")
     try:
         write_whole(database, lambda partial: nsys_cli.export_sqlite(report.resolve(), partial))
     except TraceError as error:

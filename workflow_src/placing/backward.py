@@ -18,11 +18,12 @@ import pandas as pd
 
 from workflow_src.captures.autograd import ACCUMULATION, EVALUATION, FORWARD, NODE
 from workflow_src.captures.capture import UNKNOWN
+from workflow_src.captures.rows import Mask
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Tree, tree
 from workflow_src.placing.paths import Names, Paths
 from workflow_src.placing.placing import Placed, nested
-from workflow_src.placing.threads import THREAD, Mask, rows_by
+from workflow_src.placing.threads import THREAD, rows_by
 
 NOT_TOLD = -2
 """The path of backward's work of which no range of forward is known."""

@@ -20,12 +20,11 @@ from functools import cached_property
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import COPY, OVERHEAD, SET, UNKNOWN, Capture
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import spans
+from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Indices, Union
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
@@ -44,7 +43,6 @@ FEW = 0.1
 THREAD = ["process", "thread"]
 NONE = np.array([], dtype=np.int64)
 
-Mask = npt.NDArray[np.bool_]
 Spans = tuple[Indices, Indices]
 """Starts and ends (ns)."""
 
