@@ -19,7 +19,6 @@ from tests.captures.building import (
 )
 from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.export_case import export
-from workflow_src.captures.reading import read
 from workflow_src.model.ranges import listening, range_
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.placing import NO_CALL
@@ -113,32 +112,6 @@ def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not
     assert busy(found) == {"batch #4": 1_000}
     counts = found["notes"].set_index("about")["count"].to_dict()
     assert counts == {"torch": 2, "NCCL": 1}
-
-
-def test_an_operator_shorter_than_the_clocks_tick_is_a_call(tmp_path: Path) -> None:
-    resolving = [(2, 0), (2.5, 0.03), (3, 0)]
-    events = [event("cpu_op", "aten::resolve_conj", at, length) for at, length in resolving]
-    work = read(trace_file(tmp_path, [event("cpu_op", "aten::mm", 2, 1), *events])).work
-    assert work["name"].value_counts()["aten::resolve_conj"] == 3
-    sums = work.groupby("name")["duration_ns"].sum().to_dict()
-    assert sums == {"aten::mm": 970, "aten::resolve_conj": 30}
-
-
-def test_an_operator_that_calls_its_own_name_is_one_call_with_it(tmp_path: Path) -> None:
-    """Autocast's addmm calls addmm; a second one in it, or in a function, is a call of its own."""
-    calls = [
-        ("aten::addmm", 1, 9, 1), ("aten::to", 2, 3, 1), ("aten::addmm", 5, 2, 1),
-        ("aten::addmm", 5.5, 1, 1), ("aten::addmm", 8, 1, 1), ("Checkpoint", 20, 3, 1),
-        ("Checkpoint", 21, 1, 1), ("aten::addmm", 30, 1, 2),
-    ]  # fmt: skip
-    events = [event("cpu_op", name, at, length, tid=tid) for name, at, length, tid in calls]
-    work = read(trace_file(tmp_path, events)).work
-    rows = work[["name", "start_ns", "end_ns", "duration_ns"]].to_numpy().tolist()
-    assert rows == [
-        ["aten::addmm", 1_000, 10_000, 9_000 - 3_000 - 1_000], ["aten::to", 2_000, 5_000, 3_000],
-        ["aten::addmm", 8_000, 9_000, 1_000], ["Checkpoint", 20_000, 23_000, 2_000],
-        ["Checkpoint", 21_000, 22_000, 1_000], ["aten::addmm", 30_000, 31_000, 1_000],
-    ]  # fmt: skip
 
 
 def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:
