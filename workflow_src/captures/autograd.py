@@ -9,6 +9,8 @@ node forward's thread, by a count of its own.
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.rows import of_each
+
 AROUND = "autograd::engine::evaluate_function: "
 ACCUMULATES = "AccumulateGrad"
 """The end of the name of nodes that have no number: there is one for each parameter."""
@@ -24,9 +26,7 @@ def is_evaluation(name: object) -> bool:
 
 def traced(rows: pd.DataFrame) -> pd.DataFrame:
     """A capture's operators of a trace, by `name`, `number` and `forward_thread`."""
-    names = rows["name"].cat
-    kinds = [_kind_around(str(name)) for name in names.categories]
-    around = np.append(kinds, "").astype(object)[names.codes.to_numpy()]
+    around = of_each(rows["name"], _kind_around)
     own = np.where(rows["forward_thread"] > 0, NODE, FORWARD)
     return rows.assign(kind=np.where(around != "", around, own))
 

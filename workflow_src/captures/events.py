@@ -25,9 +25,6 @@ LONGEST = 2**26
 SHOWN = 30
 """Letters shown of a text of another kind, such as a page that says why there is no file."""
 
-OVERLAP = 2**10
-"""Bytes searched again, as the beginning of the list may lie in two parts."""
-
 BAD, CUT_OFF = "bad events", "cut off"
 """Notes of events that can't be read, and of a file that ends in the middle."""
 
@@ -104,9 +101,8 @@ def _after_start(blocks: Iterator[bytes]) -> bytes:
     """
     data = b""
     for block in blocks:
-        new = max(0, len(data) - OVERLAP)
         data += block
-        if begin := START.search(data, new):
+        if begin := START.search(data):
             return data[begin.end() :]
         if len(data) > LONGEST:
             break

@@ -31,7 +31,7 @@ from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.recording import Recording
-from workflow_src.captures.rows import Mask, Parts, checked, spans
+from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -84,10 +84,8 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         rows = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
-    names = ranges["name"].cat
-    domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
     tables = {
-        "ranges": ranges.assign(domain=domains),
+        "ranges": ranges.assign(domain=of_each(ranges["name"], torch_domain)),
         "work": rows,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
