@@ -102,16 +102,20 @@ class Trace:
             self._add(category, some)
 
     def _add(self, category: str | None, events: list[Event]) -> None:
-        """Keep events of one category that have a time and, unless they need none, a length."""
+        """Keep events of one category, and operators that tell what made autograd's nodes twice."""
         part = part_of(category)
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and (count := _maybe_work(category, events)):
             self.unread[category or ""] += count
         if part == "operators":
-            self._add_autograd(events)
-        if part not in (*self.wanted, *ALWAYS):
-            return
+            some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
+            self._keep("autograd", category, some)
+        if part in (*self.wanted, *ALWAYS):
+            self._keep(part, category, events)
+
+    def _keep(self, part: str, category: str | None, events: list[Event]) -> None:
+        """Keep events of a part that have a time and, unless they need none, a length."""
         start = length = np.zeros(len(events), dtype=np.int64)
         if part != "threads":
             start, length = (times([*map(attrgetter(n), events)]) for n in ("ts", "dur"))
@@ -122,14 +126,6 @@ class Trace:
         kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         end = np.where(lasts, start + length, start)[good]
         self._put(part, category, kept, start[good], end)
-
-    def _add_autograd(self, events: list[Event]) -> None:
-        """Keep the operators that tell what made autograd's nodes."""
-        some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
-        start, length = (times([getattr(e, name) for e in some]) for name in ("ts", "dur"))
-        good = (start != NOT_A_TIME) & (length >= 0)
-        kept = [some[n] for n in np.flatnonzero(good).tolist()]
-        self._put("autograd", None, kept, start[good], (start + length)[good])
 
     def _put(
         self,

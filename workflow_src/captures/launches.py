@@ -70,12 +70,8 @@ class Numbered:
         at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         call = self.row[at]
         call[(wanted == UNKNOWN) | (self.keys[at] != wanted)] = UNKNOWN
-        call[self.is_reused(process, number)] = UNKNOWN
+        call[np.isin(wanted, self.reused)] = UNKNOWN
         return call
-
-    def is_reused(self, process: Integers, number: Integers) -> Mask:
-        """Which numbers several calls have, none inside of another."""
-        return np.isin(_keys(self.known, process, number), self.reused)
 
     @cached_property
     def reused(self) -> Indices:
@@ -132,7 +128,7 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     if lost.any():
         recorded = lost & _into_graphs(made.calls)
         launching, lost = launching & ~recorded, lost & ~recorded
-    reused = int(made.is_reused(process, number).sum())
+    reused = int(np.isin(_keys(made.known, process, number), made.reused).sum())
     return Launched(rows, reused, int(launching.sum()), int(lost.sum()))
 
 

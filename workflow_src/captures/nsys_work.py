@@ -25,6 +25,7 @@ from workflow_src.captures.launches import Numbered, stream_waits
 from workflow_src.captures.rows import in_order
 from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
+from workflow_src.common.printable import printable
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
 AT = {
@@ -50,6 +51,7 @@ COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
 """What the numbers of copies and memories mean, as CUPTI's do."""
+
 LOWER = 2**24 - 1
 """Of nsys's number of a thread, the bits of its own; above them are those of its process."""
 
@@ -113,7 +115,8 @@ def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
     elif key == "KERNEL":
         texts = store.texts(own)
     else:
-        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.named(COPY_KINDS).items()}
+        labels = store.named(COPY_KINDS).items()
+        texts = {n: printable(f"[CUDA memcpy {label}]") for n, label in labels}
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 
 
