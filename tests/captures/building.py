@@ -111,10 +111,10 @@ class Export:
         self.api(None, launch, launch + 1, number, thread, process)
 
     def wait(
-        self, start: int, end: int, thread: int = 1, name: str = "cudaStreamSynchronize_v3020"
+        self, start: int, end: int, name: str = "cudaStreamSynchronize_v3020", **more: int
     ) -> None:
-        """A call that launches nothing; its name says whether it waits."""
-        self.api(name, start, end, thread=thread)
+        """A call that launches nothing unless work has its number; its name says if it waits."""
+        self.api(name, start, end, **more)
 
     def work(
         self, launch: int | None, length: int | None = 10, kind: str = "KERNEL", thread: int = 1,

@@ -21,8 +21,7 @@ SQLITE = b"SQLite format 3\0"
 
 
 @pytest.fixture
-def export(tmp_path: Path) -> Export:
-    export = Export(tmp_path)
+def export(export: Export) -> Export:
     export.range("step", 0, 100)
     export.work(10, 1)
     return export

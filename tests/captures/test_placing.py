@@ -1,7 +1,5 @@
 """Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.captures.building import (
@@ -15,12 +13,6 @@ from tests.captures.text import written
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
 from workflow_src.placing.placing import NO_CALL, NO_RANGE, WHOLE
-
-
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
 
 TRAINER, HELPER, LOADER, SECOND, OTHER = 1, 2, 3, 4, 7
 STEP = """step 0-100; forward 5-40; *10 1; backward 50-90
@@ -66,6 +58,13 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
         "step 0-100; *10 1 =50; *? 2 >1 =3; *? 4 >50 =70; *? 8 >50 =0; o 0-100 #2; *? 16 >50 #2",
         {"step": 1, "o": 0},
         {NO_CALL: 2 + 4 + 8 + 16}, {},
+    ),
+    "of two calls with one number the outer one launched": (
+        "outer 0-15; inner 15-40; *15 1 =1; ~ 14-18 =1", {"outer": 1, "inner": 0}, {}, {},
+    ),
+    "of two launches with one number none is taken": (
+        "outer 0-20; inner 20-40; *15 1 =1; ~ 25-26 =1",
+        {"outer": 0, "inner": 0}, {NO_CALL: 1}, {"reused numbers": 1},
     ),
     "work that starts before its launch": (
         "step 100-200; *110 1; *120 2 >0", {"step": 3}, {}, {"early": 1},
@@ -146,18 +145,6 @@ def test_names_of_any_kind_give_different_paths(export: Export) -> None:
     expected = {"é\\/1", "a", "a\\/b", "a\\\\", "日本␊語", "", "(whole)", "a/b"}
     assert set(busy(export.tables())) == expected
     assert export.tables()["summary"]["ranges"].tolist() == [8, 8]
-
-
-def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> None:
-    export.api("cudaLaunchKernel", 14, 18, 1)
-    tables = written("outer 0-15; inner 15-40; *15 1 =1", export).tables()
-    assert busy(tables) == {"outer": 1, "inner": 0}
-
-
-def test_of_two_launches_with_one_number_none_is_taken(export: Export) -> None:
-    export.call(25, 1)
-    tables = written("outer 0-20; inner 20-40; *15 1 =1", export).tables()
-    assert unplaced(tables) == {NO_CALL: 1} and notes(tables) == {"reused numbers": 1}
 
 
 def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(

@@ -1,7 +1,5 @@
 """Processes of one capture: how long they wait for each other, and which is the slowest."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -14,8 +12,7 @@ SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096>)"
 
 
 @pytest.fixture
-def export(tmp_path: Path) -> Export:
-    export = Export(tmp_path)
+def export(export: Export) -> Export:
     for process in (1, 2, 3):
         export.range("step", 0, 1000, process=process)
     return export

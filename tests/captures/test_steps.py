@@ -41,11 +41,6 @@ def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
     return {cause: ns for cause, ns in found.items() if ns}
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
-
 THREE = "step 0-100; *10 10; step 100-200; *110 10; step 200-300; *210 10"
 """Three steps of 100 ns with a kernel each, launched at 10, from 15 on."""
 
@@ -265,8 +260,3 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
     tables = tables_in(trace_file(tmp_path, given + updating(updates)))
     assert tables["summary"]["steps_by"].unique().tolist() == [rule]
     assert (tables["steps"]["wall_ns"] / 1000).tolist() == lengths
-
-
-def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:
-    written(f"{THREE}; step 5-95; step 105-195; step 205-295", export)
-    assert steps_in(export.write(), "step")["wall_ns"].tolist() == [100] * 3

@@ -1,18 +1,10 @@
 """Device work of every kind in small exports of nsys: what is counted, and where."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.captures.building import Export, busy, notes
 from workflow_src.common.errors import TraceError
 from workflow_src.placing.placing import WHOLE
-
-
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
 
 WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
 RANGE = "UPDATE NVTX_EVENTS SET {} WHERE text = 'inner'"
