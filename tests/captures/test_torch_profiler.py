@@ -31,10 +31,7 @@ def tables(folder: Path, *events: Any, name: str = "c.json") -> Any:
 
 
 TIMES = [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)]
-NO_TIMES = (
-    None, True, "", "x", "e", "1e999999999", "9" * 30, 2**63, [1], "1.x", "nan",
-    float("nan"),
-)  # fmt: skip
+NO_TIMES = ("null", "true", "", "x", "1e999999999", "9" * 30, str(2**63), "[1]", "1.x", "NaN")
 
 
 @pytest.mark.parametrize(("text", "ns"), [*TIMES, *[(value, None) for value in NO_TIMES]])
