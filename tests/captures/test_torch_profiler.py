@@ -17,8 +17,10 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
+from tests.golden import DATA
 from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.export_case import export
+from workflow_src.common.errors import TraceError
 from workflow_src.model.ranges import listening, range_
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.placing import NO_CALL
@@ -43,32 +45,61 @@ def call(at: int, length: Any) -> Any:
     return event("cuda_runtime", "cudaLaunchKernel", at, length, args={"correlation": 8})
 
 
+def unread(category: str) -> list[Any]:
+    """An operator, and what may be the work of a device in an event that isn't read."""
+    work = event(category, "pe_exe", 5, 50, tid=7, args={"stream": 7})
+    return [event("cpu_op", "aten::mm", 0, 10), work]
+
+
+LATER = 10**15
 OTHERS = [event("user_annotation", "step", 0, 100, pid=2), *launched(3, 5, pid=2)[:1]]
 OF_2021 = [e | {"cat": c} for e, c in zip(launched(1, 5), ("Runtime", "Kernel"), strict=True)]
 CASES = [
-    # Events besides a step, device time by path, and notes.
-    *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, {"bad work": 1})
+    # Events besides a step, device time by path and (us) without a known launch, and notes.
+    *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, 0, {"bad work": 1})
       for length in (-1, None, "long", True)],
-    ([*launched(1, 5), event("kernel", "bad", 20, float("inf"))], {"step": 1_000},
+    ([*launched(1, 5), event("kernel", "bad", 20, float("inf"))], {"step": 1_000}, 0,
      {"bad events": 1}),
-    ([event("user_annotation", "b", 1, None), call(3, -2), *launched(1, 5)], {"step": 1_000},
+    ([event("user_annotation", "b", 1, None), call(3, -2), *launched(1, 5)], {"step": 1_000}, 0,
      {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}),
     ([3, None, "x", {"ph": "M", "name": "process_name"}, {"a": 1}, *launched(1, 5)],
-     {"step": 1_000}, {"bad events": 4}),
-    # Two ranks in one file: a kernel's event doesn't name its process.
-    ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, {"reused numbers": 1}),
-    (OF_2021, {"step": 1_000}, {}),
+     {"step": 1_000}, 0, {"bad events": 4}),
+    # It begins, and ends in another event.
+    ([launched(1, 5)[0], launched(1, 5)[1] | {"ph": "B"}, *launched(2, 7)], {"step": 1_000}, 0,
+     {"bad events": 1}),
+    # Ranks in one file: a kernel's event doesn't name its process, and numbers are those of both.
+    ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, 1, {"reused numbers": 1}),
+    ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,
+     {"reused numbers": 2}),
+    (OF_2021, {"step": 1_000}, 0, {}),
+    # Of operators beside work that isn't read, nobody knows whether they are all.
+    (unread("mtia_ccp_events"), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
+    (unread(""), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
+    # The step and a call are of another epoch.
+    ([event("user_annotation", "later", LATER, 100), *launched(1, LATER + 5), *launched(2, 0)[:1],
+      *launched(2, LATER + 9)[1:]], {"later": 1_000}, 1, {"impossible": 2}),
+    # It runs on for half a minute after the last call.
+    (launched(1, 5, 30_000_000), {"step": 30_000_000_000}, 0, {}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("events", "expected", "said"), CASES)
+@pytest.mark.parametrize(("events", "expected", "nowhere_us", "said"), CASES)
 def test_what_cannot_be_placed_or_read_is_left_out_and_counted(
-    tmp_path: Path, events: list[Any], expected: dict[str, int], said: dict[str, int]
+    tmp_path: Path,
+    events: list[Any],
+    expected: dict[str, int],
+    nowhere_us: int,
+    said: dict[str, int],
 ) -> None:
     found = tables(tmp_path, STEP, *events)
     assert busy(found) == expected and notes(found) == said
-    shared = {NO_CALL: 1_000} if "reused numbers" in said else {}
-    assert unplaced(found) == shared
+    assert unplaced(found) == ({NO_CALL: 1_000 * nowhere_us} if nowhere_us else {})
+
+
+@pytest.mark.parametrize("name", ["s_ascend.json", "t_tf_jax.json"])
+def test_another_profilers_trace_is_named_with_what_to_do(name: str) -> None:
+    with pytest.raises(TraceError, match=r"and 6 of kinds that aren't read here, as"):
+        tables_in(DATA / "strangers" / name)
 
 
 def whole_text(count: int = 6) -> str:
