@@ -72,6 +72,8 @@ CASES = [
     ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,
      {"reused numbers": 2}),
     (OF_2021, {"step": 1_000}, 0, {}),
+    # A kernel without its call is a device's all the same.
+    ([event("cpu_op", "aten::mm", 0, 10), launched(1, 5)[1]], {"step": 0}, 1, {}),
     # Of operators beside work that isn't read, nobody knows whether they are all.
     (unread("mtia_ccp_events"), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
     (unread(""), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
