@@ -23,8 +23,8 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.rows import Mask, in_order
 from workflow_src.common.intervals import Indices, Integers
 
-_BITS = 44
-"""Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
+_BITS = 32
+"""Of a number of a launch; a larger one isn't valid."""
 
 
 @dataclass(frozen=True)
