@@ -32,7 +32,7 @@ def call_kinds(names: pd.Series) -> pd.Series:
 
 def matching(names: "pd.Series[Any] | Values", pattern: str) -> Mask:
     """Which names hold the pattern."""
-    return of_each(names, re.compile(pattern).search).astype(bool)
+    return of_each(names, re.compile(pattern).search, bool)
 
 
 def launches_work(names: pd.Series) -> Mask:

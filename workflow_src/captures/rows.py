@@ -41,10 +41,12 @@ SAMPLE = 10_001
 """Events that the middle one is looked for among, evenly taken from all."""
 
 
-def of_each(values: "pd.Series[Any] | Values", function: Callable[[Any], Any]) -> Values:
-    """What a function gives for each value, each different one asked once: an array of objects."""
+def of_each(
+    values: "pd.Series[Any] | Values", function: Callable[[Any], Any], kind: type = object
+) -> Values:
+    """What a function gives for each value, each different one asked once, as values of a kind."""
     number, different = pd.factorize(values)
-    return np.array([*map(function, different), None], dtype=object)[number]
+    return np.array([*map(function, different), None], dtype=kind)[number]
 
 
 def rows_where(table: pd.DataFrame, which: Mask) -> pd.DataFrame:
