@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures import autograd
 from workflow_src.captures.capture import (
     GRAPH,
     LATEST_NS,
@@ -72,6 +73,7 @@ def read(store: Store) -> Capture:
         "copies": copies,
         "thread_names": _thread_names(store, processes),
         "waits": nsys_waits(store, made),
+        "operators": autograd.pushed(ranges),
     }
     notes = [*counted(lost), *notes, *store.unread()]
     return Capture.of(tables, tuple(notes), recording(store, found))

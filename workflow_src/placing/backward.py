@@ -79,9 +79,10 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     forward = kind == FORWARD
     trees = _trees(rows, np.flatnonzero(~forward))
     holder, at = _held(trees, rows, start), _ranges_at(rows, placed)
-    begun = np.append(ranges["start_ns"].to_numpy(), NOWHERE)[at]
+    module = _modules(rows, ranges, at)
+    begun = np.append(ranges["start_ns"].to_numpy(), NOWHERE)[module]
     inner = forward & (holder != NOWHERE)
-    again = inner & (at != NOWHERE) & (begun >= start[holder])
+    again = inner & (module != NOWHERE) & (begun >= start[holder])
     stands_for = np.where(forward, np.arange(len(rows)), _makers(rows, kind, trees))
     stands_for = _last_of(np.where(inner & ~again, holder, stands_for))
     here = np.append(paths.of_range, NOWHERE)[at]
@@ -92,7 +93,7 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     )
     node = _held(trees, work, work["launch_ns"].to_numpy())
     node[(work["launch_ns"] == UNKNOWN).to_numpy()] = NOWHERE
-    node[_with_inner(ranges, at[again])[work["range"].to_numpy()]] = NOWHERE
+    node[_with_inner(ranges, module[again])[work["range"].to_numpy()]] = NOWHERE
     return np.asarray(np.where(node == NOWHERE, NOWHERE, path[stands_for[node]]), dtype=np.int64)
 
 
@@ -130,6 +131,19 @@ def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
     return nested(placed.ranges, asked)[1]
 
 
+def _modules(rows: pd.DataFrame, ranges: pd.DataFrame, at: Indices) -> Indices:
+    """The innermost range at each operator that isn't such an operator itself, as emit_nvtx's."""
+    alike = at != NOWHERE
+    for name in ("start_ns", "end_ns"):
+        alike &= rows[name].to_numpy() == np.append(ranges[name], NOWHERE)[at]
+    is_operator = np.zeros(len(ranges) + 1, dtype=bool)
+    is_operator[at[alike]] = True
+    found = at.copy()
+    while (inner := is_operator[found]).any():
+        found[inner] = ranges["parent"].to_numpy()[found[inner]]
+    return found
+
+
 def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
     """The maker of each node, and of what autograd does around one; NOWHERE where not known."""
     found = np.full(len(rows), NOWHERE)
@@ -150,7 +164,8 @@ def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
 def _made(rows: pd.DataFrame) -> pd.DataFrame:
     """The `row` of each node whose maker is known, and the maker's, `row_of`.
 
-    Forward's thread is that which has most of the numbers of its nodes.
+    Forward's thread is that which has most of the numbers of its nodes. Where it isn't said, a
+    number that several threads have tells nothing.
     """
     numbered = rows.assign(row=rows.index)[rows["number"] != UNKNOWN]
     key = [*THREAD, "number"]
@@ -158,10 +173,11 @@ def _made(rows: pd.DataFrame) -> pd.DataFrame:
     nodes = numbered[numbered["kind"] == NODE]
     both = nodes.merge(makers[[*key, "row"]], on=["process", "number"], suffixes=("", "_of"))
     both = both[both["row_of"] < both["row"]]
-    of = ["process", "forward_thread"]
-    counts = both.groupby([*of, "thread_of"]).size().sort_values(kind="stable").reset_index()
+    of, said = ["process", "forward_thread"], both["forward_thread"] != UNKNOWN
+    counts = both[said].groupby([*of, "thread_of"]).size().sort_values(kind="stable").reset_index()
     most = counts.drop_duplicates(of, keep="last").drop(columns=0)
-    return both.merge(most, on=[*of, "thread_of"])
+    alone = both[~said].drop_duplicates("row", keep=False)
+    return pd.concat([both[said].merge(most, on=[*of, "thread_of"]), alone])
 
 
 def _last_of(stands_for: Indices) -> Indices:
