@@ -1,7 +1,9 @@
 """Files that can't be read end in one sentence that names them, whatever their content."""
 
+import lzma
 import sqlite3
 import sys
+import tempfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +43,9 @@ def export(export: Export) -> Export:
         ("c.sqlite.gz", packed(SQLITE * 99)[:-9], "end-of-stream marker.*; export or"),
         ("c.json.gz", b"\x1f\x8b" + b"damaged", "is not a capture .*; export or copy it again, or"),
         ("c.json.gz", packed(b"[]")[:-8] + bytes(8), "no event .*; record CPU"),
+        ("c.json.gz", packed(packed(b"[]")), "compressed in a way that isn't read: unpack it"),
+        ("c.json.xz", lzma.compress(b"[]"), "compressed in a way that isn't read: unpack it"),
+        ("c.nsys-rep", b"binary", "this is a report: export it first, nsys export"),
     ],
 )
 def test_a_file_of_another_kind_is_named_with_what_is_wrong(
@@ -51,6 +56,15 @@ def test_a_file_of_another_kind_is_named_with_what_is_wrong(
     with pytest.raises(TraceError, match=said) as caught:
         read(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_full_disk_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c.sqlite.gz").write_bytes(packed(SQLITE))
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", lambda **_: open("/dev/full"))  # noqa: SIM115
+    with pytest.raises(TraceError, match=r"c\.sqlite\.gz: it can't be unpacked in /dev \(No space"):
+        read(tmp_path / "c.sqlite.gz")
 
 
 def test_a_missing_column_is_named_with_its_table(export: Export) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from workflow_src.common.arguments import positive
-from workflow_src.common.errors import TraceError
+from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.own_memory import at_most_bytes, available_bytes
 from workflow_src.common.units import GIB
 
@@ -29,6 +29,9 @@ trace's events."""
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 """What is raised where compressed data is cut off or damaged."""
+
+OTHERWISE = (GZIP, b"PK\3\4", b"\xfd7zXZ\0", b"BZh", b"\x28\xb5\x2f\xfd")
+"""The first bytes of what isn't read: gzip in gzip, zip, xz, bzip2 and Zstandard."""
 
 GIVE = (
     "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
@@ -43,10 +46,17 @@ AGAIN = "export or copy it again"
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a file, compressed or not, is an SQLite database. Raises TraceError if empty."""
+    """Whether a file, compressed or not, is an SQLite database.
+
+    Raises TraceError if it is empty, compressed otherwise, or a report that isn't exported yet.
+    """
+    if path.suffix in (".nsys-rep", ".qdrep"):
+        raise TraceError("this is a report: export it first, nsys export --type sqlite FILE")
     begin = next(filter(None, blocks(path, len(SQLITE))), b"")
     if not begin:
         raise TraceError(f"the file is empty; {AGAIN}")
+    if begin.startswith(OTHERWISE):
+        raise TraceError("it is compressed in a way that isn't read: unpack it, or use gzip")
     return begin.startswith(SQLITE)
 
 
@@ -95,14 +105,24 @@ def _is_packed(path: Path) -> bool:
 
 @contextmanager
 def database(path: Path) -> Iterator[Path]:
-    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed."""
+    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed.
+
+    Raises TraceError if there is too little room.
+    """
     if not _is_packed(path):
         yield path
         return
     with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
-        for part in blocks(path):
-            file.write(part)
-        file.flush()
+        try:
+            with Path(file.name).open("wb") as target:
+                target.writelines(blocks(path))
+        except OSError as error:
+            if error.errno not in ADVICE:
+                raise
+            raise TraceError(
+                f"it can't be unpacked in {Path(file.name).parent} ({error.strerror}); free some "
+                "space there, or set TMPDIR to a folder with more, or give it unpacked"
+            ) from error
         yield Path(file.name)
 
 
