@@ -22,7 +22,7 @@ LONGEST_NUMBER = 21
 
 
 def times(values: Sequence[msgspec.Raw]) -> Indices:
-    """Microseconds, as JSON, as nanoseconds; NOT_A_TIME for what is none."""
+    """Microseconds, as JSON, also quoted, as nanoseconds; NOT_A_TIME for what is none."""
     if values:
         text = b"\n".join([*values, b""])
         data = np.frombuffer(text, dtype=np.uint8)
@@ -30,7 +30,7 @@ def times(values: Sequence[msgspec.Raw]) -> Indices:
         plain = not text.translate(None, b"0123456789.\n")
         if plain and np.diff(ends, prepend=-1).max() <= LONGEST_NUMBER:
             return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
-    each = (nanoseconds(bytes(value).decode()) for value in values)
+    each = (nanoseconds(bytes(value).decode().strip('"')) for value in values)
     return np.array([NOT_A_TIME if ns is None else ns for ns in each], dtype=np.int64)
 
 

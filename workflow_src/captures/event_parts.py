@@ -15,7 +15,7 @@ from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import BAD, Event, events_of
 from workflow_src.captures.files import blocks
-from workflow_src.captures.rows import Parts
+from workflow_src.captures.rows import NEVER, Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -50,9 +50,9 @@ API = ("_runtime", "_driver")
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
 """Categories of events that are on a device's stream and no work."""
 
-LASTING, BEGIN, METADATA = "X", "B", "M"
-"""Phases: of events that have a length, that end in another event, as torch.profiler's never do,
-and that say something of a thread."""
+LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
+"""Phases: of events that have a length, that begin and end apart, as other tools write them, and
+that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ranges": (),
@@ -78,15 +78,17 @@ class Trace:
     """The parts of a trace while they are read, and what else is known of it.
 
     lost: how many events are bad or endless, by the note that says so; unread: how many lasting
-    events there are of categories ("" for none) that are no part and may be work.
+    events there are of categories ("" for none) that are no part and may be work; texts: the
+    numbers of the processes and threads that the file names by text.
     """
 
     wanted: tuple[str, ...]
     lost: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
+    texts: dict[str, int] = field(default_factory=dict)
     _columns: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     _names: dict[str, int] = field(default_factory=dict)
-    _texts: dict[str, int] = field(default_factory=dict)
+    _marks: list[Event] = field(default_factory=list)
 
     def add(self, events: Iterable[Event]) -> None:
         """Keep what is of use of some events, but nothing that holds on to the text of the file."""
@@ -94,7 +96,9 @@ class Trace:
         for event in events:
             if event.ph == LASTING:
                 groups[event.cat].append(event)
-            elif event.ph in (BEGIN, None):
+            elif event.ph in (BEGIN, END):
+                self._marks.append(event)
+            elif event.ph is None:
                 self.lost[BAD] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
@@ -153,12 +157,35 @@ class Trace:
             columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
 
+    def pair(self) -> None:
+        """Give each event that begins apart its end: the next one on its thread of the same name,
+        or without any. Without one a range ends NEVER, and anything else is bad."""
+        marks, at = self._marks, times([mark.ts for mark in self._marks])
+        ends, begun = np.full(len(marks), NEVER), defaultdict[str | None, list[int]](list)
+        threads = defaultdict[tuple[str, str], list[int]](list)
+        for row in np.argsort(at, kind="stable").tolist():
+            mark = marks[row]
+            still_open = threads[str(mark.pid), str(mark.tid)]
+            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
+                still_open.append(row)
+                begun[mark.cat].append(row)
+            elif alike := [n for n in still_open if mark.name in (None, "", marks[n].name)]:
+                still_open.remove(alike[-1])
+                ends[alike[-1]] = at[row]
+            else:
+                self.lost[BAD] += 1
+        for category, rows in begun.items():
+            if (part := part_of(category)) in self.wanted:
+                kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
+                self.lost[BAD] += len(rows) - len(kept)
+                self._put(part, category, [marks[row] for row in kept], at[kept], ends[kept])
+
     def _identities(self, values: Sequence[Any]) -> Indices:
         """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
         found = integers(values)
         for row in np.flatnonzero(found == UNKNOWN).tolist():
             if isinstance(text := values[row], str) and text:
-                found[row] = self._texts.setdefault(text, FIRST_TEXT + len(self._texts))
+                found[row] = self.texts.setdefault(text, FIRST_TEXT + len(self.texts))
         return found
 
     def parts(self) -> Parts:
@@ -190,6 +217,7 @@ def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
     found = Trace(wanted)
     for events in events_of(text, found.lost):
         found.add(events)
+    found.pair()
     return found
 
 

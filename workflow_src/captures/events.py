@@ -62,7 +62,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 _several, _one = msgspec.json.Decoder(list[Event]), msgspec.json.Decoder(Event)
-_ANY = json.JSONDecoder(strict=False)
+_ANY = json.JSONDecoder(parse_float=str, parse_constant=lambda text: None, strict=False)
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""Half of a character that has two of UTF-16, as names have that were cut by length."""
 
 
 def events_of(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[list[Event]]:
@@ -129,14 +131,26 @@ def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
     while at and at[0] != "]":
         begin = at.start()
         try:
-            _, end = _ANY.raw_decode(text, begin)
+            value, end = _ANY.raw_decode(text, begin)
         except (ValueError, RecursionError):
             after = between.search(text, begin)
-            end = after.end() if after else len(text)
+            value, end = None, after.end() if after else len(text)
         try:
-            events.append(_one.decode(text[begin:end]))
+            events.append(_event(text[begin:end], value))
         except UNREADABLE:
             lost[BAD] += end < len(text)
         at = event_at.search(text, end)
     lost[CUT_OFF] |= at is None
     return events
+
+
+def _event(text: str, value: Any) -> Event:
+    """An event, also one that only Python reads: half a character is text then, Infinity nothing.
+
+    Raises one of UNREADABLE if it is none.
+    """
+    try:
+        return _one.decode(text)
+    except UNREADABLE:
+        mended = json.dumps(value, ensure_ascii=False)
+        return _one.decode(_HALF.sub(lambda half: rf"\\u{ord(half[0]):x}", mended))

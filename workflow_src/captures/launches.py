@@ -13,6 +13,7 @@ from workflow_src.captures.capture import (
     API,
     CALL_KINDS,
     COLUMNS,
+    LATEST_NS,
     OVERHEAD,
     PAGEABLE,
     PAGEABLE_COPY,
@@ -23,8 +24,8 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.rows import Mask, in_order
 from workflow_src.common.intervals import Indices, Integers
 
-_BITS = 32
-"""Of a number of a launch; a larger one isn't valid."""
+_BITS = 44
+"""Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,23 @@ class Numbered:
         own = self.keys[self.outer]
         return np.unique(own[1:][own[1:] == own[:-1]])
 
+    def latest(self, process: Integers, number: Integers, begun: Indices) -> Indices:
+        """The row of the latest launch of each reused number before `begun` (ns), or the first one.
+
+        UNKNOWN after a launch that is left without an activity: what it launched may have begun
+        late. So it is where traces of several ranks have become those of one process.
+        """
+        own = np.isin(self.keys, self.reused) & self.outer
+        made = pd.DataFrame({"key": self.keys[own], "row": self.row[own]})
+        made["at"] = self.calls["start_ns"].to_numpy()[made["row"]]
+        made.loc[~made["key"].duplicated(), "at"] = -LATEST_NS
+        asked = pd.DataFrame({"key": _keys(self.known, process, number), "at": begun})
+        asked, made = asked.sort_values("at"), made.sort_values("at")
+        row = pd.merge_asof(asked, made, on="at", by="key")["row"].set_axis(asked.index)
+        left = made[~made["row"].isin(row)].groupby("key")["at"].min()
+        unclear = asked["at"] >= asked["key"].map(left)
+        return row.mask(unclear, UNKNOWN).sort_index().to_numpy()
+
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
     """One number for a process of `known` and a launch's number; UNKNOWN if either isn't valid."""
@@ -113,6 +131,10 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     """
     process, number = (work[name].to_numpy() for name in ("process", "correlation"))
     call = made.launch(process, number)
+    reused = np.isin(_keys(made.known, process, number), made.reused)
+    if reused.any():
+        begun = work["start_ns"].to_numpy()[reused]
+        call[reused] = made.latest(process[reused], number[reused], begun)
     found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {
@@ -128,8 +150,7 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     if lost.any():
         recorded = lost & _into_graphs(made.calls)
         launching, lost = launching & ~recorded, lost & ~recorded
-    reused = int(np.isin(_keys(made.known, process, number), made.reused).sum())
-    return Launched(rows, reused, int(launching.sum()), int(lost.sum()))
+    return Launched(rows, int(reused.sum()), int(launching.sum()), int(lost.sum()))
 
 
 def all_calls(

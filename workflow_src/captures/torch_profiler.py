@@ -30,6 +30,7 @@ from workflow_src.captures.capture import (
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
+from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
@@ -70,7 +71,7 @@ def read(path: Path) -> Capture:
 def _capture(found: Trace, every: Parts, done: str) -> Capture:
     """The capture in these parts; `done`: the one that takes the place of a device's work."""
     events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
-    parts = events | {part: every[part] for part in ALWAYS}
+    parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)
     by, copies, lost = Recording("torch"), frame("copies", {}), found.lost
@@ -93,7 +94,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         "waits": _waits(parts["waits"], calls, ranges, made),
         "operators": autograd.traced(parts["autograd"]),
     }
-    return Capture.of(tables, (*counted(lost), *left_out, *unread), by)
+    return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
 
 
 def _copies(work: pd.DataFrame) -> pd.DataFrame:
@@ -122,9 +123,11 @@ def _with_processes(
 ) -> tuple[pd.DataFrame, Mask]:
     """A device's activities with the process of their launch, and where several may be that.
 
-    An activity's event names its device, not its process.
+    An activity's event names its device, not its process, unless ranks were merged.
     """
     process, shared = _processes(work["correlation"].to_numpy(), calls, ranges)
+    if NAMED in work:
+        process = np.where(work[NAMED] == UNKNOWN, process, work[NAMED])
     return work.assign(
         duration_ns=work["end_ns"] - work["start_ns"],
         process=process,

@@ -26,9 +26,9 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     Capture,
     Note,
-    as_small,
     joined_copies,
 )
+from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.rows import Mask
 from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, jobs, rank_of
@@ -41,12 +41,6 @@ COLLECTIVE = "communication"
 
 POINT_TO_POINT = "SendRecv"
 """Found in names of kernels that not all processes run together."""
-
-OTHER_THREADS = 2**32
-"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
-
-DEVICES = 2**16
-"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
 
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
@@ -177,7 +171,7 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
     """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
-    found = _numbered(rows, rank)
+    found = numbered(rows, rank, rows["process"].to_numpy())
     for name, values in rows.items():
         if name in ("start_ns", "end_ns"):
             found[name] = values - ahead_ns
@@ -187,14 +181,3 @@ def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
             own = values.astype("int64") + rank * DEVICES
             found[name] = own.where(values != UNKNOWN, UNKNOWN)
     return found
-
-
-def _numbered(rows: pd.DataFrame, rank: int) -> pd.DataFrame:
-    """Rows whose process is their rank, and so is its main thread, but for UNKNOWN."""
-    process = rows["process"].to_numpy()
-    called = as_small(np.where(process == UNKNOWN, UNKNOWN, rank))
-    if "thread" not in rows:
-        return rows.assign(process=called)
-    own = rows["thread"].to_numpy(dtype=np.int64)
-    thread = np.where(own == process, rank, own + OTHER_THREADS)
-    return rows.assign(process=called, thread=np.where(own == UNKNOWN, UNKNOWN, thread))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD
+from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.captures.rows import spans
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
@@ -20,7 +21,7 @@ from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.ledger import ELSEWHERE, Device, idle_gaps, whole_steps
-from workflow_src.placing.ranks import COLLECTIVE, OTHER_THREADS
+from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
 
 UNKNOWN_CAUSE = "cause not recorded"

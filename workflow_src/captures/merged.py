@@ -1,0 +1,101 @@
+"""Traces of several ranks that a tool merged into one, whose processes are named by text.
+
+SGLang's merge_profiles (python/sglang/srt/utils/profile_merger.py) makes "[TP00] 500" of process
+500 of rank 0, and "[TP00] 0" of its device, and leaves numbers of launches as they were, so that
+all ranks have the same ones. A launch is that of its own rank: of a process whose text is that of
+the device but for one number.
+"""
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from workflow_src.captures.capture import UNKNOWN, Note, as_small
+from workflow_src.captures.rows import Parts, of_each
+from workflow_src.common.intervals import Indices, Integers
+from workflow_src.common.printable import printable
+
+OTHER_THREADS = 2**32
+"""Added to threads' numbers but the main one's, which is its process's, as elsewhere on Linux."""
+
+DEVICES = 2**16
+"""More than a rank has. Ranks of one job never share one, whatever number it has in each."""
+
+LAUNCH_BITS = 32
+"""Of a profiler's number of a launch. In a merged trace its rank, from 1, stands above them."""
+
+NAMED = "named"
+"""A column of work: the process that the name of its device says, or UNKNOWN."""
+
+ON_HOST = ("ranges", "calls", "operators")
+NUMBER = re.compile(r"\d+(?=\D*$)")
+"""The last number in a text: that of the process or device itself."""
+
+Names = Mapping[int, int]
+"""Numbers by those of processes and devices in events."""
+
+
+def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
+    """Rows whose processes have another `number`, but for UNKNOWN, and so do their threads.
+
+    first: the number of the main thread of each row's process until now.
+    """
+    called = as_small(np.where(rows["process"] == UNKNOWN, UNKNOWN, number))
+    if "thread" not in rows:
+        return rows.assign(process=called)
+    own = rows["thread"].to_numpy(dtype=np.int64)
+    thread = np.where(own == first, number, own + OTHER_THREADS)
+    return rows.assign(process=called, thread=np.where(own == UNKNOWN, UNKNOWN, thread))
+
+
+def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:
+    """The parts of a trace with launches and devices numbered apart by rank, processes that the
+    file names by text numbered in the order of these, and a note that says so.
+
+    texts: by the number that they have in events.
+    """
+    on_host = {n for part in ON_HOST if part in parts for n in parts[part]["process"].unique()}
+    hosts = sorted((text for text, number in texts.items() if number in on_host), key=_in_order)
+    if not hosts:
+        return parts, []
+    labels = {text: NUMBER.sub("", text) for text in texts}
+    ranks = {label: n for n, label in enumerate(dict.fromkeys(labels.values()), start=1)}
+    of_rank: dict[str, list[int]] = {label: [] for label in ranks}
+    for n, text in enumerate(hosts):
+        of_rank[labels[text]].append(n)
+    shown = {texts[text]: n for n, text in enumerate(hosts)}
+    for text, number in texts.items():
+        own = of_rank[labels[text]]
+        shown.setdefault(number, own[0] if len(own) == 1 else UNKNOWN)
+    rank = {number: ranks[labels[text]] for text, number in texts.items()}
+    first = {texts[text]: int(last[0]) for text in hosts if (last := NUMBER.search(text))}
+    found = {part: _apart(rows, rank, shown, first) for part, rows in parts.items()}
+    about = ", ".join(f"{n} is {printable(text)}" for n, text in enumerate(hosts))
+    return found, [Note("named processes", len(hosts), about)]
+
+
+def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.DataFrame:
+    """Rows of one part, by what their processes are numbered: their rank, and what is shown."""
+    own = rows["process"].to_numpy()
+    above = _called(own, rank, 0)
+    if "correlation" in rows:
+        launch = rows["correlation"].to_numpy()
+        rows = rows.assign(correlation=launch + np.where(launch > 0, above << LAUNCH_BITS, 0))
+    if "device" not in rows:
+        return numbered(rows, _called(own, shown), _called(own, first))
+    device = rows["device"].to_numpy()
+    device = np.where(device == UNKNOWN, own, device) + above * DEVICES
+    return rows.assign(device=device, **{NAMED: _called(own, shown, UNKNOWN)})
+
+
+def _in_order(text: str) -> list[str | int]:
+    """What texts are sorted by, in which 2 is before 10."""
+    return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"(\d+)", text))]
+
+
+def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:
+    """Each value by another name; one that has none is called `otherwise`, or stays."""
+    called = of_each(values, lambda n: names.get(n, n if otherwise is None else otherwise))
+    return called.astype(np.int64)
