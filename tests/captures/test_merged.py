@@ -12,7 +12,7 @@ from workflow_src.tables.capture_tables import placed_tables
 
 
 def test_ranks_that_sglang_merged_have_their_own_steps() -> None:
-    """Five each of 1 ms, with 405 and 810 us of kernels: tests/data/strangers/README.md."""
+    """Five each of 1 ms, with 405 and 810 us of kernels, as the file was made."""
     steps = tables_in(DATA / "strangers" / "merged_by_sglang.json")["steps"].groupby("process")
     us = {
         number: (own[["wall_ns", "busy_ns"]] // 1000).to_numpy().tolist() for number, own in steps
