@@ -9,8 +9,6 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from workflow_src.captures.store import names_of
-
 EXPORTED = (
     "META_DATA_EXPORT",
     "ENUM_CUDA_MEMCPY_OPER",
@@ -37,14 +35,13 @@ def clean_export(source: Path, target: Path) -> None:
 
 def _drop_the_rest(connection: sqlite3.Connection) -> None:
     query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    kept = {name for table in EXPORTED for name in names_of(table)}
-    texts, used = {name for column in TEXTS for name in names_of(column)}, set[int]()
+    used = set[int]()
     for (table,) in connection.execute(query).fetchall():
-        if table not in kept:
+        if table not in EXPORTED:
             connection.execute(f'DROP TABLE "{table}"')
             continue
         described = connection.execute(f'PRAGMA table_info("{table}")').fetchall()
-        for column in texts.intersection(name for _, name, *_ in described):
+        for column in set(TEXTS).intersection(name for _, name, *_ in described):
             used |= {row for (row,) in connection.execute(f'SELECT "{column}" FROM "{table}"')}
     ids = ", ".join(str(each) for each in used if each is not None)
     connection.execute(f"DELETE FROM StringIds WHERE id NOT IN ({ids})")

@@ -12,12 +12,7 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.capture_report import capture as reported
-from workflow_src.captures.capture import (
-    COLUMNS,
-    UNKNOWN,
-    Capture,
-)
-from workflow_src.captures.launches import NO_CALL
+from workflow_src.captures.capture import COLUMNS, UNKNOWN, Capture
 from workflow_src.captures.nsys import DOMAIN, PUSH_POP, START_END
 from workflow_src.captures.reading import read
 from workflow_src.paper.run import Run, typed
@@ -116,10 +111,10 @@ class Export:
         self.api(None, launch, launch + 1, number, thread, process)
 
     def wait(
-        self, start: int, end: int, thread: int = 1, name: str = "cudaStreamSynchronize_v3020"
+        self, start: int, end: int, name: str = "cudaStreamSynchronize_v3020", **more: int
     ) -> None:
-        """A call that launches nothing; its name says whether it waits."""
-        self.api(name, start, end, thread=thread)
+        """A call that launches nothing unless work has its number; its name says if it waits."""
+        self.api(name, start, end, **more)
 
     def work(
         self, launch: int | None, length: int | None = 10, kind: str = "KERNEL", thread: int = 1,
@@ -183,7 +178,7 @@ def capture_of(
         start = (50 if w.launch is None else w.launch) + n
         launch = [UNKNOWN] * 3 if w.launch is None else [w.launch, w.launch, w.thread[1]]
         about = ("kernel", "gemm", start, start + w.length, w.length, w.thread[0], w.device, 0)
-        rows.append((*about, *launch, NO_CALL if w.launch is None else ""))
+        rows.append((*about, *launch))
         if w.launch is not None:
             calls.append(("api", "", w.launch, w.launch + 1, *w.thread, len(calls)))
     threads = [(1, thread, name) for thread, name in (names or {}).items()]

@@ -14,6 +14,7 @@ from typing import Any
 from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.report import chapter
 from workflow_src.captures.reading import read
+from workflow_src.captures.store import NEEDED
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.errors import TraceError
 from workflow_src.paper.run import Run
@@ -46,66 +47,35 @@ def cut(path: Path, chance: random.Random) -> None:
     path.write_bytes(data[:at] + data[at + length :])
 
 
-def schema(path: Path, chance: random.Random) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        tables = _tables(connection)
-        for table in chance.sample(sorted(tables), min(len(tables), chance.randint(1, 3))):
-            column = chance.choice(tables[table])
-            statement = chance.choice(
-                (
-                    f'DROP TABLE "{table}"',
-                    f'ALTER TABLE "{table}" RENAME TO "{table}_V2"',
-                    f'ALTER TABLE "{table}" DROP COLUMN "{column}"',
-                    f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "new_{column}"',
-                    f'DELETE FROM "{table}"',
-                    f'INSERT INTO "{table}" SELECT * FROM "{table}"',
-                )
-            )
-            with suppress(sqlite3.Error):
-                connection.execute(statement)
-
-
 def cells(path: Path, chance: random.Random) -> None:
-    """Values out of range, or of another type, in some rows of some columns."""
+    """Values out of range, or of another type, in some rows of some columns; or no such column."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        tables = _tables(connection)
         for _ in range(chance.randint(1, 6)):
-            table = chance.choice(sorted(tables))
-            column, every = chance.choice(tables[table]), chance.choice((1, 2, 7, 100))
+            table = chance.choice((*NEEDED, "StringIds", "META_DATA_EXPORT"))
+            about = connection.execute(f'PRAGMA table_info("{table}")').fetchall()
+            column, every = chance.choice(about or [(0, "")])[1], chance.choice((1, 2, 7, 100))
             value: Any = chance.choice((*ODD, chance.randrange(2**40)))
             update = f'UPDATE OR IGNORE "{table}" SET "{column}" = ? WHERE rowid % ? = 0'
             with suppress(sqlite3.Error):
+                if chance.random() < 0.2:
+                    connection.execute(f'ALTER TABLE "{table}" DROP COLUMN "{column}"')
                 connection.execute(update, (value, every))
 
 
-def _tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
-    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    found = {
-        name: [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
-        for (name,) in names
-    }
-    known = ("CUPTI_ACTIVITY", "NVTX_EVENTS", "StringIds", "PROFILER_OVERHEAD", "META_DATA_EXPORT")
-    return {name: columns for name, columns in found.items() if name.startswith(known)}
-
-
 def events(path: Path, chance: random.Random) -> None:
+    """Values of other types in some events, or none."""
     trace = json.loads(path.read_bytes())
     for _ in range(chance.choice((1, 20, 1000))):
         event = chance.choice(trace["traceEvents"])
-        of = (
-            event["args"]
-            if isinstance(event.get("args"), dict) and chance.random() < 0.4
-            else event
-        )
-        if of:
-            key = chance.choice(sorted(of))
-            value = chance.choice(([], {}, True, *ODD[:-1], DROP))
+        of = chance.choice((event, event.get("args")))
+        if of and isinstance(of, dict):
+            key, value = chance.choice(sorted(of)), chance.choice(([], {}, True, *ODD[:-1], DROP))
             of.pop(key) if value is DROP else of.update({key: value})
     path.write_text(json.dumps(trace))
 
 
 DROP = object()
-OF_EXPORTS: tuple[Callable[[Path, random.Random], None], ...] = (flipped, cut, schema, cells, cells)
+OF_EXPORTS: tuple[Callable[[Path, random.Random], None], ...] = (flipped, cut, cells, cells)
 OF_TRACES: tuple[Callable[[Path, random.Random], None], ...] = (flipped, cut, events, events)
 
 
@@ -113,15 +83,10 @@ def prepare(folder: Path, chance: random.Random) -> tuple[Path, str]:
     """A changed capture, and what it was and how it was changed."""
     source = chance.choice(RECORDED)
     path = folder / source.name.removesuffix(".gz")
-    packed = source.suffix == ".gz"
-    path.write_bytes(gzip.decompress(source.read_bytes()) if packed else source.read_bytes())
+    data = source.read_bytes()
+    path.write_bytes(gzip.decompress(data) if source.suffix == ".gz" else data)
     change = chance.choice(OF_TRACES if path.suffix == ".json" else OF_EXPORTS)
     change(path, chance)
-    if packed and chance.random() < 0.2:
-        path = path.with_name(source.name)
-        plain = path.with_name(source.name.removesuffix(".gz"))
-        path.write_bytes(gzip.compress(plain.read_bytes(), 1))
-        flipped(path, chance)
     return path, f"{source.name}, {change.__name__}"
 
 

@@ -1,9 +1,8 @@
-"""Backward by module: what made a node, in traces made by hand and in recorded ones."""
+"""Backward by module: what made a node, in traces made by hand and a recorded export."""
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.captures.building import (
@@ -15,15 +14,13 @@ from tests.captures.building import (
     thread_name,
     trace_file,
 )
-from tests.workflow import ROOT
+from tests.golden import DATA
 from workflow_src.captures.autograd import AROUND
 from workflow_src.captures.reading import read
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.backward import NOT_TOLD
 from workflow_src.tables.capture_tables import placed_tables
 
-RECORDED = ROOT / "tests" / "data" / "captures"
 AUTOGRADS = 9
 """The thread that runs nodes; Kineto calls it 2, and the main one 1."""
 
@@ -137,42 +134,8 @@ def is_conserved(found: Attributed) -> None:
     assert (summary["backward_ns"] <= summary["total_ns"]).all()
 
 
-COUNTS = {
-    "step/forward/emb": 6, "step/forward/head": 6,
-    **{f"step/forward/h.{n}/{name}": count for n in (0, 1)
-       for name, count in {"n1": 6, "n2": 6, "attn": 32, "mlp": 18}.items()},
-}  # fmt: skip
-"""Kernels of backward in two steps of a model of two blocks, of which each has the same."""
-
-
-@pytest.mark.parametrize(("name", "runs"), [("plain", 0), ("checkpoint", 80), ("reentrant", 100)])
-def test_each_module_has_its_backward_also_if_forward_runs_again(name: str, runs: int) -> None:
-    found = attributed(read(RECORDED / "modules" / f"{name}.json.gz"), None, fold="")
-    assert made_in(found).size().to_dict() == COUNTS
-    # The loss, which the step itself computes, is the rest.
-    assert (found.work["made_in"] == NOT_TOLD).sum() == 6
-    again = np.char.startswith(found.paths.text[found.work["path"]].astype(str), "step/backward/")
-    assert again.sum() == runs and (found.work["made_in"][again] == NOWHERE).all()
-    is_conserved(found)
-
-
-def test_operators_of_a_cpu_have_their_backward_too() -> None:
-    plain, double = (
-        attributed(read(RECORDED / "modules" / f"{name}_cpu.json.gz"), None, fold="")
-        for name in ("plain", "double")
-    )
-    assert made_in(plain).size().sum() == 630
-    assert (plain.work["made_in"] == NOT_TOLD).sum() == 11
-    for found in (plain, double):
-        is_conserved(found)
-        parts = made_in(found).size()
-        # Both blocks run the same operators, forward, backward and in gradients of gradients.
-        blocks = [parts[parts.index.str.contains(f"/h.{n}")].tolist() for n in (0, 1)]
-        assert blocks[0] == blocks[1] and len(parts) == 12
-
-
 def test_ranges_of_emit_nvtx_have_numbers() -> None:
-    found = attributed(read(RECORDED / "threads" / "emit_nvtx.sqlite.gz"), None)
+    found = attributed(read(DATA / "captures" / "threads" / "emit_nvtx.sqlite.gz"), None)
     sizes = made_in(found).size()
     assert sizes.sum() == (found.work["made_in"] != NOWHERE).sum() == 117
     blocks = [sizes[sizes.index.str.contains(f"/block.{n}/")].tolist() for n in range(3)]
@@ -201,9 +164,3 @@ def test_ranges_of_gradients_are_of_forwards_and_their_step_is_none() -> None:
     every = placed_tables(found)["summary"].iloc[-1]
     assert every[["backward_ns", "steps"]].tolist() == [322 + 335 + 345 + 365, 3]
     is_conserved(found)
-
-
-def test_nothing_is_said_where_nothing_is_known() -> None:
-    tables = placed_tables(attributed(read(RECORDED / "sleepy.sqlite.gz"), None))
-    assert tables["paths"]["backward_ms"].isna().all()
-    assert not tables["summary"]["backward_ns"].any()

@@ -51,26 +51,6 @@ def test_many_numbered_ranges_of_one_path_are_one_and_a_note_says_so(tmp_path: P
     assert note["about"] == "layer_0 as layer_*"
 
 
-def test_names_are_many_wherever_they_are_and_whatever_emit_nvtx_numbers(tmp_path: Path) -> None:
-    for name in ("apart", "calls"):
-        (tmp_path / name).mkdir()
-    apart, calls = Export(tmp_path / "apart"), Export(tmp_path / "calls")
-    for number in range(MANY + 1):
-        at = 10 * number
-        for export in (apart, calls):
-            export.range(chr(ord("A") + number), at, at + 10)
-        apart.range(f"layer_{number}", at, at + 9)
-        calls.range(f"aten::{'mm' if number % 2 else 'add'}, op_id = {number}", at, at + 9)
-    assert {path.split("/")[-1] for path in apart.tables()["paths"]["path"] if "/" in path} == {
-        "layer_*"
-    }
-    tables = calls.tables()
-    assert {path.split("/")[-1] for path in tables["paths"]["path"] if "/" in path} == {
-        "aten::add, op_id = *", "aten::mm, op_id = *",
-    }  # fmt: skip
-    assert notes(tables)["folded names"] == MANY + 1
-
-
 def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) -> None:
     capture = with_layers(tmp_path, MANY + 1).read()
     found = {
@@ -79,11 +59,3 @@ def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) ->
     }
     assert len(found[""]) == 1 + 2 * (MANY + 1)
     assert found[r"_\d+"] == ["forward", "forward/layer", "forward/layer/mm"]
-
-
-def test_very_many_paths_have_a_note(tmp_path: Path) -> None:
-    export = Export(tmp_path)
-    for number in range(2001):
-        letters = str(number).translate(str.maketrans("0123456789", "abcdefghij"))
-        export.range(letters, 10 * number, 10 * number + 10)
-    assert notes(export.tables())["many paths"] == 2001

@@ -125,12 +125,6 @@ def test_ranks_are_of_one_job_by_evidence_alone(
     assert found.apart == {name for name, each in found.files.items() if len(each) == 1}
 
 
-def test_a_rank_that_is_reported_alone_says_why(tmp_path: Path) -> None:
-    command = ["--capture", str(rank_file(tmp_path, 0)), "--output", str(tmp_path / "out")]
-    main([*command, "--apart"])
-    assert "apart" in pd.read_csv(tmp_path / "out" / "notes.csv")["note"].tolist()
-
-
 def test_files_that_are_no_ranks_of_one_job_have_a_sentence(tmp_path: Path) -> None:
     one, again = rank_file(tmp_path, 0), rank_file(tmp_path, 0, name="again.json")
     files = ["--capture", str(one), str(again), "--output", str(tmp_path / "out")]

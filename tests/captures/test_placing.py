@@ -1,7 +1,5 @@
 """Which range a launch belongs to: small exports of nsys as text, and what is placed where."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.captures.building import (
@@ -12,16 +10,9 @@ from tests.captures.building import (
     unplaced,
 )
 from tests.captures.text import written
-from workflow_src.captures.launches import NO_CALL
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import DEEPEST
-from workflow_src.placing.placing import NO_RANGE, OWN_THREAD, WHOLE
-
-
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
+from workflow_src.placing.placing import NO_CALL, NO_RANGE, WHOLE
 
 TRAINER, HELPER, LOADER, SECOND, OTHER = 1, 2, 3, 4, 7
 STEP = """step 0-100; forward 5-40; *10 1; backward 50-90
@@ -56,7 +47,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
     ),
     "without ranges on the first thread, the one with most": (
         "load 0-100 @2; step 0-50 @3; step 50-100 @3; *60 1 @9",
-        {"load": 0, "step": 1}, {}, {"assumed": 1, "shared": 1},
+        {"load": 0, "step": 1}, {}, {"assumed": 1},
     ),
     "processes with the same numbers": (
         """first 0-100; second 0-100 #2; idle 0-100 #4; *10 1 =5; *20 2 =5 #2 :1:7
@@ -68,12 +59,23 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = {
         {"step": 1, "o": 0},
         {NO_CALL: 2 + 4 + 8 + 16}, {},
     ),
+    "of two calls with one number the outer one launched": (
+        "outer 0-15; inner 15-40; *15 1 =1; ~ 14-18 =1", {"outer": 1, "inner": 0}, {}, {},
+    ),
+    "of two launches with one number the latest before it": (
+        "outer 0-20; inner 20-40; *15 1 =1; ~ 25-26 =1",
+        {"outer": 1, "inner": 0}, {}, {"reused numbers": 1},
+    ),
+    "a number that is used again": (
+        "first 0-20; second 20-40; *15 1 =1; *25 2 =1",
+        {"first": 1, "second": 2}, {}, {"reused numbers": 2},
+    ),
     "work that starts before its launch": (
         "step 100-200; *110 1; *120 2 >0", {"step": 3}, {}, {"early": 1},
     ),
     "a loader whose ranges hold the trainer's calls": (
         f"{STEP}; load 20-95 @3; +45 16 @3; +98 32 @3",
-        RIGHT | {"load": 16}, {OWN_THREAD: 32}, {"turns": 3},
+        RIGHT | {"load": 16}, {NO_RANGE: 32}, {"turns": 3},
     ),
     "a saver whose calls meet the trainer's": (
         f"{STEP}; save 1-4 @3; save 41-44 @3; save 91-94 @3; ~ 9-12 @3; *42 16 @3",
@@ -98,13 +100,6 @@ def test_work_lies_where_it_was_launched(
 ) -> None:
     tables = written(text, export).tables()
     assert (busy(tables), unplaced(tables), notes(tables)) == (paths, nowhere, told)
-
-
-def test_a_range_may_begin_on_one_thread_and_end_on_another(export: Export) -> None:
-    export.range("request", 0, 100, ended_on=2)
-    tables = written("forward 10-50; *20 1; *60 2; *70 4 @3", export).tables()
-    assert busy(tables) == {"request": 2 + 4, "request/forward": 1}
-    assert notes(tables) == {"crossing": 1, "turns": 1}
 
 
 @pytest.mark.parametrize("registered", [False, True])
@@ -156,26 +151,6 @@ def test_names_of_any_kind_give_different_paths(export: Export) -> None:
     assert export.tables()["summary"]["ranges"].tolist() == [8, 8]
 
 
-def test_sums_are_by_process_and_of_all_instances(export: Export) -> None:
-    tables = written("s 0-50; i 10-40; i 60-90; *20 5; s 0-70 #2", export).tables()
-    assert tables["paths"].set_index("path")["instances"].to_dict() == {"s": 1, "s/i": 1, "i": 1}
-    assert (tables["paths"]["host_ms"] * 1e6).round().tolist() == [30, 50, 30, 70]
-    assert tables["summary"]["devices"].tolist() == [1, 0, 1]
-    assert tables["summary"]["total_ns"].tolist() == [5, 0, 5]
-
-
-def test_of_two_calls_with_one_number_the_outer_one_launched(export: Export) -> None:
-    export.api("cudaLaunchKernel", 14, 18, 1)
-    tables = written("outer 0-15; inner 15-40; *15 1 =1", export).tables()
-    assert busy(tables) == {"outer": 1, "inner": 0}
-
-
-def test_of_two_launches_with_one_number_the_latest_before_it_launched(export: Export) -> None:
-    export.call(25, 1)
-    tables = written("outer 0-20; inner 20-40; *15 1 =1", export).tables()
-    assert busy(tables) == {"outer": 1, "inner": 0}
-
-
 def test_a_program_that_forgets_to_close_its_ranges_does_not_fill_the_memory(
     export: Export,
 ) -> None:
@@ -219,12 +194,6 @@ def test_what_autograds_thread_launches_and_pushes_lies_below_backward(
     assert tables["steps"]["busy_ns"].tolist() == [15, 15, 15]
 
 
-def test_where_autograds_thread_has_its_name_no_other_one_is_a_helper(export: Export) -> None:
-    export.named(HELPER, "pt_autograd_0")
-    tables = written(f"{STEP}; metric 41-44 @3; *42 16 @3", export).tables()
-    assert busy(tables) == RIGHT | {"metric": 16}
-
-
 def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> None:
     for device, trainer, helper in ((0, TRAINER, HELPER), (1, SECOND, OTHER)):
         for begin in (0, 100, 200):
@@ -234,11 +203,3 @@ def test_two_trainers_on_two_devices_get_their_own_backward(export: Export) -> N
     assert busy(tables) == {path: 6 * ns for path, ns in RIGHT.items()}
     assert unplaced(tables) == {} and notes(tables) == {"lent": 18}
     assert tables["steps"]["busy_ns"].tolist() == [15] * 6
-
-
-def test_a_thread_that_works_for_two_trainers_is_told(export: Export) -> None:
-    export.named(HELPER, "pt_autograd_0")
-    for begin, trainer in ((0, TRAINER), (10, SECOND)):
-        train(export, begin, trainer)
-    found = notes(export.tables())
-    assert (found["lent"], found["shared"]) == (6, 6)

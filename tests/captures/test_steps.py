@@ -22,11 +22,9 @@ from workflow_src.capture_report import contents
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
-from workflow_src.placing.placing import OWN_THREAD
+from workflow_src.placing.placing import NO_RANGE
 from workflow_src.placing.step_rules import Rule
 from workflow_src.tables.capture_tables import placed_tables
-
-DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
 def steps_in(path: Path, named: str = "", fold: str | None = None) -> pd.DataFrame:
@@ -43,11 +41,6 @@ def causes(steps: pd.DataFrame, row: int = 0) -> dict[str, int]:
     return {cause: ns for cause, ns in found.items() if ns}
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
-
 THREE = "step 0-100; *10 10; step 100-200; *110 10; step 200-300; *210 10"
 """Three steps of 100 ns with a kernel each, launched at 10, from 15 on."""
 
@@ -58,13 +51,6 @@ def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
     assert steps[columns].to_numpy().tolist() == [[1, "step", n, 100, 10, 10, 90] for n in range(3)]
     # The launch returns at 11 and its kernel starts at 15; after it, the host launches nothing.
     assert causes(steps) == {"launch": 11 + 75, "queued": 4}
-
-
-def test_a_wait_holds_up_the_next_launch_and_ends_a_step(export: Export) -> None:
-    written("step 0-100; *10 10; ~ 20-30; *40 10; ~ 50-60", export)
-    steps = steps_in(export.write(), "step")
-    assert causes(steps) == {"launch": 11 + 6, "synchronization": 10, "queued": 4 + 4, "tail": 45}
-    assert steps["idle_ns"].tolist() == [80]
 
 
 def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:
@@ -102,21 +88,6 @@ def test_only_threads_that_launch_for_the_step_hold_it_up(export: Export) -> Non
     assert causes(steps_in(export.write(), "step"), 2)["synchronization"] == 6
 
 
-def test_other_threads_have_no_steps(export: Export) -> None:
-    for at in (0, 100, 200):
-        written(f"load {at}-{at + 100} @2; *{at + 10} 10 @2", export)
-    written("epoch 0-100; *10 10", export)
-    assert steps_in(export.write()).empty
-    assert len(steps_in(export.write(), "load")) == 3
-
-
-def test_steps_can_be_named_and_an_unknown_name_is_told(export: Export) -> None:
-    path = written(f"{THREE}; inner 105-195", export).write()
-    assert steps_in(path, "inner")[["path", "wall_ns"]].to_numpy().tolist() == [["step/inner", 90]]
-    tables = placed_tables(attributed(read(path), None, step="batch"))
-    assert tables["steps"].empty and tables["notes"]["note"].tolist() == ["no step"]
-
-
 def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> None:
     written(THREE, export)
     export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
@@ -127,53 +98,6 @@ def test_without_calls_there_are_no_causes(export: Export, tmp_path: Path) -> No
     found = steps_in(trace_file(tmp_path, on_cpu), "step")
     assert found[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 7000]]
     assert found["idle_launch_ns"].isna().all()
-
-
-def test_torchs_traces_have_the_same_causes(tmp_path: Path) -> None:
-    """In us: the call at 1 returns at 1.1, its kernel is at 1.5; the wait at 3 ends at 5.
-
-    The loader's range is in a domain that doesn't count.
-    """
-    copy = launched(2, 6, name="Memcpy HtoD (Pageable -> Device)")
-    copy[1]["cat"] = "gpu_memcpy"
-    events = [
-        event("user_annotation", "step", 0, 10),
-        event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 0.2, 0.7),
-        *launched(1, 1),
-        event("cuda_runtime", "cudaStreamSynchronize", 3, 2, args={"correlation": 9}),
-        *copy,
-        event("overhead", "Activity Buffer Request", 8, 0.5, pid=-1, tid=0),
-        event("cuda_runtime", "cudaDeviceSynchronize", 9, 0.5, args={"correlation": 10}),
-    ]
-    steps = steps_in(trace_file(tmp_path, events), "step")
-    assert steps[["device_active_ns", "idle_ns"]].to_numpy().tolist() == [[2000, 8000]]
-    assert causes(steps) == {
-        "elsewhere": 700, "launch": 400 + 1500 + 900, "synchronization": 2000 + 100 + 100,
-        "queued": 400 + 400, "tail": 1000, "profiler": 500,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("capture", "expected"),
-    [
-        (
-            "sleepy.sqlite.gz",
-            {"wall": 56_113_314, "device_active": 27_177_902, "idle_synchronization": 17_358_346,
-             "idle_launch": 10_830_084, "idle_queued": 233_461, "idle_tail": 139_518,
-             "idle_profiler": 374_003, "idle_unexplained": 0},
-        ),
-        (
-            "streams.sqlite.gz",
-            {"wall": 48_103_304, "device_active": 4_172_615, "idle_elsewhere": 31_719_346},
-        ),
-    ],
-)  # fmt: skip
-def test_recorded_steps_are_accounted_for(capture: str, expected: dict[str, int]) -> None:
-    steps = steps_in(DATA / capture)
-    assert {name: int(steps[f"{name}_ns"].sum()) for name in expected} == expected
-    assert (steps["device_active_ns"] + steps["idle_ns"] == steps["wall_ns"]).all()
-    parts = sum(steps[f"idle_{cause}_ns"] for cause in ALL_CAUSES)
-    assert (parts == steps["idle_ns"]).all()
 
 
 def test_the_report_has_medians_and_spread(export: Export) -> None:
@@ -289,7 +213,7 @@ def test_values_per_step_leave_out_what_is_in_no_step(export: Export) -> None:
     }  # fmt: skip
     columns = ["busy_ns", "steps", "activities_per_step", "busy_ns_per_step"]
     placed = {"save": [3, 3, 0, 0], "step": [30, 3, 1, 10]}
-    nowhere = {f"({OWN_THREAD})": [111, 3, pytest.approx(1 / 3), 4]}
+    nowhere = {f"({NO_RANGE})": [111, 3, pytest.approx(1 / 3), 4]}
     assert tables["kernels"].set_index("path")[columns].T.to_dict("list") == placed | nowhere
     assert tables["summary"]["steps"].tolist() == [3, 3]
 
@@ -336,18 +260,3 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
     tables = tables_in(trace_file(tmp_path, given + updating(updates)))
     assert tables["summary"]["steps_by"].unique().tolist() == [rule]
     assert (tables["steps"]["wall_ns"] / 1000).tolist() == lengths
-
-
-def test_a_range_inside_its_own_kind_is_no_step(export: Export) -> None:
-    written(f"{THREE}; step 5-95; step 105-195; step 205-295", export)
-    assert steps_in(export.write(), "step")["wall_ns"].tolist() == [100] * 3
-
-
-def test_torchs_ranges_were_operators_once(tmp_path: Path) -> None:
-    """As in 2021: annotations have the category of operators."""
-    old = [
-        {**each, "cat": "Operator"} if each["cat"] == "user_annotation" else each
-        for n in range(2)
-        for each in profiled(n, 1000 + 100 * n)
-    ]
-    assert busy(tables_in(trace_file(tmp_path, old))) == {"ProfilerStep#*": 60_000}

@@ -17,12 +17,13 @@ from tests.captures.building import (
     trace_file,
     unplaced,
 )
+from tests.golden import DATA
 from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.export_case import export
-from workflow_src.captures.launches import REUSED
-from workflow_src.captures.reading import read
+from workflow_src.common.errors import TraceError
 from workflow_src.model.ranges import listening, range_
 from workflow_src.placing.case_capture import read_case
+from workflow_src.placing.placing import NO_CALL
 
 STEP = event("user_annotation", "step", 0, 100)
 
@@ -32,10 +33,7 @@ def tables(folder: Path, *events: Any, name: str = "c.json") -> Any:
 
 
 TIMES = [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)]
-NO_TIMES = (
-    None, True, "", "x", "e", "1e999999999", "9" * 30, 2**63, [1], "1.x", "nan",
-    float("nan"),
-)  # fmt: skip
+NO_TIMES = ("null", "true", "", "x", "1e999999999", "9" * 30, str(2**63), "[1]", "1.x", "NaN")
 
 
 @pytest.mark.parametrize(("text", "ns"), [*TIMES, *[(value, None) for value in NO_TIMES]])
@@ -43,43 +41,84 @@ def test_powers_of_ten_are_numbers_too_and_nothing_else_is(text: Any, ns: int | 
     assert nanoseconds(text) == ns
 
 
-@pytest.mark.parametrize("name", ["c.json", "c.json.gz", "trace"])
-def test_a_kernel_belongs_to_the_range_open_at_its_launch(tmp_path: Path, name: str) -> None:
-    inner = event("user_annotation", "backward", 10, 40)
-    on_autograds_thread = launched(2, 20, 2, tid=9)
-    found = tables(tmp_path, STEP, inner, *launched(1, 5), *on_autograds_thread, name=name)
-    assert busy(found) == {"step": 1_000, "step/backward": 2_000}
-    assert found["summary"]["devices"].tolist() == [1, 1]
-
-
 def call(at: int, length: Any) -> Any:
     return event("cuda_runtime", "cudaLaunchKernel", at, length, args={"correlation": 8})
 
 
+def unread(category: str) -> list[Any]:
+    """An operator, and what may be the work of a device in an event that isn't read."""
+    work = event(category, "pe_exe", 5, 50, tid=7, args={"stream": 7})
+    return [event("cpu_op", "aten::mm", 0, 10), work]
+
+
+def apart(*marks: str) -> list[Any]:
+    """Beginnings and ends of ranges, each a phase, a name, a time and maybe a thread; and work."""
+    rows = [[*mark.split(" "), "1"] for mark in marks]
+    return launched(1, 5) + [
+        event("user_annotation", name or None, int(at), None, ph=phase, tid=int(tid))
+        for phase, name, at, tid, *_ in rows
+    ]
+
+
+LATER = 10**15
 OTHERS = [event("user_annotation", "step", 0, 100, pid=2), *launched(3, 5, pid=2)[:1]]
 OF_2021 = [e | {"cat": c} for e, c in zip(launched(1, 5), ("Runtime", "Kernel"), strict=True)]
 CASES = [
-    # Events besides a step, device time by path, and notes.
-    *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, {"bad work": 1})
+    # Events besides a step, device time by path and (us) without a known launch, and notes.
+    *[([*launched(1, 5), event("kernel", "bad", 20, length)], {"step": 1_000}, 0, {"bad work": 1})
       for length in (-1, None, "long", True, float("inf"))],
-    ([event("user_annotation", "b", 1, None), call(3, -2), *launched(1, 5)], {"step": 1_000},
+    ([event("user_annotation", "b", 1, None), call(3, -2), *launched(1, 5)], {"step": 1_000}, 0,
      {"bad ranges": 1, "endless calls": 1, "lost kernels": 1}),
     ([3, None, "x", {"ph": "M", "name": "process_name"}, {"a": 1}, *launched(1, 5)],
-     {"step": 1_000}, {"bad events": 4}),
-    # Two ranks in one file: a kernel's event doesn't name its process.
-    ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, {"several processes": 1}),
-    (OF_2021, {"step": 1_000}, {}),
+     {"step": 1_000}, 0, {"bad events": 4}),
+    # Half a character, as of a name that was cut.
+    ([event("user_annotation", "a\ud800", 1, 9), *launched(1, 5, name="\udc00")],
+     {"step": 0, "step/a\\\\ud800": 1_000}, 0, {}),
+    # Ranges that begin and end apart: by name, by thread, by time, and never.
+    (apart("B a 1", "B b 2", "E b 8", "E a 9"), {"step": 0, "step/a": 0, "step/a/b": 1_000}, 0, {}),
+    (apart("B a 1", "B b 2", "E b 4", "E  9"), {"step": 0, "step/a": 1_000, "step/a/b": 0}, 0, {}),
+    (apart("B a 0 2", "B a 1", "E a 3 2", "E a 9"), {"step": 0, "step/a": 1_000, "a": 0}, 0, {}),
+    (apart("E a 9", "E a 4", "B a 4", "B a 1"), {"step": 0, "step/a": 1_000}, 0, {}),
+    (apart("B a 1"), {"step": 0, "step/a": 1_000}, 0, {"unclosed": 1}),
+    (apart("B a 1", "E a 9", "E a 9"), {"step": 0, "step/a": 1_000}, 0, {"bad events": 1}),
+    # Work that never ends.
+    ([launched(1, 5)[0], launched(1, 5)[1] | {"ph": "B"}, *launched(2, 7)], {"step": 1_000}, 0,
+     {"bad events": 1}),
+    # Ranks in one file: a kernel's event doesn't name its process, and numbers are those of both.
+    ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, 1, {"reused numbers": 1}),
+    ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,
+     {"reused numbers": 2}),
+    (OF_2021, {"step": 1_000}, 0, {}),
+    # A kernel without its call is a device's all the same.
+    ([event("cpu_op", "aten::mm", 0, 10), launched(1, 5)[1]], {"step": 0}, 1, {}),
+    # Of operators beside work that isn't read, nobody knows whether they are all.
+    (unread("mtia_ccp_events"), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
+    (unread(""), {"step": 0}, 0, {"unread events": 1, "no work": 1}),
+    # The step and a call are of another epoch.
+    ([event("user_annotation", "later", LATER, 100), *launched(1, LATER + 5), *launched(2, 0)[:1],
+      *launched(2, LATER + 9)[1:]], {"later": 1_000}, 1, {"impossible": 2}),
+    # It runs on for half a minute after the last call.
+    (launched(1, 5, 30_000_000), {"step": 30_000_000_000}, 0, {}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("events", "expected", "said"), CASES)
+@pytest.mark.parametrize(("events", "expected", "nowhere_us", "said"), CASES)
 def test_what_cannot_be_placed_or_read_is_left_out_and_counted(
-    tmp_path: Path, events: list[Any], expected: dict[str, int], said: dict[str, int]
+    tmp_path: Path,
+    events: list[Any],
+    expected: dict[str, int],
+    nowhere_us: int,
+    said: dict[str, int],
 ) -> None:
     found = tables(tmp_path, STEP, *events)
     assert busy(found) == expected and notes(found) == said
-    shared = {REUSED: 1_000} if "several processes" in said else {}
-    assert unplaced(found) == shared
+    assert unplaced(found) == ({NO_CALL: 1_000 * nowhere_us} if nowhere_us else {})
+
+
+@pytest.mark.parametrize("name", ["s_ascend.json", "t_tf_jax.json"])
+def test_another_profilers_trace_is_named_with_what_to_do(name: str) -> None:
+    with pytest.raises(TraceError, match=r"and 6 of kinds that aren't read here, as"):
+        tables_in(DATA / "strangers" / name)
 
 
 def whole_text(count: int = 6) -> str:
@@ -98,24 +137,23 @@ def test_of_a_trace_that_is_cut_off_the_events_up_to_there_are_read(
     assert share * 50_000 - 3_000 < placed <= 50_000
 
 
-def test_of_compressed_data_that_end_too_early_the_events_are_read(tmp_path: Path) -> None:
-    path = trace_file(tmp_path, whole_text(2_000), "c.json.gz")
-    path.write_bytes(path.read_bytes()[:-2_000])
-    found = tables_in(path)
-    assert notes(found)["cut off"] == 1 and found["summary"]["total_ns"].iloc[-1] > 100_000
-
-
 def test_an_event_with_a_bad_escape_is_left_out_and_counted(tmp_path: Path) -> None:
     text = whole_text().replace('"gemm"', '"C:\\users\\gemm"', 1)
     found = tables_in(trace_file(tmp_path, text))
     assert notes(found) == {"bad events": 1} and busy(found) == {"step": 5_000}
 
 
-def test_bytes_that_are_no_utf8_and_half_characters_are_read(tmp_path: Path) -> None:
-    text = json.dumps([STEP | {"name": "\ud800"}, *launched(1, 5)])
-    found = tables_in(trace_file(tmp_path, text))
-    assert busy(found) == {"\\\\ud800": 1_000}
-    found["paths"].to_csv().encode()
+def test_bytes_that_are_no_utf8_are_read(tmp_path: Path) -> None:
+    path = trace_file(tmp_path, [STEP | {"name": "caf\N{BLACK SQUARE}"}, *launched(1, 5)])
+    path.write_bytes(path.read_bytes().replace(b"\\u25a0", b"\xe9"))
+    assert busy(tables_in(path)) == {"caf\N{REPLACEMENT CHARACTER}": 1_000}
+
+
+def test_names_hold_no_control_characters() -> None:
+    found = tables_in(DATA / "strangers" / "names_raw.json")
+    names = {*found["paths"]["path"], *found["kernels"]["name"]}
+    assert len(names) == 45 and all(name.isprintable() for name in names)
+    assert {f"step <b>/{name}" for name in ("␛[31mred", "<U+202E>gnp", "nul␁ctl")} <= names
 
 
 def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not(
@@ -128,48 +166,6 @@ def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not
     assert busy(found) == {"batch #4": 1_000}
     counts = found["notes"].set_index("about")["count"].to_dict()
     assert counts == {"torch": 2, "NCCL": 1}
-
-
-def test_on_a_cpu_operators_take_the_place_of_kernels(tmp_path: Path) -> None:
-    found = tables(
-        tmp_path,
-        STEP,
-        event("cpu_op", "aten::linear", 10, 5),
-        event("cpu_op", "aten::mm", 11, 3),
-        event("cpu_op", "aten::mm", 12, 1),
-        event("cpu_op", "aten::add", 200, 2),
-    )
-    assert busy(found) == {"step": 5_000}
-    own = found["kernels"][["name", "activities", "busy_ns"]].to_numpy().tolist()
-    assert own == [["aten::mm", 1, 3_000], ["aten::linear", 1, 2_000], ["aten::add", 1, 2_000]]
-    every = found["summary"].iloc[-1]
-    assert (every["unplaced_ns"], every["devices"], every["streams"]) == (2_000, 0, 0)
-
-
-def test_an_operator_shorter_than_the_clocks_tick_is_a_call(tmp_path: Path) -> None:
-    resolving = [(2, 0), (2.5, 0.03), (3, 0)]
-    events = [event("cpu_op", "aten::resolve_conj", at, length) for at, length in resolving]
-    work = read(trace_file(tmp_path, [event("cpu_op", "aten::mm", 2, 1), *events])).work
-    assert work["name"].value_counts()["aten::resolve_conj"] == 3
-    sums = work.groupby("name")["duration_ns"].sum().to_dict()
-    assert sums == {"aten::mm": 970, "aten::resolve_conj": 30}
-
-
-def test_an_operator_that_calls_its_own_name_is_one_call_with_it(tmp_path: Path) -> None:
-    """Autocast's addmm calls addmm; a second one in it, or in a function, is a call of its own."""
-    calls = [
-        ("aten::addmm", 1, 9, 1), ("aten::to", 2, 3, 1), ("aten::addmm", 5, 2, 1),
-        ("aten::addmm", 5.5, 1, 1), ("aten::addmm", 8, 1, 1), ("Checkpoint", 20, 3, 1),
-        ("Checkpoint", 21, 1, 1), ("aten::addmm", 30, 1, 2),
-    ]  # fmt: skip
-    events = [event("cpu_op", name, at, length, tid=tid) for name, at, length, tid in calls]
-    work = read(trace_file(tmp_path, events)).work
-    rows = work[["name", "start_ns", "end_ns", "duration_ns"]].to_numpy().tolist()
-    assert rows == [
-        ["aten::addmm", 1_000, 10_000, 9_000 - 3_000 - 1_000], ["aten::to", 2_000, 5_000, 3_000],
-        ["aten::addmm", 8_000, 9_000, 1_000], ["Checkpoint", 20_000, 23_000, 2_000],
-        ["Checkpoint", 21_000, 22_000, 1_000], ["aten::addmm", 30_000, 31_000, 1_000],
-    ]  # fmt: skip
 
 
 def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:

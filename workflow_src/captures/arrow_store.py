@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workflow_src.captures.files import AGAIN
-from workflow_src.captures.store import Among, Store
+from workflow_src.captures.store import Store
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nsys_folder import ARROW
@@ -48,22 +47,18 @@ class Folder(Store):
         """The same: any thread may read it."""
         return nullcontext(self)
 
-    def _integers(
-        self, table: str, columns: Mapping[str, int], among: Among | None
-    ) -> list[Indices]:
-        found = self._some(table, dict.fromkeys(columns, NUMBER), among)
+    def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
+        found = self._typed(table, dict.fromkeys(columns, NUMBER))
         return [found[name].fill_null(value).to_numpy() for name, value in columns.items()]
 
-    def _values(self, table: str, column: str, among: Among | None) -> list[Any]:
-        found = self._some(table, {column: TEXT}, among)[column].to_pylist()
+    def _values(self, table: str, column: str) -> list[Any]:
+        found = self._typed(table, {column: TEXT})[column].to_pylist()
         return [
             None if text is None else text.decode("utf-8", "backslashreplace") for text in found
         ]
 
-    def _some(self, table: str, kinds: Mapping[str, pa.DataType], among: Among | None) -> pa.Table:
-        """Columns of these kinds, of some rows. Raises TraceError for one of another kind."""
-        by, values = (self._column(table, among[0]), among[1]) if among else ("", ())
-        kinds = {**kinds, by: NUMBER} if among else kinds
+    def _typed(self, table: str, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+        """Columns of these kinds. Raises TraceError for one of another kind."""
         found = _read(self.files[table], list(kinds))
         for name, kind in kinds.items():
             is_kind, what = KINDS[kind]
@@ -73,8 +68,7 @@ class Folder(Store):
                     f"its table {table} has {held} in column {name}, not {what}; {AGAIN}"
                 )
         # What has no sign becomes what nsys writes to SQLite.
-        found = found.cast(pa.schema(kinds.items()), safe=False)
-        return found.filter(pc.is_in(found[by], pa.array(values))) if among else found
+        return found.cast(pa.schema(kinds.items()), safe=False)
 
 
 def folder(files: Mapping[str, Path]) -> Folder:

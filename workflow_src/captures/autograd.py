@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN
+from workflow_src.captures.rows import of_each
 
 AROUND = "autograd::engine::evaluate_function: "
 ACCUMULATES = "AccumulateGrad"
@@ -30,9 +31,7 @@ def is_evaluation(name: object) -> bool:
 
 def traced(rows: pd.DataFrame) -> pd.DataFrame:
     """A capture's operators of a trace, by `name`, `number` and `forward_thread`."""
-    names = rows["name"].cat
-    kinds = [_kind_around(str(name)) for name in names.categories]
-    around = np.append(kinds, "").astype(object)[names.codes.to_numpy()]
+    around = of_each(rows["name"], _kind_around)
     own = np.where(rows["forward_thread"] > 0, NODE, FORWARD)
     return rows.assign(kind=np.where(around != "", around, own))
 
@@ -42,17 +41,18 @@ def pushed(ranges: pd.DataFrame) -> pd.DataFrame:
 
     A node has the name that stands around it. Of no node the thread of forward is known.
     """
-    code, names = pd.factorize(ranges["name"])
-    kinds = np.array([_kind_around(name) for name in names], dtype=object)
-    if not (kinds != "").any():
+    names = ranges["name"]
+    around = filter(is_evaluation, names.unique())
+    if not (nodes := {name.removeprefix(AROUND).split(", ")[0] for name in around}):
         return pd.DataFrame()
-    found = [_NUMBERED.match(name) for name in names]
-    nodes = {name.removeprefix(AROUND).split(", ")[0] for name in names[kinds != ""]}
-    for row in np.flatnonzero(kinds == "").tolist():
-        if match := found[row]:
-            kinds[row] = NODE if match["name"] in nodes else FORWARD
-    numbers = np.array([int(match["number"]) if match else UNKNOWN for match in found])
-    rows = ranges.assign(kind=kinds[code], number=numbers[code], forward_thread=UNKNOWN)
+    said = names.str.extract(_NUMBERED)
+    own = np.where(said["name"].isin(nodes), NODE, np.where(said["name"].isna(), "", FORWARD))
+    kinds = of_each(names, _kind_around)
+    rows = ranges.assign(
+        kind=np.where(kinds != "", kinds, own),
+        number=said["number"].fillna(str(UNKNOWN)).astype("int64"),
+        forward_thread=UNKNOWN,
+    )
     return rows[rows["kind"] != ""]
 
 

@@ -1,10 +1,11 @@
 """What a call to the CUDA runtime or driver does, by its name."""
 
 import re
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
+
+from workflow_src.captures.rows import Mask, Values, of_each
 
 KINDS = {
     "launch": r"Launch(?:Kernel|Cooperative|HostFunc|Grid)|(?:Graph|Kernel)Launch|^cuLaunch",
@@ -29,13 +30,11 @@ def call_kinds(names: pd.Series) -> pd.Series:
     return kinds
 
 
-def matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
-    """Which names hold the pattern; each different name is looked at once."""
-    number, different = pd.factorize(names)
-    holds = [re.search(pattern, name) is not None for name in different]
-    return np.array([*holds, False])[number]
+def matching(names: "pd.Series[Any] | Values", pattern: str) -> Mask:
+    """Which names hold the pattern."""
+    return of_each(names, re.compile(pattern).search, bool)
 
 
-def launches_work(names: pd.Series) -> npt.NDArray[np.bool_]:
+def launches_work(names: pd.Series) -> Mask:
     """Which calls launch work of a device: kernels or graphs, not functions of the host."""
     return matching(names, KINDS["launch"]) & ~matching(names, "HostFunc")

@@ -40,7 +40,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "ranges": ("name", "domain", "start_ns", "end_ns", "process", "thread"),
     "work": (
         "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
-        "launch_ns", "launch_end_ns", "thread", "missing",
+        "launch_ns", "launch_end_ns", "thread",
     ),
     "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation"),
     "copies": ("work", "direction", "source", "target", "bytes"),
@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 OBJECTS = frozenset(("name", "domain"))
-CATEGORIES = frozenset(("kind", "missing", "direction", "source", "target"))
+CATEGORIES = frozenset(("kind", "direction", "source", "target"))
 """Columns of text: of many different ones, and of few, which are compared again and again. Calls
 and work, of which there are more than of anything else, have few names, too."""
 
@@ -95,7 +95,7 @@ class Capture:
 
     Its tables have COLUMNS. ranges: a row per range; `domain` is DEFAULT for the one without a
     name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
-    it and `thread` is that call's, all UNKNOWN if it isn't known, which `missing` then says why.
+    it and `thread` is that call's, all UNKNOWN if it isn't known.
     calls: a row per API call, and per overhead that the profiler recorded of itself: kind is one of
     CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
     copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
@@ -146,7 +146,7 @@ class Capture:
 
 def early(work: pd.DataFrame) -> int:
     """How many device activities start before the call that launched them."""
-    return int(((work["missing"] == "") & (work["start_ns"] < work["launch_ns"])).sum())
+    return int(((work["launch_ns"] != UNKNOWN) & (work["start_ns"] < work["launch_ns"])).sum())
 
 
 def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:

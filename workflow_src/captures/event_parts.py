@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -13,10 +12,9 @@ import pandas as pd
 
 from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
-from workflow_src.captures.domains import DEFAULT, torch_domain
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
-from workflow_src.captures.events import NOT_IN_PARTS, Event, in_parts, one_by_one
-from workflow_src.captures.files import blocks, content
+from workflow_src.captures.events import BAD, Event, events_of
+from workflow_src.captures.files import blocks
 from workflow_src.captures.rows import NEVER, Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
@@ -31,13 +29,13 @@ WORK = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
-ANNOTATION, OLD_OPERATOR, SYNCHRONIZATION = "user_annotation", "Operator", "cuda_sync"
+SYNCHRONIZATION = "cuda_sync"
 THREAD_NAME, WAIT = "thread_name", "Stream Wait Event"
 """The name of events that name a thread, and of a stream's waits among synchronizations, which
 Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
 
 PARTS = {
-    ANNOTATION: "ranges",
+    "user_annotation": "ranges",
     **dict.fromkeys(WORK, "work"),
     **dict.fromkeys(("runtime", "driver"), "calls"),
     "overhead": "overheads",
@@ -53,8 +51,8 @@ NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "g
 """Categories of events that are on a device's stream and no work."""
 
 LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
-"""Phases: of events that have a length, that begin and end apart, and that say something of a
-thread."""
+"""Phases: of events that have a length, that begin and end apart, as other tools write them, and
+that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "ranges": (),
@@ -101,27 +99,27 @@ class Trace:
             elif event.ph in (BEGIN, END):
                 self._marks.append(event)
             elif event.ph is None:
-                self.lost["bad events"] += 1
+                self.lost[BAD] += 1
             elif event.ph == METADATA and event.name == THREAD_NAME:
                 groups[THREAD_NAME].append(event)
-        # That of operators was that of torch's own annotations in 2021, too.
-        for event in groups.pop(OLD_OPERATOR, []):
-            is_own = torch_domain(str(event.name)) != DEFAULT
-            groups[ANNOTATION if is_own else OLD_OPERATOR].append(event)
         for category, some in groups.items():
             self._add(category, some)
 
     def _add(self, category: str | None, events: list[Event]) -> None:
-        """Keep events of one category that have a time and, unless they need none, a length."""
+        """Keep events of one category, and operators that tell what made autograd's nodes twice."""
         part = part_of(category)
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
         if part is None and (count := _maybe_work(category, events)):
             self.unread[category or ""] += count
         if part == "operators":
-            self._add_autograd(events)
-        if part not in (*self.wanted, *ALWAYS):
-            return
+            some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
+            self._keep("autograd", category, some)
+        if part in (*self.wanted, *ALWAYS):
+            self._keep(part, category, events)
+
+    def _keep(self, part: str, category: str | None, events: list[Event]) -> None:
+        """Keep events of a part that have a time and, unless they need none, a length."""
         start = length = np.zeros(len(events), dtype=np.int64)
         if part != "threads":
             start, length = (times([*map(attrgetter(n), events)]) for n in ("ts", "dur"))
@@ -132,14 +130,6 @@ class Trace:
         kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         end = np.where(lasts, start + length, start)[good]
         self._put(part, category, kept, start[good], end)
-
-    def _add_autograd(self, events: list[Event]) -> None:
-        """Keep the operators that tell what made autograd's nodes."""
-        some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
-        start, length = (times([getattr(e, name) for e in some]) for name in ("ts", "dur"))
-        good = (start != NOT_A_TIME) & (length >= 0)
-        kept = [some[n] for n in np.flatnonzero(good).tolist()]
-        self._put("autograd", None, kept, start[good], (start + length)[good])
 
     def _put(
         self,
@@ -169,10 +159,7 @@ class Trace:
 
     def pair(self) -> None:
         """Give each event that begins apart its end: the next one on its thread of the same name,
-        or without any. Without one a range ends NEVER, and anything else is bad.
-
-        By time, and where times are the same by the order of the file, as the trace format says.
-        """
+        or without any. Without one a range ends NEVER, and anything else is bad."""
         marks, at = self._marks, times([mark.ts for mark in self._marks])
         ends, begun = np.full(len(marks), NEVER), defaultdict[str | None, list[int]](list)
         threads = defaultdict[tuple[str, str], list[int]](list)
@@ -186,11 +173,11 @@ class Trace:
                 still_open.remove(alike[-1])
                 ends[alike[-1]] = at[row]
             else:
-                self.lost["bad events"] += 1
+                self.lost[BAD] += 1
         for category, rows in begun.items():
             if (part := part_of(category)) in self.wanted:
                 kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
-                self.lost["bad events"] += len(rows) - len(kept)
+                self.lost[BAD] += len(rows) - len(kept)
                 self._put(part, category, [marks[row] for row in kept], at[kept], ends[kept])
 
     def _identities(self, values: Sequence[Any]) -> Indices:
@@ -221,23 +208,14 @@ class Trace:
 
 
 def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
-    """Some parts of a trace: read in parts, or event by event if the file isn't valid JSON.
-
-    Raises TraceError if it isn't a trace.
-    """
-    with suppress(*NOT_IN_PARTS):
-        return parts_of(in_parts(blocks(path)), wanted)
-    text, whole = content(path)
-    rows, cut_off = one_by_one(text)
-    trace = parts_of([rows], wanted)
-    trace.lost["cut off"] = int(cut_off or not whole)
-    return trace
+    """Some parts of a trace. Raises TraceError if it isn't one."""
+    return parts_of(blocks(path), wanted)
 
 
-def parts_of(lists: Iterable[list[Event]], wanted: tuple[str, ...]) -> Trace:
-    """The parts of events that are given in lists; those of other parts are left out."""
+def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
+    """Some parts of a trace that is given in blocks."""
     found = Trace(wanted)
-    for events in lists:
+    for events in events_of(text, found.lost):
         found.add(events)
     found.pair()
     return found

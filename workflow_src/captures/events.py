@@ -1,11 +1,12 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
-A trace that is valid JSON is read in parts, so that it needs little memory; any other one event by
-event. Times stay text until they become exact nanoseconds.
+As long as it is sound it is read in parts, so that it needs little memory; from where it isn't, and
+at its end, event by event. Times stay text until they become exact nanoseconds.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,15 +18,18 @@ from workflow_src.common.errors import TraceError
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 """Between two events, and between some objects inside of one."""
 
-START = re.compile(rb'"traceEvents"\s*:\s*\[|^\s*\[')
+START = re.compile(rb'"traceEvents"\s*:\s*\[|^(?:\xef\xbb\xbf)?\s*\[')
 LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
 SHOWN = 30
 """Letters shown of a text of another kind, such as a page that says why there is no file."""
 
-OVERLAP = 2**10
-"""Bytes searched again, as the beginning of the list may lie in two parts."""
+BAD, CUT_OFF = "bad events", "cut off"
+"""Notes of events that can't be read, and of a file that ends in the middle."""
+
+UNREADABLE = (ValueError, RecursionError, msgspec.MsgspecError)
+"""What is raised where a text is no event."""
 
 NULL = msgspec.Raw(b"null")
 
@@ -57,51 +61,58 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     args: Arguments = Arguments()
 
 
-_decoder = msgspec.json.Decoder(list[Event])
+_several, _one = msgspec.json.Decoder(list[Event]), msgspec.json.Decoder(Event)
+_ANY = json.JSONDecoder(parse_float=str, parse_constant=lambda text: None, strict=False)
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""Half of a character that has two of UTF-16, as names have that were cut by length."""
 
 
-def in_parts(blocks: Iterable[bytes]) -> Iterator[list[Event]]:
-    """The events of a trace that is valid JSON, in the order of its text.
+def events_of(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[list[Event]]:
+    """The events of a trace, in lists, in the order of its text.
 
-    Raises one of NOT_IN_PARTS if it isn't, or has what isn't expected, also after some parts.
+    lost: counts BAD events, and that it is CUT_OFF. Raises TraceError if it isn't a trace.
     """
-    source = iter(blocks)
-    before, rest = _start(source)
+    source = _up_to_damage(blocks, lost)
+    rest = _after_start(source)
     for block in source:
         rest += block
         if cut := _last_cut(rest):
-            yield _decoder.decode(b"[" + rest[: cut[0]] + b"]")
+            try:
+                events = _several.decode(b"[" + rest[: cut[0]] + b"]")
+            except UNREADABLE:
+                break
+            yield events
             rest = rest[cut[1] :]
         elif len(rest) > LONGEST:
-            raise ValueError("it has too few events for its size")
-    text = "[" + rest.decode()
-    _, end = json.JSONDecoder().raw_decode(text)
-    found = json.loads(before.decode() + "]" + text[end:])
-    if (found.get("traceEvents") if isinstance(found, dict) else found) != []:
-        raise ValueError("its list of events is in another place")
-    yield _decoder.decode(text[:end])
+            break
+    yield _one_by_one(b"".join([rest, *source]).decode(errors="replace"), lost)
 
 
-NOT_IN_PARTS = (ValueError, RecursionError, *BROKEN_GZIP, msgspec.MsgspecError)
+def _up_to_damage(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[bytes]:
+    """What can be read of compressed data."""
+    try:
+        yield from blocks
+    except BROKEN_GZIP:
+        lost[CUT_OFF] = 1
 
 
-def _start(blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
-    """What is before the first event, and the beginning of what follows.
+def _after_start(blocks: Iterator[bytes]) -> bytes:
+    """The beginning of what follows the start of the list of events.
 
-    Raises TraceError without reading on where that is too far away, whatever is there.
+    Raises TraceError without one, and without reading on where it is too far away.
     """
     data = b""
     for block in blocks:
-        new = max(0, len(data) - OVERLAP)
         data += block
-        if begin := START.search(data, new):
-            return data[: begin.end()], data[begin.end() :]
+        if begin := START.search(data):
+            return data[begin.end() :]
         if len(data) > LONGEST:
-            raise TraceError(
-                f"its first {LONGEST >> 20} MiB have no list of traceEvents: it isn't a trace of "
-                f"torch.profiler; {GIVE}"
-            )
-    raise ValueError("it has no list of traceEvents")
+            break
+    raise TraceError(
+        "it is neither an export of nsys nor a trace of torch.profiler: its first "
+        f"{LONGEST >> 20} MiB have no list of traceEvents, and begin with "
+        f"{data[:SHOWN].decode(errors='replace')!r}; {GIVE}"
+    )
 
 
 def _last_cut(data: bytes) -> tuple[int, int] | None:
@@ -113,38 +124,33 @@ def _last_cut(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def one_by_one(text: str) -> tuple[list[Event], bool]:
-    """The events of any text, an empty one for each that isn't JSON or no event; and whether it
-    ends in the middle. Raises TraceError if it isn't a trace."""
-    begin = re.search(START.pattern.decode(), text)
-    if not begin:
-        raise TraceError(
-            "it is neither an export of nsys nor a trace of torch.profiler, with a list of "
-            f"traceEvents, and begins with {text[:SHOWN]!r}; {GIVE}"
-        )
-    decoder = json.JSONDecoder(object_hook=_kept, parse_float=str, strict=False)
+def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
+    """The events of any text, up to the end of their list."""
     between, event_at = re.compile(NEXT.pattern.decode()), re.compile(r"[^ ,\n\r\t]")
-    at, rows = event_at.search(text, begin.end()), list[Event]()
+    at, events = event_at.search(text), list[Event]()
     while at and at[0] != "]":
+        begin = at.start()
         try:
-            event, end = decoder.raw_decode(text, at.start())
-            rows.append(event if isinstance(event, Event) else Event())
+            value, end = _ANY.raw_decode(text, begin)
         except (ValueError, RecursionError):
-            after = between.search(text, at.start())
-            rows += [Event()] if after else []
-            end = after.end() if after else len(text)
+            after = between.search(text, begin)
+            value, end = None, after.end() if after else len(text)
+        try:
+            events.append(_event(text[begin:end], value))
+        except UNREADABLE:
+            lost[BAD] += end < len(text)
         at = event_at.search(text, end)
-    return rows, at is None
+    lost[CUT_OFF] |= at is None
+    return events
 
 
-def _kept(found: dict[str, Any]) -> Any:
-    """An object of the file: an event, or anything else as it is."""
-    if found.get("ph") is None:
-        return found
-    own: dict[str, Any] = {name: found.get(name) for name in Event.__struct_fields__}
-    for name in ("ts", "dur"):
-        own[name] = msgspec.Raw(json.dumps(own[name], default=str).encode())
-    own["cat"] = str(found.get("cat", ""))
-    given = own["args"] if isinstance(own["args"], dict) else {}
-    own["args"] = Arguments(*map(given.get, Arguments.__struct_encode_fields__))
-    return Event(**own)
+def _event(text: str, value: Any) -> Event:
+    """An event, also one that only Python reads: half a character is text then, Infinity nothing.
+
+    Raises one of UNREADABLE if it is none.
+    """
+    try:
+        return _one.decode(text)
+    except UNREADABLE:
+        mended = json.dumps(value, ensure_ascii=False)
+        return _one.decode(_HALF.sub(lambda half: rf"\\u{ord(half[0]):x}", mended))

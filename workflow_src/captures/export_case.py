@@ -5,19 +5,16 @@ the SQLite and the CSVs of `nsys stats`, of a trace of torch.profiler a copy of 
 of that profiler is read from.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from workflow_src.captures.files import content
 from workflow_src.common import nsys_cli
 from workflow_src.common.arguments import Parser, existing_file, new_folder
 from workflow_src.common.atomic_write import partial_folder, write_whole
-from workflow_src.common.errors import TraceError, one_sentence, remake
+from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nsys_cli import DATABASE, TRACE
-from workflow_src.common.reading import reading
 
 SUFFIX, EXPORT = ".nsys-rep", "export.sqlite"
 ADVICE = "use the nsys that made it or a newer one, or give what that exports as SQLite"
@@ -32,12 +29,11 @@ def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
     report, database = files[0], folder / EXPORT
     if report.suffix != SUFFIX:
         return files
-    known = report.is_file() and os.access(report, os.R_OK) and report.stat().st_size
-    made_ns = report.stat().st_mtime_ns if known else -1
+    if not (report.is_file() and os.access(report, os.R_OK)):
+        raise TraceError(f"{report} is no file that can be read; copy it again")
+    made_ns = report.stat().st_mtime_ns
     if database.is_file() and database.stat().st_mtime_ns == made_ns:
         return [database]
-    if not known:
-        raise TraceError(f"{report} is empty, or no file that can be read; copy it again")
     try:
         write_whole(database, lambda partial: nsys_cli.export_sqlite(report.resolve(), partial))
     except TraceError as error:
@@ -70,8 +66,6 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
         if capture.suffix == SUFFIX:
             nsys_cli.export(capture, partial, os_tracing)
         else:
-            with reading(capture, "a trace of torch.profiler", remake(capture), TraceError):
-                json.loads(content(capture)[0])["traceEvents"]
             shutil.copyfile(capture, partial / TRACE)
         if folder.exists():
             shutil.rmtree(folder)

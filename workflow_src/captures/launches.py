@@ -20,15 +20,9 @@ from workflow_src.captures.capture import (
     STREAM_WAITS,
     UNKNOWN,
     coded,
-)  # fmt: skip
+)
 from workflow_src.captures.rows import Mask, in_order
 from workflow_src.common.intervals import Indices, Integers
-
-NO_CALL = "its launch is not in the capture"
-REUSED = "its launch has the number of other launches, which may be its own"
-
-AMBIGUOUS = -2
-"""In place of a call's row: several launches have the number, and any may be the one."""
 
 _BITS = 44
 """Numbers of launches have 32 bits, with that of a merged rank 44; a larger one isn't valid."""
@@ -70,15 +64,14 @@ class Numbered:
         return cls(calls, known, keys, row, outer)
 
     def launch(self, process: Integers, number: Integers) -> Indices:
-        """The row of the call with each number; UNKNOWN without one, AMBIGUOUS of several."""
+        """The row of the call with each number; UNKNOWN without one, and of several."""
         wanted = _keys(self.known, process, number)
         if not len(self.keys):
             return np.full(len(wanted), UNKNOWN)
         at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         call = self.row[at]
         call[(wanted == UNKNOWN) | (self.keys[at] != wanted)] = UNKNOWN
-        if len(self.reused):
-            call[np.isin(wanted, self.reused)] = AMBIGUOUS
+        call[np.isin(wanted, self.reused)] = UNKNOWN
         return call
 
     @cached_property
@@ -90,7 +83,7 @@ class Numbered:
     def latest(self, process: Integers, number: Integers, begun: Indices) -> Indices:
         """The row of the latest launch of each reused number before `begun` (ns), or the first one.
 
-        AMBIGUOUS after a launch that is left without an activity: what it launched may have begun
+        UNKNOWN after a launch that is left without an activity: what it launched may have begun
         late. So it is where traces of several ranks have become those of one process.
         """
         own = np.isin(self.keys, self.reused) & self.outer
@@ -102,7 +95,7 @@ class Numbered:
         row = pd.merge_asof(asked, made, on="at", by="key")["row"].set_axis(asked.index)
         left = made[~made["row"].isin(row)].groupby("key")["at"].min()
         unclear = asked["at"] >= asked["key"].map(left)
-        return row.mask(unclear, AMBIGUOUS).sort_index().to_numpy()
+        return row.mask(unclear, UNKNOWN).sort_index().to_numpy()
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
@@ -119,7 +112,7 @@ def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
 
 @dataclass(frozen=True)
 class Launched:
-    """For each activity: launch_ns, launch_end_ns, thread and missing, as in Capture.work.
+    """For each activity: launch_ns, launch_end_ns and thread, as in Capture.work.
 
     reused: how many have a number that several launches of their process have; launches: how many
     calls launch work of a device; unanswered: how many of these have no activity.
@@ -138,16 +131,15 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     """
     process, number = (work[name].to_numpy() for name in ("process", "correlation"))
     call = made.launch(process, number)
-    if (again := call == AMBIGUOUS).any():
-        begun = work["start_ns"].to_numpy()[again]
-        call[again] = made.latest(process[again], number[again], begun)
+    reused = np.isin(_keys(made.known, process, number), made.reused)
+    if reused.any():
+        begun = work["start_ns"].to_numpy()[reused]
+        call[reused] = made.latest(process[reused], number[reused], begun)
     found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {
         name: _at(made.calls[column].to_numpy(), call, found) for name, column in columns.items()
     }
-    missing = coded(np.where(found, 0, -call), ["", NO_CALL, REUSED])
-    rows["missing"] = missing.remove_unused_categories()
     outermost = np.zeros(len(made.calls), dtype=bool)
     outermost[made.row[made.outer]] = True
     launching = launches_work(made.calls["name"]) & outermost
@@ -158,8 +150,7 @@ def launched(work: pd.DataFrame, made: Numbered) -> Launched:
     if lost.any():
         recorded = lost & _into_graphs(made.calls)
         launching, lost = launching & ~recorded, lost & ~recorded
-    reused = int(np.isin(_keys(made.known, process, number), made.reused).sum())
-    return Launched(rows, reused, int(launching.sum()), int(lost.sum()))
+    return Launched(rows, int(reused.sum()), int(launching.sum()), int(lost.sum()))
 
 
 def all_calls(

@@ -7,14 +7,13 @@ the device but for one number.
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Note, as_small
-from workflow_src.captures.rows import Parts
+from workflow_src.captures.rows import Parts, of_each
 from workflow_src.common.intervals import Indices, Integers
 from workflow_src.common.printable import printable
 
@@ -33,6 +32,9 @@ NAMED = "named"
 ON_HOST = ("ranges", "calls", "operators")
 NUMBER = re.compile(r"\d+(?=\D*$)")
 """The last number in a text: that of the process or device itself."""
+
+Names = Mapping[int, int]
+"""Numbers by those of processes and devices in events."""
 
 
 def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.DataFrame:
@@ -60,28 +62,32 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
         return parts, []
     labels = {text: NUMBER.sub("", text) for text in texts}
     ranks = {label: n for n, label in enumerate(dict.fromkeys(labels.values()), start=1)}
-    rank = {number: ranks[labels[text]] for text, number in texts.items()}
+    of_rank: dict[str, list[int]] = {label: [] for label in ranks}
+    for n, text in enumerate(hosts):
+        of_rank[labels[text]].append(n)
     shown = {texts[text]: n for n, text in enumerate(hosts)}
-    count = Counter(labels[text] for text in hosts)
-    alone = {labels[text]: n for n, text in enumerate(hosts) if count[labels[text]] == 1}
-    shown = {n: alone.get(labels[text], UNKNOWN) for text, n in texts.items()} | shown
+    for text, number in texts.items():
+        own = of_rank[labels[text]]
+        shown.setdefault(number, own[0] if len(own) == 1 else UNKNOWN)
+    rank = {number: ranks[labels[text]] for text, number in texts.items()}
     first = {texts[text]: int(last[0]) for text in hosts if (last := NUMBER.search(text))}
-    found = Parts()
-    for part, rows in parts.items():
-        own = rows["process"].to_numpy()
-        above = _called(own, dict.fromkeys(own.tolist(), 0) | rank)
-        if "correlation" in rows:
-            launch = rows["correlation"].to_numpy()
-            rows = rows.assign(correlation=launch + np.where(launch > 0, above << LAUNCH_BITS, 0))
-        if "device" in rows:
-            named = _called(own, dict.fromkeys(own.tolist(), UNKNOWN) | shown)
-            device = rows["device"].to_numpy()
-            device = np.where(device == UNKNOWN, own, device) + above * DEVICES
-            found[part] = rows.assign(device=device, **{NAMED: named})
-        else:
-            found[part] = numbered(rows, _called(own, shown), _called(own, first))
+    found = {part: _apart(rows, rank, shown, first) for part, rows in parts.items()}
     about = ", ".join(f"{n} is {printable(text)}" for n, text in enumerate(hosts))
     return found, [Note("named processes", len(hosts), about)]
+
+
+def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.DataFrame:
+    """Rows of one part, by what their processes are numbered: their rank, and what is shown."""
+    own = rows["process"].to_numpy()
+    above = _called(own, rank, 0)
+    if "correlation" in rows:
+        launch = rows["correlation"].to_numpy()
+        rows = rows.assign(correlation=launch + np.where(launch > 0, above << LAUNCH_BITS, 0))
+    if "device" not in rows:
+        return numbered(rows, _called(own, shown), _called(own, first))
+    device = rows["device"].to_numpy()
+    device = np.where(device == UNKNOWN, own, device) + above * DEVICES
+    return rows.assign(device=device, **{NAMED: _called(own, shown, UNKNOWN)})
 
 
 def _in_order(text: str) -> list[str | int]:
@@ -89,7 +95,7 @@ def _in_order(text: str) -> list[str | int]:
     return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"(\d+)", text))]
 
 
-def _called(values: Indices, names: Mapping[int, int]) -> Indices:
-    """Each value by another name, if it has one."""
-    code, distinct = pd.factorize(values)
-    return np.array([names.get(each, each) for each in distinct.tolist()], dtype=np.int64)[code]
+def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:
+    """Each value by another name; one that has none is called `otherwise`, or stays."""
+    called = of_each(values, lambda n: names.get(n, n if otherwise is None else otherwise))
+    return called.astype(np.int64)

@@ -23,17 +23,16 @@ from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_recording import recording
 from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
-from workflow_src.captures.rows import Mask, checked, in_order
+from workflow_src.captures.rows import checked, in_order
 from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Store
-from workflow_src.common.errors import TraceError
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
 IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
 """Types of events, since nsys 2023.4; imported ones come from a text file."""
 
-READ = ("eventType", (PUSH_POP, START_END, DOMAIN, IMPORTED_PUSH_POP, IMPORTED_START_END))
-OF_RANGES = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
+READ = (PUSH_POP, START_END, DOMAIN, IMPORTED_PUSH_POP, IMPORTED_START_END)
+OF_RANGES = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 
 VERSION = re.compile(r"_v\d+$")
@@ -116,41 +115,34 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
 
 def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     """All ranges in order of time, of one start the longest first."""
-    near = [name for name in store.tables if name.upper().startswith("NVTX_EVENT")]
-    if near and not store.has(EVENTS):
-        raise TraceError(f"its table {near[0]} isn't one of ranges that this reader knows")
-    rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES, READ), copy=False)
+    rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES), copy=False)
     rows["process"] = process_of(rows["globalTid"].to_numpy())
-    rows["name"], rows["lost"] = _texts(store, rows["textId"].tolist())
+    rows["name"] = _texts(store, rows["textId"].tolist())
+    rows = rows[rows["eventType"].isin(READ)]
     # The number of a domain counts within its process only.
     created, by = rows["eventType"] == DOMAIN, ["process", "domainId"]
-    domains = rows[created & ~rows["lost"]].drop_duplicates(by, keep="last")
+    domains = rows[created].drop_duplicates(by, keep="last")
     rows = rows[~created].merge(domains[[*by, "name"]], "left", on=by, suffixes=("", "_of"))
     number = rows["domainId"]
     domain = rows["name_of"].fillna("domain " + number.astype(str).astype(object))
     rows["domain"] = domain.mask(number.isin((0, UNKNOWN)), DEFAULT)
-    start, end, thread, other = (rows[n] for n in ("start", "end", "globalTid", "endGlobalTid"))
+    start, end, thread = (rows[n] for n in ("start", "end", "globalTid"))
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
     lost["bad ranges"] += int((~good).sum())
-    lost["crossing"] += int((good & (other != UNKNOWN) & (other != thread)).sum())
-    lost["lost names"] += int((good & rows["lost"]).sum())
     keys = [each[good].to_numpy() for each in (start, -end, thread, rows["name"], rows["domain"])]
     rows = rows[good].iloc[in_order(keys)].reset_index(drop=True)
     times = {"start_ns": rows["start"], "end_ns": rows["end"]}
     return rows[["name", "domain", "process"]].assign(thread=rows["globalTid"] & LOWER, **times)
 
 
-def _texts(store: Store, numbers: list[int]) -> tuple[Any, Mask]:
-    """The name of each event, which has a text of its own, or the number of a registered string;
-    and whether the file lacks it."""
-    own = store.values(EVENTS, "text", READ) or [None] * len(numbers)
-    strings = store.texts(numbers)
-    names, lost = np.empty(len(numbers), dtype=object), np.zeros(len(numbers), dtype=bool)
-    for row, (text, number) in enumerate(zip(own, numbers, strict=True)):
-        lost[row] = text is None and number not in strings
-        instead = "(no name)" if number == UNKNOWN else f"(string {number})"
-        names[row] = printable(text) if text is not None else strings.get(number, instead)
-    return names, lost
+def _texts(store: Store, numbers: list[int]) -> list[str]:
+    """The name of each event, which has a text of its own, or the number of a registered string."""
+    own = store.values(EVENTS, "text") or [None] * len(numbers)
+    strings = {UNKNOWN: "(no name)", **store.texts(numbers)}
+    return [
+        strings.get(number, f"(string {number})") if text is None else printable(text)
+        for text, number in zip(own, numbers, strict=True)
+    ]
 
 
 def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:

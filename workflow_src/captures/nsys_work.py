@@ -1,7 +1,6 @@
 """What devices did, in an nsys export: kernels, copies, sets and whole graphs, and which streams
 waited for each other."""
 
-import re
 from collections import Counter
 from typing import Any
 
@@ -26,6 +25,7 @@ from workflow_src.captures.launches import Numbered, stream_waits
 from workflow_src.captures.rows import in_order
 from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
+from workflow_src.common.printable import printable
 
 KINDS = {"KERNEL": KERNEL, "MEMCPY": COPY, "MEMSET": SET, "GRAPH_TRACE": GRAPH}
 AT = {
@@ -47,13 +47,10 @@ MORE: dict[str, tuple[str, ...]] = {
 }
 """What is read of each table besides."""
 
-COPY_KINDS, MEMORY_KINDS = "ENUM_CUDA_MEMCPY_OPER", "ENUM_CUDA_MEM_KIND"
+COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
-"""What nsys 2023.4 to 2025.3 means by the numbers, for exports without tables that say so."""
-
-BETWEEN = re.compile(r"(\w)\w*-to-(\w)")
-"""In the label of an operation: Host-to-Device, Unified Device-to-Host."""
+"""What the numbers of copies and memories mean, as CUPTI's do."""
 
 LOWER = 2**24 - 1
 """Of nsys's number of a thread, the bits of its own; above them are those of its process."""
@@ -68,14 +65,14 @@ def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFr
     """The device work of an export, a table after the other, each by time; and its copies.
 
     Both as in Capture, but of launches the number alone, as `correlation`.
-    lost: how many rows are left out or lack their names.
+    lost: how many rows are left out.
     """
     keys = [key for key, table in WORK_TABLES.items() if store.has(table)]
     names, parts, copies = [coded(np.array([], np.int8), [])], [], []
     for key in keys:
         rows = _in_time(store, WORK_TABLES[key], (*AT, *MORE[key]), lost)
-        names.append(_names(store, key, rows, lost))
-        copies.append((_copies(store, KINDS[key], rows), len(rows["start"])))
+        names.append(_names(store, key, rows))
+        copies.append((_copies(KINDS[key], rows), len(rows["start"])))
         rows["globalPid"] = process_of(rows["globalPid"])
         parts.append({name: rows.pop(own) for own, name in AT.items()})
         # Each column is let go once it is small, as there may be ten million rows.
@@ -107,7 +104,7 @@ def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str
     return rows
 
 
-def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Categorical[str]":
+def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
     """The name of each activity; that of some is only a number."""
     if key == "MEMSET":
         return coded(np.zeros(len(rows["start"]), dtype=np.int8), ["[CUDA memset]"])
@@ -118,22 +115,15 @@ def _names(store: Store, key: str, rows: Columns, lost: Counter[str]) -> "pd.Cat
     elif key == "KERNEL":
         texts = store.texts(own)
     else:
-        texts = {n: f"[CUDA memcpy {label}]" for n, label in store.named(COPY_KINDS).items()}
-    named = np.isin(own, list(texts))
-    lost["lost names"] += int((~named)[code].sum())
+        labels = store.named(COPY_KINDS).items()
+        texts = {n: printable(f"[CUDA memcpy {label}]") for n, label in labels}
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 
 
-def _copies(store: Store, kind: str, rows: Columns) -> pd.DataFrame:
+def _copies(kind: str, rows: Columns) -> pd.DataFrame:
     """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
     if kind not in (COPY, SET):
         return frame("copies", {})
-    memory = MEMORIES | {n: _memory(label) for n, label in store.named(MEMORY_KINDS).items()}
-    operations = OPERATIONS | {
-        number: "to".join(ends.groups())
-        for number, label in store.named(COPY_KINDS).items()
-        if (ends := BETWEEN.search(label))
-    }
 
     def meant(column: str, known: dict[int, str]) -> Any:
         code, own = pd.factorize(rows[column])
@@ -142,18 +132,12 @@ def _copies(store: Store, kind: str, rows: Columns) -> pd.DataFrame:
     is_copy = kind == COPY
     columns = {
         "work": np.arange(len(rows["bytes"])),
-        "direction": meant("copyKind", operations) if is_copy else SET,
-        "source": meant("srcKind", memory) if is_copy else UNKNOWN_TEXT,
-        "target": meant("dstKind" if is_copy else "memKind", memory),
+        "direction": meant("copyKind", OPERATIONS) if is_copy else SET,
+        "source": meant("srcKind", MEMORIES) if is_copy else UNKNOWN_TEXT,
+        "target": meant("dstKind" if is_copy else "memKind", MEMORIES),
         "bytes": rows["bytes"],
     }
     return pd.DataFrame(columns)
-
-
-def _memory(label: str) -> str:
-    """Device Static and arrays lie on the device; Managed Static is managed."""
-    word = label.lower().split()[0]
-    return "device" if word == "array" else word
 
 
 SYNCHRONIZATIONS, RECORDS, CONTEXTS = (

@@ -14,13 +14,11 @@ from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
 
-KIND = "a capture that can be read"
-
 
 def read(path: Path) -> Capture:
     """The capture in a file or folder. Raises TraceError, which names it, if it can't be read."""
     try:
-        with reading(path, KIND, f"copy it again, or {GIVE}", TraceError):
+        with reading(path, "a capture that can be read", f"{AGAIN}, or {GIVE}", TraceError):
             return _read(path)
     except OSError as error:
         if error.errno in ADVICE:
@@ -35,7 +33,7 @@ def _read(path: Path) -> Capture:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise TraceError(f"it is neither a file nor a folder, as a pipe isn't; {GIVE}")
     if path.is_dir() or is_sqlite(path):
-        with reading(path, KIND, AGAIN, TraceError), _stored(path) as store:
+        with _stored(path) as store:
             found = nsys.read(store)
     else:
         # Imported for such a trace alone, as its reader of JSON takes a while to import.

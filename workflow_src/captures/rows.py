@@ -4,7 +4,7 @@ Profilers write durations that overflowed (TraceLens #669), timestamps of 0 (spa
 and, after a clock was set, times of another epoch. Such events are told, and added up nowhere.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,14 @@ that long: the host waits when 1,024 launches are in it."""
 
 SAMPLE = 10_001
 """Events that the middle one is looked for among, evenly taken from all."""
+
+
+def of_each(
+    values: "pd.Series[Any] | Values", function: Callable[[Any], Any], kind: type = object
+) -> Values:
+    """What a function gives for each value, each different one asked once, as values of a kind."""
+    number, different = pd.factorize(values)
+    return np.array([*map(function, different), None], dtype=kind)[number]
 
 
 def rows_where(table: pd.DataFrame, which: Mask) -> pd.DataFrame:

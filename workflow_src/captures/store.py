@@ -1,4 +1,4 @@
-"""What an nsys export is kept in: tables, whose columns are looked up by name, in any letters."""
+"""What an nsys export is kept in: tables, whose columns are looked up by name."""
 
 import re
 import sqlite3
@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,20 +35,10 @@ NEEDED: dict[str, tuple[str, ...]] = {
 MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
 """What stands for a number that is missing, so that the event never ends; in others UNKNOWN."""
 
-ONE_BY_ONE = 10_000
-"""Strings that are looked up; of more, all that the export has are read."""
-
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
 
 Columns = dict[str, Indices]
-Among = tuple[str, Sequence[int]]
-"""The rows in which a column has one of some values."""
-
-
-def names_of(column: str) -> tuple[str, ...]:
-    """The names of a column, of which the first that is there is read."""
-    return (column, "shortName", "mangledName") if column == "demangledName" else (column,)
 
 
 @dataclass(frozen=True)
@@ -61,55 +52,46 @@ class Store(ABC):
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether a table is there, with these columns."""
-        return table in self.tables and all(self._own(table, name) for name in columns)
+        return table in self.tables and {*columns} <= {*self.tables[table]}
 
-    def integers(self, table: str, names: Sequence[str], among: Among | None = None) -> Columns:
-        """Columns of integers of a table, or of some of its rows, by name; none without it.
+    def integers(self, table: str, names: Sequence[str]) -> Columns:
+        """Columns of integers of a table by name; without rows if it isn't there.
 
-        Values that are missing or no integer are those of MISSING, or UNKNOWN. Raises TraceError
-        where a column is missing that NEEDED names.
+        Values that are missing are those of MISSING, or UNKNOWN. Raises TraceError where a column
+        is missing that NEEDED names, and TraceError or ValueError if one holds other things.
         """
-        needed = NEEDED.get(table, ()) if table in self.tables else ()
-        here = [name for name in names if name in needed or self.has(table, name)]
+        columns = self.tables.get(table, ())
+        lost = {*names} & {*NEEDED.get(table, ())} - {*columns}
+        if columns and lost:
+            raise TraceError(
+                f"its table {table} has no column {min(lost)}, it has {', '.join(columns)[:150]}"
+                "; export it with nsys 2023.4 or later"
+            )
+        here = [name for name in names if name in columns]
         if not here:
             return {name: np.array([], dtype=np.int64) for name in names}
-        instead = {self._column(table, name): MISSING.get(name, UNKNOWN) for name in here}
-        found = dict(zip(here, self._integers(table, instead, among), strict=True))
+        instead = {name: MISSING.get(name, UNKNOWN) for name in here}
+        found = dict(zip(here, self._integers(table, instead), strict=True))
         rows = len(found[here[0]])
         return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
 
-    def values(self, table: str, name: str, among: Among | None = None) -> list[Any]:
-        """A column of text of the rows that `integers` has, None where it is missing; [] without
-        such a column."""
-        here = self.has(table, name)
-        return self._values(table, self._column(table, name), among) if here else []
+    def values(self, table: str, name: str) -> list[Any]:
+        """A column of text, None where it is missing; [] without such a column."""
+        return self._values(table, name) if self.has(table, name) else []
 
     def texts(self, numbers: Any) -> dict[int, str]:
         """The strings of these numbers, as far as the export has them."""
-        own = pd.unique(np.asarray(numbers))
-        own = own[own != UNKNOWN]
-        among = ("id", own.tolist()) if len(own) <= ONE_BY_ONE else None
-        return self.named(STRINGS, "value", among) if len(own) else {}
+        own = pd.unique(np.asarray(numbers)).tolist()
+        return {n: printable(self._strings[n]) for n in own if self._strings.get(n) is not None}
 
-    def named(self, table: str, text: str = "label", among: Among | None = None) -> dict[int, str]:
+    @cached_property
+    def _strings(self) -> dict[int, str]:
+        return self.named(STRINGS, "value")
+
+    def named(self, table: str, text: str = "label") -> dict[int, str]:
         """What the numbers of a table mean, such as those of an enumeration."""
-        numbers = self.integers(table, ("id",), among)["id"].tolist()
-        pairs = zip(numbers, self.values(table, text, among), strict=False)
-        return {number: printable(value) for number, value in pairs if number != UNKNOWN}
-
-    def _own(self, table: str, name: str) -> str | None:
-        """What a column is called there, if it is there."""
-        here = {own.casefold(): own for own in self.tables[table]}
-        return next((here[each] for n in names_of(name) if (each := n.casefold()) in here), None)
-
-    def _column(self, table: str, name: str) -> str:
-        """What a column is called there. Raises TraceError if it isn't there."""
-        if own := self._own(table, name):
-            return own
-        raise TraceError(
-            f"its table {table} has no column {name}, it has {', '.join(self.tables[table])[:150]}"
-            "; export it with nsys 2023.4 or later"
-        )
+        numbers = self.integers(table, ("id",))["id"].tolist()
+        return dict(zip(numbers, self.values(table, text), strict=False))
 
     def check(self) -> None:
         """Raise TraceError if this isn't an export of nsys."""
@@ -130,23 +112,15 @@ class Store(ABC):
         """The same tables, to be read in another thread."""
 
     @abstractmethod
-    def _integers(
-        self, table: str, columns: Mapping[str, int], among: Among | None
-    ) -> list[Indices]:
-        """Columns, with what stands instead of a value that is missing or no integer."""
+    def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
+        """Columns, with what stands instead of a value that is missing."""
 
     @abstractmethod
-    def _values(self, table: str, column: str, among: Among | None) -> list[Any]: ...
+    def _values(self, table: str, column: str) -> list[Any]: ...
 
 
 JOINED = 2**18
 """Rows whose numbers are joined as text at a time: few megabytes."""
-
-PLAIN, TYPED = (
-    'ifnull("{0}", {1})',
-    'CASE WHEN typeof("{0}") = \'integer\' THEN "{0}" ELSE {1} END',
-)
-"""A column with what stands instead of a missing value, and of any that is no integer."""
 
 
 @dataclass(frozen=True)
@@ -160,55 +134,38 @@ class Database(Store):
         """The same database by a connection of its own, which another thread may use."""
         return opened(self.path)
 
-    def _integers(
-        self, table: str, columns: Mapping[str, int], among: Among | None
-    ) -> list[Indices]:
+    def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
         """SQLite joins each column as text, because a tuple for each row takes twice the time.
 
-        Values are looked at one by one only where what it joined isn't as many numbers.
+        Raises ValueError where what it joined isn't as many integers.
         """
-        queries = [_joined(table, columns, self._where(table, among), f) for f in (PLAIN, TYPED)]
+        query = _joined(table, columns)
         # Bytes that grow take less memory than parts that are put together at last.
         found, last = [bytearray() for _ in columns], -(2**63)
         while True:
-            for query in queries:
-                rows, at, *cells = self.connection.execute(query, (last,)).fetchone()
-                if not rows:
-                    return [np.frombuffer(column, dtype=np.int64) for column in found]
-                parts = [_numbers(text) for text in cells]
-                if all(len(part) == rows for part in parts):
-                    break
-            last = at
-            for column, part in zip(found, parts, strict=True):
+            rows, last, *cells = self.connection.execute(query, (last,)).fetchone()
+            if not rows:
+                return [np.frombuffer(column, dtype=np.int64) for column in found]
+            for name, column, text in zip(columns, found, cells, strict=True):
+                part = np.fromstring(text, dtype=np.int64, sep=",")
+                if len(part) != rows:
+                    raise ValueError(f"column {name} of {table} holds other things than integers")
                 column += part.data
 
-    def _values(self, table: str, column: str, among: Among | None) -> list[Any]:
-        query = f'SELECT "{column}" FROM "{table}" WHERE {self._where(table, among)} ORDER BY rowid'
+    def _values(self, table: str, column: str) -> list[Any]:
+        query = f'SELECT "{column}" FROM "{table}" ORDER BY rowid'
         return [value for (value,) in self.connection.execute(query)]
 
-    def _where(self, table: str, among: Among | None) -> str:
-        if not among:
-            return "1"
-        return f'"{self._column(table, among[0])}" IN ({", ".join(map(str, among[1]))})'
 
-
-def _joined(table: str, columns: Mapping[str, int], where: str, form: str) -> str:
+def _joined(table: str, columns: Mapping[str, int]) -> str:
     """How many of the next rows there are, the last one, and columns joined by commas."""
-    values = (form.format(name, instead) for name, instead in columns.items())
+    values = (f'ifnull("{name}", {instead})' for name, instead in columns.items())
     inner = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values))
     joined = ", ".join(f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(columns)))
     return (
         f'SELECT count(*), max(at), {joined} FROM (SELECT rowid AS at, {inner} FROM "{table}" '
-        f"WHERE rowid > ? AND ({where}) ORDER BY rowid LIMIT {JOINED})"
+        f"WHERE rowid > ? ORDER BY rowid LIMIT {JOINED})"
     )
-
-
-def _numbers(text: bytes) -> Indices:
-    """The numbers that are joined by commas; none if some aren't numbers."""
-    try:
-        return np.fromstring(text, dtype=np.int64, sep=",")
-    except ValueError:
-        return np.array([], dtype=np.int64)
 
 
 @contextmanager

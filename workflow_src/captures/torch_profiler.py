@@ -6,7 +6,6 @@ no activities, nor has one that is cut off before any: kernels come last.
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,10 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
-from workflow_src.captures.launches import REUSED, Numbered, all_calls, launched, stream_waits
+from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
-from workflow_src.captures.rows import Mask, Parts, checked, spans
+from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
@@ -61,7 +60,11 @@ def read(path: Path) -> Capture:
         done, found = "operators", read_parts(path, (*HOST, "operators"))
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
-        raise TraceError(_nothing(found.unread))
+        raise TraceError(
+            f"it holds no event of torch.profiler that takes time, and {found.unread.total()} of "
+            "kinds that aren't read here, as TensorFlow's and JAX's profilers write; record CPU "
+            "and CUDA activities, on an NVIDIA GPU by nsys profile -t cuda,nvtx, or copy it again"
+        )
     return _capture(found, every, done)
 
 
@@ -75,19 +78,15 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
-        if is_shared.any():
-            launch.columns["missing"] = np.where(is_shared, REUSED, launch.columns["missing"])
         rows: dict[Any, Any] = dict(work.items()) | launch.columns
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
-        lost |= {"several processes": int(is_shared.sum()), REUSED_NUMBERS: launch.reused}
+        lost[REUSED_NUMBERS] = launch.reused + int(is_shared.sum())
     else:
         rows = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
-    names = ranges["name"].cat
-    domains = coded(names.codes.to_numpy(), [torch_domain(name) for name in names.categories])
     tables = {
-        "ranges": ranges.assign(domain=domains),
+        "ranges": ranges.assign(domain=of_each(ranges["name"], torch_domain)),
         "work": rows,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
@@ -96,21 +95,6 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
         "operators": autograd.traced(parts["autograd"]),
     }
     return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
-
-
-def _nothing(unread: Mapping[str, int]) -> str:
-    """Why a trace without any event that is read can't be."""
-    if unread:
-        names = ", ".join(name or "no category" for name in unread)
-        return (
-            f"what may be work, {sum(unread.values())} events of {names}, isn't read here, so "
-            "another profiler wrote it, such as TensorFlow's, JAX's or another vendor's; on an "
-            "NVIDIA GPU capture with nsys: nsys profile -t cuda,nvtx"
-        )
-    return (
-        "it holds no event of torch.profiler that takes time; record CPU and CUDA activities, or "
-        "copy it again"
-    )
 
 
 def _copies(work: pd.DataFrame) -> pd.DataFrame:
@@ -211,7 +195,6 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
         "stream": unknown,
         "launch_ns": calls["start_ns"],
         "launch_end_ns": calls["start_ns"],
-        "missing": [""] * len(calls),
     }
 
 

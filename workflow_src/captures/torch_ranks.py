@@ -7,6 +7,7 @@ that whole files are read only where they don't: this runs whenever rules are ma
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from statistics import median
 
-from workflow_src.captures.events import NOT_IN_PARTS, in_parts
+from workflow_src.captures.events import events_of
 from workflow_src.captures.files import blocks, head, value_after
 from workflow_src.common.capture_names import names_of
 from workflow_src.common.errors import TraceError
@@ -147,8 +148,8 @@ def _evidence(ranks: dict[Path, Rank]) -> Callable[[Path, Path, bool], bool]:
 def _seen(parts: Iterable[bytes]) -> tuple[float, float, Collectives]:
     """When a trace's events begin and end (us), and its collectives, as far as it can be read."""
     first, last, collectives = float("inf"), float("-inf"), Collectives()
-    with suppress(*NOT_IN_PARTS, TraceError, OSError):
-        for event in (event for events in in_parts(parts) for event in events if event.ph == "X"):
+    with suppress(TraceError, OSError):
+        for event in (e for events in events_of(parts, Counter()) for e in events if e.ph == "X"):
             with suppress(ValueError):
                 begin, length = float(bytes(event.ts)), float(bytes(event.dur))
                 first, last = min(first, begin), max(last, begin + length)

@@ -14,7 +14,7 @@ import pandas as pd
 from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.export_case import exported
-from workflow_src.captures.files import add_limits, within_limits
+from workflow_src.captures.files import add_limit, within_limit
 from workflow_src.common.arguments import Parser, new_folder, pattern, positive
 from workflow_src.common.atomic_write import write_csv, write_text
 from workflow_src.common.errors import TraceError, one_sentence
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step-ms", metavar="MS", type=positive, help=step_ms)
     parser.add_argument("--domains", metavar="NAMES", type=domain_names, help=domains)
     parser.add_argument("--fold", metavar="PATTERN", type=pattern, help=fold)
-    add_limits(parser)
+    add_limit(parser)
 
 
 def write_capture(
@@ -51,7 +51,7 @@ def write_capture(
     """
     try:
         files = exported(given.capture, folder)
-        with within_limits(argparse.Namespace(**vars(given) | {"capture": files})):
+        with within_limit(argparse.Namespace(**vars(given) | {"capture": files})):
             found = attributed(read_all(files), given.domains, fold=given.fold, step=given.step)
             found = replace(found, notes=found.notes + counted({"apart": int(apart)}))
             tables = tables_of(found, given.step_ms and given.step_ms * NS_PER_MS)

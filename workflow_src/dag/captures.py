@@ -26,10 +26,6 @@ UNREADABLE = "unreadable"
 """The note in notes.csv of a capture that can't be read, which is about why."""
 
 
-LIMITS = {"unpacked-gib": "capture_unpacked_gib", "memory-gib": "capture_memory_gib"}
-"""The settings that limit what reading one takes, by argument."""
-
-
 @dataclass(frozen=True)
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
@@ -47,7 +43,8 @@ class Captures:
         """The arguments that say how captures are read, also the empty ones, quoted."""
         told = self.settings.get
         given = [f"--{name}={told(f'capture_{name}') or ''}" for name in ("fold", "step")]
-        given += [f"--{name}={told(key):g}" for name, key in LIMITS.items() if told(key)]
+        memory_gib = told("capture_memory_gib")
+        given += [f"--memory-gib={memory_gib:g}"] if memory_gib else []
         domains = told("capture_domains")
         return shlex.join(given + ([f"--domains={','.join(domains)}"] if domains else []))
 

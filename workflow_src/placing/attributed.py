@@ -31,9 +31,6 @@ from workflow_src.placing.placing import Placed, place
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.step_rules import Rule, StepRanges, choose_steps, torchs_steps
 
-TOO_MANY = 2000
-"""Range paths, from which on what to leave out of names is suggested."""
-
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
 
@@ -112,8 +109,6 @@ def attributed(
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
     if not len(work) and not {note.code for note in notes} & known:
         notes += (Note("no work", 1),)
-    if len(paths.text) > TOO_MANY:
-        notes += (Note("many paths", len(paths.text)),)
     if step and steps.rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
     return Attributed(capture, placed, steps, waits_known, paths, work, of_names, notes)

@@ -18,11 +18,12 @@ import pandas as pd
 
 from workflow_src.captures.autograd import ACCUMULATION, EVALUATION, FORWARD, NODE
 from workflow_src.captures.capture import UNKNOWN
+from workflow_src.captures.rows import Mask
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, Tree, tree
 from workflow_src.placing.paths import Names, Paths
 from workflow_src.placing.placing import Placed, nested
-from workflow_src.placing.threads import THREAD, Mask, rows_by
+from workflow_src.placing.threads import THREAD, rows_by
 
 NOT_TOLD = -2
 """The path of backward's work of which no range of forward is known."""
@@ -91,7 +92,7 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
         paths, here[again], here[around], path[stands_for[around]]
     )
     node = _held(trees, work, work["launch_ns"].to_numpy())
-    node[(work["missing"] != "").to_numpy()] = NOWHERE
+    node[(work["launch_ns"] == UNKNOWN).to_numpy()] = NOWHERE
     node[_with_inner(ranges, module[again])[work["range"].to_numpy()]] = NOWHERE
     return np.asarray(np.where(node == NOWHERE, NOWHERE, path[stands_for[node]]), dtype=np.int64)
 
@@ -126,7 +127,6 @@ def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
     asked = rows[THREAD].assign(
         tree=trees.fillna(rows["thread"]).astype("int64"),
         launch_ns=rows["start_ns"],
-        missing="",
     )
     return nested(placed.ranges, asked)[1]
 

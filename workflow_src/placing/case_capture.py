@@ -13,7 +13,7 @@ from workflow_src.captures.export_case import exported_file
 from workflow_src.captures.reading import read
 from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
-from workflow_src.common.nesting import NOWHERE
+from workflow_src.common.nesting import NOWHERE, flattened
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.step_rules import one_after_another
 
@@ -70,10 +70,8 @@ def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
 
     `step` counts from 0 within a phase, in order of start; outside any step it is NOWHERE.
     """
-    parent = ranges["parent"].to_numpy()
-    root = np.arange(len(ranges))
-    while (inner := parent[root] != NOWHERE).any():
-        root = np.where(inner, parent[root], root)
+    outer, _ = flattened(ranges["parent"].to_numpy(), deepest=2)
+    root = np.where(outer == NOWHERE, np.arange(len(ranges)), outer)
     is_step = (ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)
     is_step[is_step] = one_after_another(ranges[is_step])
     ordinal = ranges[is_step].sort_values("start_ns").groupby("name").cumcount()

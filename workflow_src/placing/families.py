@@ -18,6 +18,7 @@ import pandas as pd
 
 from workflow_src.placing.kernel_names import (
     Rules,
+    by_name,
     compiled,
     first_match,
     precision_ran,
@@ -43,8 +44,7 @@ def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:
     Each distinct name is matched once. A name that no rule matches is `unknown`.
     """
     ordered = compiled(load_rules() if rules is None else rules, "family")
-    known = {name: _family(str(name), ordered) for name in names.unique()}
-    return names.map(known).astype(str)
+    return by_name(names, lambda name: _family(name, ordered))
 
 
 @cache

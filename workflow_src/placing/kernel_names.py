@@ -16,6 +16,7 @@ name follow each other (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangl
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -146,8 +147,12 @@ def short_names(names: pd.Series) -> pd.Series:
     `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) are kept, but
     shortened in the middle if too long.
     """
-    known = {name: _fit(_short(str(name))) for name in names.unique()}
-    return names.map(known).astype(str)
+    return by_name(names, lambda name: _fit(_short(name)))
+
+
+def by_name(names: pd.Series, text: Callable[[str], str]) -> pd.Series:
+    """A text of each name, made once for each different one; same index."""
+    return names.map({name: text(str(name)) for name in names.unique()}).astype(str)
 
 
 def distinct_names(names: pd.Series) -> pd.Series:
@@ -233,6 +238,5 @@ def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
     `families` has the index of `names`. Also empty if the name doesn't tell.
     """
     rules = compiled(read_rules(PRECISIONS, "precision"), "precision")
-    known = {name: first_match(str(name), rules) or "" for name in names.unique()}
-    precisions: pd.Series = names.map(known).astype(str)
+    precisions = by_name(names, lambda name: first_match(name, rules) or "")
     return precisions.where(families.isin(MULTIPLYING), "")

@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import Note
+from workflow_src.captures.rows import of_each
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 
@@ -36,7 +38,7 @@ _NUMBER = re.compile(
     r"|(?<![0-9A-Za-z])(?=[a-f]*\d)[0-9a-f]{8,}(?![0-9A-Za-z])"
     r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
 )
-_CALL = re.compile(r"\b(?:seq|op_id) = \d")
+_CALL = r"\b(?:seq|op_id) = \d"
 """In the names of emit_nvtx's ranges: a number that no other call has."""
 
 Names = npt.NDArray[np.object_]
@@ -55,8 +57,7 @@ def shape(name: str) -> str:
 
 def shapes(names: Texts) -> Names:
     """The shape of each name."""
-    code, distinct = pd.factorize(names)
-    return np.array([shape(name) for name in distinct], dtype=object)[code]
+    return of_each(names, shape)
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,7 @@ def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
 
     Those that emit_nvtx numbers count as alike.
     """
-    numbered = np.array([_CALL.search(name) is not None for name in names], dtype=bool)
-    group, _ = pd.factorize(np.where(numbered, "", shapes(names)))
+    group, _ = pd.factorize(np.where(matching(names, _CALL), "", shapes(names)))
     folded = np.flatnonzero(np.bincount(group)[group] > MANY)
     if not len(folded):
         return names, ()

@@ -12,7 +12,6 @@ import pandas as pd
 
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, as_small, counted, frame
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.launches import NO_CALL, REUSED
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE, Tree, flattened, tree
@@ -21,10 +20,7 @@ from workflow_src.placing.threads import NONE, WHY, helped, rows_by
 WHOLE = "(whole)"
 """The path of all work of a process without ranges."""
 
-NO_RANGE = "no range was open at its launch"
-OWN_THREAD = "no range was open on the thread that launched it, which has ranges of its own"
-
-REASONS = (NO_RANGE, OWN_THREAD, NO_CALL, REUSED)
+REASONS = NO_RANGE, NO_CALL = "no range was open at its launch", "its launch is not in the capture"
 """Why work has no path."""
 
 
@@ -59,10 +55,8 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
     lost = np.flatnonzero(owner == NOWHERE)
-    apart = helpers.of_work[lost] != work["process"].iloc[lost].map(helpers.main)
-    missing = work["missing"].iloc[lost].to_numpy()
     reason = np.full(len(work), "", dtype=object)
-    reason[lost] = np.where(missing != "", missing, np.where(apart, OWN_THREAD, NO_RANGE))
+    reason[lost] = np.where(work["launch_ns"].iloc[lost] == UNKNOWN, NO_CALL, NO_RANGE)
     work = work.assign(range=as_small(owner), tree=helpers.of_work, reason=reason)
     ranges = _with_times(ranges.assign(parent=parent), work)
     notes = counted({"overlapping": overlapping, "too deep": too_deep, **lent})
@@ -93,7 +87,7 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
             overlapping -= trees[caller][1].overlapping if len(above) else 0
         if found := trees.get(key) or trees.get(caller):
             owner[mine] = found[0][found[1].nesting.at(moments[mine])]
-    owner[(work["missing"] != "").to_numpy()] = NOWHERE
+    owner[moments == UNKNOWN] = NOWHERE
     return parent, owner, overlapping
 
 
@@ -125,7 +119,7 @@ def _with_wholes(capture: Capture, ranges: pd.DataFrame) -> pd.DataFrame:
     """
     having = {*ranges["process"].unique().tolist(), *([UNKNOWN] if len(ranges) else [])}
     without = capture.work[~capture.work["process"].isin(having)]
-    begun = without["launch_ns"].where(without["missing"] == "", without["start_ns"])
+    begun = without["launch_ns"].where(without["launch_ns"] != UNKNOWN, without["start_ns"])
     spans = without.assign(begun=np.minimum(begun, without["start_ns"])).groupby("process")
     wholes = spans.agg(start_ns=("begun", "min"), end_ns=("end_ns", "max")).reset_index()
     wholes = wholes.assign(name=WHOLE, domain=DEFAULT, thread=NOWHERE)

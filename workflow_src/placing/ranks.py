@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import (
@@ -31,6 +30,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
+from workflow_src.captures.rows import Mask
 from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
@@ -51,9 +51,7 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return waited, False, 0
-    # Windows that open between steps hold the launches of the same ones, whatever still ran then.
-    launched_inside = found[found["missing"] == ""]
-    for kernels in (found, launched_inside, _in_all_windows(found)):
+    for kernels in (found, _in_all_windows(found)):
         groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
         if groups and all(len(group) > 1 for group in groups):
             for group in groups:
@@ -97,7 +95,7 @@ def _of_each(name: str, streams: Sequence[pd.DataFrame]) -> Indices:
     return np.stack([each[name].to_numpy() for each in streams])
 
 
-def ends_together(names: Sequence[str]) -> npt.NDArray[np.bool_]:
+def ends_together(names: Sequence[str]) -> Mask:
     """Which collectives end in all processes at once; all of them where none has to."""
     both_ways = np.array([not ONE_WAY.search(name) for name in names], dtype=bool)
     return both_ways if both_ways.any() else ~both_ways

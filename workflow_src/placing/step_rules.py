@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import spans
+from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.paths import Texts, shapes
 from workflow_src.placing.placing import Placed
+from workflow_src.placing.threads import THREAD
 
 REPEATED, SURE = 2, 3
 """Ranges of one name, from which on they may be steps, and are: two may be a warm-up and a run. Of
@@ -39,16 +40,16 @@ NEARLY_ALL = 0.9
 both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
 part that doesn't overlap: jobs that run at the same time are no steps."""
 
-PROFILERS = re.compile(r"\AProfilerStep(#\d*|#\*)?\Z")
+PROFILERS = r"\AProfilerStep(#\d*|#\*)?\Z"
 """What torch.profiler names its steps, also where numbers were left out."""
 
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
 
-CALLED = re.compile(r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z")
+CALLED = r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z"
 """The shape of a range that is named as a step, and maybe numbered."""
 
-NUMBERED = re.compile(r"\*\Z")
+NUMBERED = r"\*\Z"
 
 BY_MODULE = "step by module"
 """The range of profile_ranges.py's step that is no step, as its hooks in backward take time."""
@@ -58,9 +59,6 @@ UPDATE = "Optimizer.step#"
 
 BETWEEN_UPDATES = "(from update to update)"
 """The name of a step, and its domain, so that it counts as a range."""
-
-THREAD = ["process", "thread"]
-Flags = npt.NDArray[np.bool_]
 
 
 class Rule(StrEnum):
@@ -88,7 +86,7 @@ class StepRanges:
     """
 
     rule: Rule
-    is_step: Flags
+    is_step: Mask
     alike: bool
     sure: bool = False
 
@@ -124,7 +122,7 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     return StepRanges(Rule.NONE, np.zeros(len(ranges), dtype=bool), alike=False)
 
 
-def one_after_another(ranges: pd.DataFrame) -> Flags:
+def one_after_another(ranges: pd.DataFrame) -> Mask:
     """Which ranges can be steps: they last, and on their thread all that began before have ended.
 
     So of ranges inside of each other the outermost one is left.
@@ -139,15 +137,9 @@ def one_after_another(ranges: pd.DataFrame) -> Flags:
     return found.sort_index().to_numpy()
 
 
-def is_profilers(names: Texts) -> Flags:
+def is_profilers(names: Texts) -> Mask:
     """Which ranges torch.profiler pushed for its steps."""
-    return _named_so(names, PROFILERS)
-
-
-def _named_so(names: Texts, shape: re.Pattern[str]) -> Flags:
-    """Which names have a shape."""
-    code, distinct = pd.factorize(names)
-    return np.array([bool(shape.search(name)) for name in distinct], dtype=bool)[code]
+    return matching(names, PROFILERS)
 
 
 def _by_shape(ranges: pd.DataFrame) -> pd.DataFrame:
@@ -158,7 +150,7 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
     """Those outermost ranges of main threads that repeat by name, and hold nearly all work."""
     alike = outermost.groupby(["process", "name"])["busy_ns"]
     total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
-    enough = alike.transform("size") >= least - _named_so(outermost["name"], CALLED)
+    enough = alike.transform("size") >= least - matching(outermost["name"], CALLED)
     found = outermost[enough & (total > 0) & (total >= NEARLY_ALL * every)]
 
     def hardly_overlap(ranges: pd.DataFrame) -> bool:
@@ -170,7 +162,7 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
 
 def _called(main: pd.DataFrame, least: int) -> pd.DataFrame:
     """Ranges of main threads that are named as steps and numbered, of the name with most work."""
-    found = main[_named_so(main["name"], CALLED) & _named_so(main["name"], NUMBERED)]
+    found = main[matching(main["name"], CALLED) & matching(main["name"], NUMBERED)]
     busy = found.groupby("name")["busy_ns"].agg(["sum", "size"])
     busy = busy[(busy["size"] >= least) & (busy["sum"] > 0)]
     return found[found["name"] == busy["sum"].idxmax()] if len(busy) else found[:0]
@@ -183,7 +175,7 @@ def torchs_steps(ranges: pd.DataFrame, found: StepRanges, step: str) -> pd.DataF
     recorded, of a program that calls its step() to begin with: it comes last, and is no step if the
     program's ranges of one name are called so.
     """
-    if not PROFILERS.match(step) if step else found.sure and found.rule not in OTHERS_BEFORE:
+    if not re.match(PROFILERS, step) if step else found.sure and found.rule not in OTHERS_BEFORE:
         return None
     names, library = ranges["name"], ranges["domain"].map(is_library).astype(bool)
     profilers = is_profilers(names) & library
@@ -194,7 +186,7 @@ def torchs_steps(ranges: pd.DataFrame, found: StepRanges, step: str) -> pd.DataF
     updates = between_updates(ranges, REPEATED if nothing and not count else SURE)
     if len(updates):
         return pd.concat([ranges, updates], ignore_index=True)
-    called = names[_named_so(names, CALLED) & ~library].duplicated().any()
+    called = names[matching(names, CALLED) & ~library].duplicated().any()
     return ranges.assign(domain=own) if count and nothing and not called else None
 
 

@@ -8,11 +8,10 @@ when it began.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
-from workflow_src.captures.rows import rows_where, spans
+from workflow_src.captures.rows import Mask, rows_where, spans
 from workflow_src.common.intervals import Union
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
@@ -26,8 +25,6 @@ PER_STEP = "_per_step"
 
 DECIMALS = 9
 """Of values per step, so that a third of 0.3 is 0.1."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 def steps(found: Attributed) -> pd.DataFrame:
@@ -85,12 +82,12 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
 class InSteps:
     """Which work and which ranges belong to steps; steps: how many each process has, if any."""
 
-    work: Flags
-    ranges: Flags
+    work: Mask
+    ranges: Mask
     steps: "pd.Series[int]"
 
     @classmethod
-    def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Flags) -> "InSteps":
+    def of(cls, work: pd.DataFrame, ranges: pd.DataFrame, is_step: Mask) -> "InSteps":
         """The same from the ranges that are steps."""
         begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
         moments = (work["process"], begun), (ranges["process"], ranges["start_ns"])

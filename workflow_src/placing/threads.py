@@ -10,8 +10,7 @@ a thread that works beside another one soon hold some of its calls. A thread wit
 nothing ties to another one is taken for a helper, too, and the report says so.
 
 A helper works for one thread that has ranges and isn't one: of several, for that which waits during
-most of what the helper does. Of two that train at once, with one thread of autograd's for both,
-that is right of one alone, and the report says so.
+most of what the helper does.
 """
 
 import re
@@ -21,26 +20,22 @@ from functools import cached_property
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.capture import COPY, OVERHEAD, SET, Capture
+from workflow_src.captures.capture import COPY, OVERHEAD, SET, UNKNOWN, Capture
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import spans
+from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Indices, Union
 
 AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
 
-WHY = AUTOGRADS, TURNS, ASSUMED, SHARED = "lent", "turns", "assumed", "shared"
+WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
 """Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
-that it isn't one; and that it may be one of several callers."""
+that it isn't one."""
 
 THROUGHOUT = 0.99
 """Share of a thread's calls, and of its outermost ranges, from which on another one waits during
 them all. The rest is left for nodes of backward on the host, which the waiting thread runs."""
-
-COMPARABLE = 0.9
-"""Share of the time that the best caller waits from which on another one fits about as well."""
 
 FEW = 0.1
 """Share of what the busiest thread does below which another one isn't taken for a trainer."""
@@ -48,7 +43,6 @@ FEW = 0.1
 THREAD = ["process", "thread"]
 NONE = np.array([], dtype=np.int64)
 
-Mask = npt.NDArray[np.bool_]
 Spans = tuple[Indices, Indices]
 """Starts and ends (ns)."""
 
@@ -148,10 +142,8 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
         for helper in threads:
             if helper not in callers:
                 turns = helper not in why and helper.takes_turns(callers)
-                code = why.get(helper, TURNS if turns else ASSUMED)
-                found.why.append((code, helper.launched))
-                caller, alike = _caller(helper, callers)
-                found.why.extend([(SHARED, helper.launched)] if alike else [])
+                found.why.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
+                caller = _caller(helper, callers)
                 of_range[helper.pushed] = of_work[helper.launched] = caller.number
     return found
 
@@ -159,7 +151,7 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     """Every thread that has ranges or launches something, in order of process and number."""
     names = capture.thread_names
-    known = np.flatnonzero(capture.work["missing"] == "")
+    known = np.flatnonzero(capture.work["launch_ns"] != UNKNOWN)
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])
     called = rows_by(names[THREAD])
     return [
@@ -196,20 +188,11 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     return why, [main, *(each for each in callers if each is not main)]
 
 
-def _caller(helper: Thread, callers: Sequence[Thread]) -> tuple[Thread, bool]:
-    """Whom a helper works for: of those that make calls, who waits during most of what it does.
-
-    And whether another one, which launches work itself, waits about as much.
-    """
+def _caller(helper: Thread, callers: Sequence[Thread]) -> Thread:
+    """Whom a helper works for: of those that make calls, who waits during most of what it does."""
     calls = [len(each.calls[0]) for each in callers]
     able = [each for each, n in zip(callers, calls, strict=True) if n >= FEW * max(calls)]
     work, whole = helper.capture.work.iloc[helper.launched], helper.whole
     starts, ends = (work[name].to_numpy() for name in ("launch_ns", "launch_end_ns"))
     during = np.append(whole.starts, starts), np.append(whole.ends, ends)
-    waits = {each: float(each.waits(during).mean()) for each in able}
-    first, *others = sorted(able, key=lambda each: -waits[each])
-    alike = any(
-        0 < COMPARABLE * waits[first] <= waits[each] and each.busy >= FEW * first.busy
-        for each in others
-    )
-    return first, alike
+    return max(able, key=lambda each: float(each.waits(during).mean()))

@@ -260,9 +260,6 @@ class Config(Checked):
     capture_step_ms: Annotated[Any, AfterValidator(_of_step)] | None = None
     """How long a step takes without a profiler (ms), as a trainer logs it: of all captures, or by
     the capture's name. Then savings are those of the plain step, else of the profiled one."""
-    capture_unpacked_gib: Gib = 16
-    """The most that one compressed capture may unpack to (GiB). SQLite is unpacked into the folder
-    of temporary files (TMPDIR)."""
     capture_memory_gib: Gib | None = None
     """The most memory that reading one capture may take (GiB). Left out, half of what is available
     when its reading begins."""

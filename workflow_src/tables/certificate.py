@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import IMPOSSIBLE, OVERHEAD, REUSED_NUMBERS, TWICE, early
+from workflow_src.captures.capture import UNKNOWN as NO_LAUNCH
 from workflow_src.captures.rows import spans
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Union
@@ -27,7 +28,7 @@ TRIED = ("3",)
 """Major versions of nsys's tables that this reader was tried with, up to 3.27."""
 
 UNREAD = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "unread tables",
-          "unread events", "lost names")  # fmt: skip
+          "unread events")  # fmt: skip
 """Notes of what could not be read."""
 
 CHECKS = {row["key"]: row for row in csv_rows(Path(__file__).with_name("certificate.csv"))}
@@ -75,7 +76,7 @@ def _share(part: int | None, whole: int, least: float = 0, most: float = LOST_AT
 
 def recorded(found: Attributed) -> dict[str, Line]:
     """The checks of what was recorded and read, whatever the program did, by key."""
-    made, lost = found.capture.recording, found.work["missing"] != ""
+    made, lost = found.capture.recording, found.work["launch_ns"] == NO_LAUNCH
 
     def noted(*codes: str) -> Line:
         return _count(sum(note.count for note in found.notes if note.code in codes))
@@ -88,7 +89,7 @@ def recorded(found: Attributed) -> dict[str, Line]:
         "unread": noted(*UNREAD),
         "twice": noted(TWICE),
         "impossible": noted(IMPOSSIBLE),
-        "reused": noted(REUSED_NUMBERS, "several processes"),
+        "reused": noted(REUSED_NUMBERS),
         "overlapping": noted("overlapping"),
         "unanswered": _share(made.unanswered, made.launches),
         "unlaunched": _share(int(lost.sum()), len(lost)),
