@@ -286,7 +286,7 @@ def test_snakemake_compares_and_measures_nothing(project: Project) -> None:
         file.write("\n")
     assert project.stale(target) == {"compare": 1}
     printed = project.run(target.replace("before/c", "none/c"), check=False)
-    assert "--b: 'results/none' does not exist" in printed and "double '/'" not in printed
+    assert "--b: there is no folder 'results/none'" in printed and "double '/'" not in printed
 
 
 @pytest.mark.workflow

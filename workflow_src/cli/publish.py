@@ -47,15 +47,17 @@ def publish(
 ) -> None:
     """Write report.md, `page`, the report as HTML, and RESULTS under `target`.
 
-    Links are relative to it. Raises StageError for a missing or damaged file.
+    Of figures, those that are shown. Links are relative to it. Raises StageError for a missing or damaged file.
     """
     text = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", _text(report))
     if target.resolve().is_relative_to(report.parent.resolve()):
         docs = Path(os.path.relpath(report.parent / "docs", target)).as_posix()
         text = text.replace("](docs/", f"]({docs}/")
     sources = [results / "appendix.md", results / "plan.csv"]
+    shown = text + _text(sources[0])
     for path in sources + [path for place in RESULTS for path in sorted(results.glob(place))]:
-        _copy(path, target / path.relative_to(results))
+        if path.suffix != ".svg" or path.name in shown:
+            _copy(path, target / path.relative_to(results))
     write_text(target / "report.md", f"{text}\nReport made by `{command}`.\n")
     if page:
         # What saves a step's trace.
