@@ -66,6 +66,8 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
     ("source", "axes", "said"),
     [
         ("def make(device:\n", {}, "my_model.py: not readable as Python ("),
+        ("def mako(device): ...", {}, "'make' is not one of mako; did you mean 'mako'?"),
+        (MAKE, {"context": [1], "depth": [2]}, "takes no 'depth'; it takes device, context"),
         (MAKE, {"context": [0]}, "axes.context: 0 must be an integer above 0"),
         (MAKE, {"context": [1], "layers": ["a/b"]}, "axes.layers: 'a/b' must be made of letters"),
         (MAKE, {"context": [1], "precision": ["fp8"]}, "axes.precision: 'fp8' is not one of"),

@@ -178,7 +178,6 @@ def test_what_is_compiled_has_ranges_of_phases_alone(
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("missing", "the file has no function 'missing'"),
         ("refusing", "the function raised ValueError: no such model (models.py, line "),
         ("raising", "a step raised RuntimeError: mat1 and mat2 shapes"),
         ("nothing", "the function must return a Workload(model, batch, loss), not NoneType"),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.answers.test_cards import chapter
+from tests.answers.chapters import chapter
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.energy import energy, opened
 from workflow_src.answers.forward_time.chapter import facts as answer
@@ -110,11 +110,13 @@ def test_joules_and_those_of_a_token_stand_in_the_card_and_the_table_of_medians(
     assert [float(end) for end in row["joules"].ends] == pytest.approx([38.8, 41.2])
     line = answer(tables)["opening"].set_index("").loc["energy of a training step, mJ a token"]
     assert str(line["fp32"]) == "78.1"
-    card = chapter(tables).markdown["appendix"]
+    card = chapter("cards", tables).markdown["appendix"]
     assert [name for name in CARD if name in card] == CARD
     without = Run.of(run(tmp_path / "b") / "tables")
     ((cells, _),) = opened(without).values()
-    assert cells.isna().all() and not [name for name in CARD if name in str(chapter(without))]
+    assert cells.isna().all() and not [
+        name for name in CARD if name in str(chapter("cards", without))
+    ]
 
 
 @pytest.mark.parametrize(("factor", "changed"), [(1.1, "more"), (0.9, "less"), (1.04, None)])

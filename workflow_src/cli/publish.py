@@ -47,7 +47,8 @@ def publish(
 ) -> None:
     """Write report.md, `page`, the report as HTML, and RESULTS under `target`.
 
-    Of figures, those that are shown. Links are relative to it. Raises StageError for a missing or damaged file.
+    Of figures, those that are shown. Links are relative to it. Raises StageError for a missing or
+    damaged file.
     """
     text = re.sub(r"\(results/[^()\s]*?/(figures/|appendix\.md)", r"(\1", _text(report))
     if target.resolve().is_relative_to(report.parent.resolve()):

@@ -1,10 +1,11 @@
-"""The cases of a brought function, and a hash of its file.
+"""The cases of a brought function, and what its file tells: a hash, and the axes that it takes.
 
 The function itself is called where it is measured; a dry run imports no torch.
 """
 
+import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,29 @@ AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
 """The axes that are set around a model where its function doesn't take them."""
 
 
-def code_at(where: str, key: str = WORKLOAD) -> str:
+def code_at(where: str, key: str = WORKLOAD, axes: Iterable[str] = ()) -> str:
     """A hash of what the file of a brought function does, and all that it imports from beside it.
 
     `key` is the setting that names it. Raises ConfigError for a file that isn't there, or isn't
-    Python.
+    Python, for a name that isn't in it, and for an axis that the function doesn't take, as far as
+    it is a plain one.
     """
-    file, _ = _source(where, key)
+    file, name = _source(where, key)
     try:
-        return code_of(file.stem, file.parent)
+        text, made = file.read_text(encoding="utf-8"), code_of(file.stem, file.parent)
+        functions = {e.name: e.args for e in ast.parse(text).body if isinstance(e, ast.FunctionDef)}
     except (OSError, SyntaxError, ValueError) as error:
         raise ConfigError(f"{key}: {file}: not readable as Python ({error})") from None
+    if name not in text:
+        raise ConfigError(one_of(f"{key}: function of {file}", name, functions))
+    given = functions.get(name)
+    if given and not given.kwarg:
+        takes = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        for axis in (axis for axis in axes if axis not in takes and axis not in AROUND):
+            raise ConfigError(
+                f"axes.{axis}: {where} takes no {axis!r}; it takes {', '.join(takes)}"
+            )
+    return made
 
 
 def _source(code: str, key: str) -> tuple[Path, str]:

@@ -46,7 +46,8 @@ class Run:
         """Between two kernels of a graph, as the run's replays show it."""
         by = ["case", "phase"]
         work = self.operators.groupby(by)[["calls_per_step", "busy_ms_per_step"]].sum()
-        timed = self.timings.set_index(by)["replayed_median_ms"].dropna()
+        # A run on a CPU replays nothing, and has no such column.
+        timed = self.timings.set_index(by).reindex(columns=["replayed_median_ms"]).dropna()
         both = work.join(timed, how="inner")
         beyond_ms = both["replayed_median_ms"] - both["busy_ms_per_step"]
         gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, GAP_NS)
