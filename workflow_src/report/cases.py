@@ -26,6 +26,7 @@ def facts(run: Run) -> Facts:
     lost = captured(run, STEP).replace("ok", "not_measured").map(STATES).astype(object)
     peak = over(run["timings"], "case", "peak_memory_mib", "max").reindex(rows.index)
     step = timed[of_phase == STEP].droplevel("phase")
+    ran_out = run["timings"]["case"][run["timings"]["status"] == "oom"]
     rows = rows.assign(
         works=step["busy"].where(step["busy"].notna(), lost),
         products=step["products"],
@@ -35,6 +36,7 @@ def facts(run: Run) -> Facts:
     return {
         "verdict": "",
         "cases": of_cases(run, run.cases.index, "cases"),
+        "ran_out": of_cases(run, rows.index[rows.index.isin(ran_out)], "ran out of memory"),
         "most": of(rows["memory"], "max"),
         "memory": of(run.numbers("environments")["gpu_memory_gib"], "min"),
         "bound": bool(timed["waits"].any()),

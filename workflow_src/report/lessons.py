@@ -106,7 +106,7 @@ def precision(run: Run) -> Facts:
 def bound_by_memory(run: Run) -> Facts:
     """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
     whether in `most`, `where`, if only in one precision's, and at which `rate` they move it
-    there; and memory's best rate."""
+    there (of all cases, if most are bound); and memory's best rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
         holds_of = memory_bound(run, cases["rate"], cases["computes"])
@@ -114,7 +114,7 @@ def bound_by_memory(run: Run) -> Facts:
         there = bounds == bounds and bounds.value
         most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
         mine = (holds_of == 1).astype(bool)
-        rate = of(cases["rate"][mine], "median") if there else NAN
+        rate = of(cases["rate"] if most else cases["rate"][mine], "median") if there else NAN
         where = run.cases["precision"].reindex(cases.index[mine]).unique()
         only = f"all {where[0]}" if len(where) == 1 and len(run.precisions) > 1 else ""
         made[name] = {"rate": rate, "bounds": bounds, "most": most, "where": only}

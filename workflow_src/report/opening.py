@@ -72,15 +72,16 @@ def how_sure(run: Run) -> dict[str, Any]:
 
     repeats: the device time of a phase's captured steps, at most. processes: the unprofiled
     time of the slowest over the fastest, at most, also where the device is `working` all the time
-    and where it is `waiting`. mixed: columns of hardware and
-    versions in which cases differ, so that their times don't compare.
+    and where it is `waiting`. warned: cases with a warning, of which `why` has all. mixed: columns
+    of hardware and versions in which cases differ, so that their times don't compare.
     """
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
     ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
     ratios = timed["slowest"] / timed["fastest"]
     differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
     rows, spoiled = conditions(run), disturbed(run)
-    doubted = rows[warned(run, rows).eq(True).any(axis=1)]
+    warnings = warned(run, rows).eq(True)
+    doubted = rows[warnings.any(axis=1)]
     lacking = [
         (states(run, phase) != "ok") | (captured(run, phase) != "ok")
         for phase in PHASES
@@ -91,6 +92,7 @@ def how_sure(run: Run) -> dict[str, Any]:
         "processes": of(differ, "max"),
         "working": of(differ[~timed["waits"]], "max"),
         "waiting": of(differ[timed["waits"]], "max"),
+        "why": " or ".join(warnings.columns[warnings.any()]),
         "warned": counted(doubted, "cases with a warning", rows),
         "incomplete": of_cases(run, without, "without a time or a capture"),
         "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),

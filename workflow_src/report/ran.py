@@ -5,7 +5,7 @@ from collections import Counter
 import pandas as pd
 
 from workflow_src.answers.facts import captured, states, tables_of
-from workflow_src.answers.machines import conditions, counted, hosts, of_cases
+from workflow_src.answers.machines import counted, hosts, of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common import words
 from workflow_src.common.case import PHASES, Case
@@ -13,7 +13,7 @@ from workflow_src.common.ceilings import RATES
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
 from workflow_src.paper.form import is_missing
-from workflow_src.paper.number import Number, Numbers, of, to
+from workflow_src.paper.number import Number, Numbers, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
 
@@ -97,7 +97,7 @@ def sizes(run: Run) -> pd.DataFrame:
 
 def settings(run: Run) -> pd.DataFrame:
     """Settings, versions and hosts, a row each; without what wasn't recorded."""
-    machines, plan, there = run["environments"], run["plan"], conditions(run)
+    machines, plan = run["environments"], run["plan"]
     compiled = machines[machines["compiled"]]
     names = run["captures"]["profiler"].replace(PROFILERS)
     days = sorted(machines["started_at"].str[:10].unique())
@@ -114,8 +114,6 @@ def settings(run: Run) -> pd.DataFrame:
         )
         if len(compiled)
         else "",
-        "a launch on the host, median, us": of(there["launch_us"], "median"),
-        "an eager operation, median, us": of(there["operation_us"], "median"),
     }
     lines = [[name, cell] for name, cell in rows.items() if not is_missing(cell)]
     return pd.DataFrame(lines, columns=["what", "value"], dtype=object)
