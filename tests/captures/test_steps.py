@@ -144,7 +144,7 @@ def in_turn(export: Export, spans: Spans) -> Export:
         ),
         ([("step 1", 30), ("eval 2", 30), ("save 3", 30)], Rule.NONE, []),
         ([("step", 30), ("data", 3)] * 3, Rule.REPEATED, ["step"]),
-        ([("forward", 30), ("backward", 30)] * 3, Rule.NONE, []),
+        ([("forward", 30), ("backward", 30)] * 3, Rule.TURNS, ["(step)"]),
         ([(f"ProfilerStep#{n}", 30) for n in range(2)], Rule.PROFILERS, ["ProfilerStep#*"]),
         # Each rule before the next one.
         ([("ProfilerStep#1", 0)] + [("step", 30)] * 3, Rule.REPEATED, ["step"]),
@@ -260,3 +260,35 @@ def test_of_few_ranges_torchs_own_steps_are_likelier(
     tables = tables_in(trace_file(tmp_path, given + updating(updates)))
     assert tables["summary"]["steps_by"].unique().tolist() == [rule]
     assert (tables["steps"]["wall_ns"] / 1000).tolist() == lengths
+
+
+TURN = "forward {0}0-{0}4; *{0}1 2; backward {0}4-{0}7; *{0}4 4; optimizer {0}7-{0}9; *{0}8 1"
+"""The parts of a loop's turn that begins at ten times a number."""
+
+
+@pytest.mark.parametrize(
+    ("turns", "besides", "expected"),
+    [
+        ((1, 2, 3, 4), "", [(10, 10), (20, 10), (30, 10)]),
+        ((1, 2), "", [(10, 10)]),
+        # What is loaded between turns is of the step before.
+        ((1, 3, 7), "", [(10, 20), (30, 40)]),
+        # What was there once, before them, holds as much work.
+        ((1, 2, 3), "run 0-90; setup 1-9; *2 90", [(10, 10), (20, 10)]),
+        ((1, 2, 3), "epoch_1 0-90; zero 15-16", [(10, 10), (20, 10)]),
+        ((1,), "", []),
+        # No order: twice forward, once more without an update.
+        ((1, 2, 4), "forward 30-34; *31 2; forward 34-38; *35 2", []),
+        # Half of the work is in none of them.
+        ((1, 2, 3), "*19 4; *29 4; *39 4", []),
+    ],
+)
+def test_steps_are_turns_of_a_loop_whose_parts_alone_have_ranges(
+    export: Export, turns: tuple[int, ...], besides: str, expected: list[tuple[int, int]]
+) -> None:
+    text = "; ".join([*(TURN.format(turn) for turn in turns), *([besides] if besides else [])])
+    found = attributed(read(written(text, export).write()), None)
+    steps = found.placed.ranges[found.steps.is_step]
+    assert [(s, e - s) for s, e in zip(steps["start_ns"], steps["end_ns"], strict=True)] == expected
+    assert found.steps.rule == (Rule.TURNS if expected else Rule.NONE)
+    assert notes(placed_tables(found)) == {}

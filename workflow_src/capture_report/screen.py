@@ -22,7 +22,7 @@ from workflow_src.diagnosis.idle import Before
 from workflow_src.paper.number import Number, is_number, lift, of, to
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
-from workflow_src.placing.step_rules import BETWEEN_UPDATES
+from workflow_src.placing.step_rules import Rule
 
 WAITS = 0.05
 """The share of a process's device time from which on its waiting for others is told."""
@@ -199,7 +199,8 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "waiting": late["collective_wait_ms"] >= WAITS * late["device_ms"],
         "few": is_number(few["steps"]),
         "warm-up": paths.str.contains(WARM_UP).any(),
-        "updates": paths.str.contains(BETWEEN_UPDATES, regex=False).any(),
+        "updates": (capture["summary"]["steps_by"] == Rule.UPDATES).any(),
+        "turns": (capture["summary"]["steps_by"] == Rule.TURNS).any(),
         "problem": told and (why != "").any(),
     }
     return {

@@ -30,6 +30,7 @@ from workflow_src.placing.paths import Paths, paths_of, shapes
 from workflow_src.placing.placing import Placed, place
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.step_rules import Rule, StepRanges, choose_steps, torchs_steps
+from workflow_src.placing.turns import in_turn
 
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
@@ -78,9 +79,11 @@ def attributed(
     Raises TraceError for a domain that the capture doesn't have.
     """
 
-    def in_those(ranges: pd.DataFrame) -> tuple[Placed, StepRanges, tuple[Note, ...]]:
+    def in_those(
+        ranges: pd.DataFrame, turns: pd.DataFrame | None = None
+    ) -> tuple[Placed, StepRanges, tuple[Note, ...]]:
         chosen, notes = choose(ranges, domains)
-        placed = place(capture, chosen)
+        placed = place(capture, pd.concat([chosen, turns], ignore_index=True))
         steps = choose_steps(placed, step, numbered=fold != "")
         return placed, steps, notes + placed.notes
 
@@ -93,6 +96,8 @@ def attributed(
     own = torchs_steps(ranges, steps, step) if domains is None else None
     if own is not None:
         placed, steps, notes = in_those(own)
+    if steps.rule == Rule.NONE and not step and len(turns := in_turn(placed, fold != "")):
+        placed, steps, notes = in_those(ranges, turns)
     called = placed.ranges["name"].to_numpy(dtype=object, copy=True)
     if steps.alike:
         called[steps.is_step] = shapes(called[steps.is_step])

@@ -10,6 +10,7 @@ They are found by the first of these rules that finds any, unless a name is aske
    besides: "Warm-up Step 3". Of several such names, that with most work.
 5. What lies between a thread's updates by torch's optimizer (see `between_updates`).
 6. As 1, 3 and 4, however few there are: one that is named as a step, or two.
+7. From one turn of a loop's parts to the next (see turns.py).
 
 Whatever finds them, steps last, and on their thread they come one after another.
 """
@@ -60,6 +61,9 @@ UPDATE = "Optimizer.step#"
 BETWEEN_UPDATES = "(from update to update)"
 """The name of a step, and its domain, so that it counts as a range."""
 
+TURNS = "(turns)"
+"""The domain of steps that are turns of a loop's parts."""
+
 
 class Rule(StrEnum):
     """How steps were found, in words of the report."""
@@ -70,6 +74,7 @@ class Rule(StrEnum):
     NUMBERED = "outermost ranges that differ by a number"
     CALLED = "ranges named as steps, with a number"
     UPDATES = "from one optimizer's update to the next"
+    TURNS = "from one turn of ranges to the next"
     NONE = "not found"
 
 
@@ -106,8 +111,9 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
             yield Rule.NAMED, False, ranges[names == named]
             yield Rule.NAMED, True, ranges[shapes(names) == named]
             return
-        # Those between updates are made only where no other rule finds any.
+        # These are made only where no other rule finds any.
         yield Rule.UPDATES, False, ranges[names == BETWEEN_UPDATES]
+        yield Rule.TURNS, False, ranges[ranges["domain"] == TURNS]
         yield Rule.REPEATED, False, _repeated(outermost, least)
         yield Rule.PROFILERS, True, ranges[is_profilers(names)]
         if numbered:

@@ -1,0 +1,59 @@
+"""Steps of a loop that has ranges for its parts alone: forward, backward, optimizer, forward, ...
+
+Where no range is a step, one lies from the start of a turn to the start of the next.
+"""
+
+import pandas as pd
+
+from workflow_src.placing.paths import shapes
+from workflow_src.placing.placing import Placed
+from workflow_src.placing.step_rules import BY_MODULE, NEARLY_ALL, TURNS
+from workflow_src.placing.threads import THREAD
+
+MOST = 256
+"""Ranges of a turn: of a step in so many micro batches that no one records more."""
+
+TURN = "(step)"
+"""The name of a step."""
+
+
+def in_turn(placed: Placed, numbered: bool) -> pd.DataFrame:
+    """Ranges of the domain TURNS, one a step, of each process that has such a loop.
+
+    Its parts are ranges of the main thread side by side, of at least two names in one order again
+    and again, with nearly all device work that is launched meanwhile. A name that is there once
+    doesn't count. Nothing tells the end of the last turn.
+    numbered: whether names that differ by numbers alone are one.
+    """
+    ranges = placed.ranges
+    main = ranges[ranges["process"].map(placed.main_threads) == ranges["thread"]]
+    main = main[main["name"] != BY_MODULE].sort_values("start_ns")
+    main = main.assign(called=shapes(main["name"]) if numbered else main["name"])
+    main = main[main.duplicated(["process", "parent", "called"], keep=False)]
+    busy = main.groupby(["process", "parent"])["busy_ns"].sum()
+    most = busy[busy > 0].groupby("process").idxmax()
+    parts = [main[:0]]
+    for process, parent in most:
+        own = main[(main["process"] == process) & (main["parent"] == parent)]
+        period = _period(own["called"])
+        if period and busy[process, parent] >= NEARLY_ALL * _meanwhile(placed.work, own):
+            first = own.iloc[::period]
+            ends = first["start_ns"].shift(-1, fill_value=0)
+            parts.append(first.assign(name=TURN, domain=TURNS, end_ns=ends)[:-1])
+    return pd.concat(parts)[["name", "domain", "start_ns", "end_ns", *THREAD]]
+
+
+def _period(names: "pd.Series[str]") -> int:
+    """After how many of these names they begin anew, if there are two of them; else 0."""
+    number, different = pd.factorize(names)
+    for period in range(2, min(MOST, len(number) // 2) + 1):
+        if (number[period:] == number[:-period]).all():
+            return period if len(different) > 1 else 0
+    return 0
+
+
+def _meanwhile(work: pd.DataFrame, own: pd.DataFrame) -> int:
+    """The device time (ns) of what a process launches from the start to the end of ranges."""
+    here = work["process"] == own["process"].iloc[0]
+    here &= work["launch_ns"].between(own["start_ns"].min(), own["end_ns"].max())
+    return int(work.loc[here, "duration_ns"].sum())
