@@ -5,7 +5,7 @@ two, so that different ranges never have the same path.
 
 Ranges whose names differ by numbers alone are alike: they have one shape. A number is one in digits
 that doesn't begin a word ("Conv2d" has none), a hexadecimal one, a UUID, or a list of numbers in
-brackets, as in emit_nvtx's "sizes = [[8, 16], []]".
+brackets.
 """
 
 import re
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import Note
 from workflow_src.captures.rows import of_each
 from workflow_src.common.intervals import Indices
@@ -38,8 +37,8 @@ _NUMBER = re.compile(
     r"|(?<![0-9A-Za-z])(?=[a-f]*\d)[0-9a-f]{8,}(?![0-9A-Za-z])"
     r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
 )
-_CALL = r"\b(?:seq|op_id) = \d"
-"""In the names of emit_nvtx's ranges: a number that no other call has."""
+_CALL = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
+"""In the names of emit_nvtx's ranges: which call it is, a number that no other call has."""
 
 Names = npt.NDArray[np.object_]
 Texts = Union[Names, "pd.Series[str]"]
@@ -82,7 +81,7 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
     """
     name, names = pd.factorize(ranges["name"].to_numpy(dtype=object), sort=True)
     notes: tuple[Note, ...] = ()
-    if fold_numbers and len(names) > MANY:
+    if fold_numbers:
         written, notes = _folded(names)
         number, names = pd.factorize(written, sort=True)
         name = number[name]
@@ -109,16 +108,18 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
 
 
 def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
-    """Different names, with the shape of those that differ from MANY by numbers alone, and a note.
+    """Different names as they are written, and a note.
 
-    Those that emit_nvtx numbers count as alike.
+    Those of emit_nvtx are without what tells calls apart, and of what differs from MANY by numbers
+    alone there is the shape.
     """
-    group, _ = pd.factorize(np.where(matching(names, _CALL), "", shapes(names)))
-    folded = np.flatnonzero(np.bincount(group)[group] > MANY)
+    number, different = pd.factorize(of_each(names, lambda name: _CALL.sub("", name)), sort=True)
+    alike = shapes(different)
+    group, _ = pd.factorize(alike)
+    written = np.where(np.bincount(group)[group] > MANY, alike, different)[number]
+    folded = np.flatnonzero(written != names)
     if not len(folded):
         return names, ()
-    written = names.copy()
-    written[folded] = shapes(names[folded])
     example = f"{names[folded[0]]} as {written[folded[0]]}"
     return written, (Note("folded names", len(folded), example),)
 
