@@ -11,6 +11,7 @@ from workflow_src.captures.capture import UNREADABLE
 from workflow_src.paper.number import Number
 from workflow_src.paper.run import lifted
 from workflow_src.paper.written import Facts
+from workflow_src.placing.step_rules import NEARLY_ALL
 
 DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
@@ -55,6 +56,7 @@ def said_first(capture: Capture) -> Facts:
         "total": capture.total,
         "problem": capture.noted.get(UNREADABLE, ""),
         "named": capture.noted.get("no step", ""),
+        "once": once(capture),
         "outside": capture.outside,
         "every": capture.every,
     }
@@ -80,6 +82,14 @@ def candidates(capture: Capture) -> pd.DataFrame:
     often = paths[(paths["instances"] > 1) & (not capture.stepped)]
     depth = often["path"].str.replace(r"\\.", "", regex=True).str.count("/")
     return lifted(often.loc[depth.sort_values(kind="stable").index][:FIRST])
+
+
+def once(capture: Capture) -> str:
+    """The name of the one range, there once, in which nearly all work lies; "" if none does."""
+    paths = capture["paths"]
+    rows = paths[(paths["instances"] == 1) & ~paths["path"].str.contains(r"[/\\]")]
+    most = rows[rows["busy_ms"] >= NEARLY_ALL * paths["own_ms"].sum()]
+    return str(most["path"].iloc[0]) if len(most) else ""
 
 
 def trace_button(path: str) -> Markup:
