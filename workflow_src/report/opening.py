@@ -70,16 +70,18 @@ def axes(run: Run) -> dict[str, str]:
 def how_sure(run: Run) -> dict[str, Any]:
     """How far steps and processes differ, and in how many cases something is in doubt.
 
-    repeats: the device time of a phase's captured steps, at most. processes: the unprofiled
-    time of the slowest over the fastest, at most, also where the device is `working` all the time
-    and where it is `waiting`. warned: cases with a warning, of which `why` has all. mixed: columns
+    repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
+    processes: the unprofiled time of the slowest over the fastest, at most, also where the device
+    is `working` all the time and where it is `waiting`. warned: cases with a warning, of which `why` has all. mixed: columns
     of hardware and versions in which cases differ, so that their times don't compare.
     """
+    spoiled = disturbed(run)
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
+    steps = steps[~steps["case"].map(spoiled).eq(True)]
     ends = [over(steps, ["case", "phase"], "busy_ns", how) for how in ("max", "min", "median")]
     ratios = timed["slowest"] / timed["fastest"]
     differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
-    rows, spoiled = conditions(run), disturbed(run)
+    rows = conditions(run)
     warnings = warned(run, rows).eq(True)
     doubted = rows[warnings.any(axis=1)]
     lacking = [

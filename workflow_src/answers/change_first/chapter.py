@@ -42,18 +42,22 @@ def facts(run: Run) -> Facts:
     by_precision = leading(known, found, ["precision"])
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
     leaders = by_precision[by_precision["change"].notna()]
-    regimes = leading(known, found, ["precision", "gpu"]).fillna({"change": NOTHING})
+    regimes = leading(known, found, ["gpu", "precision"]).sort_values(
+        ["gpu", "precision"], key=lambda names: names.map([IDLES, WORKS, "", *run.precisions].index)
+    )
+    led = regimes[regimes["change"].notna()]
+    where = led if {IDLES, WORKS} <= {*led["gpu"]} else led[:0]
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
     return {
-        "verdict": verdict(leaders, everywhere["leads"], found, longest),
+        "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
         "phase": PHASES_IN_PROSE[shown[-1]],
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
-        "regimes": regimes.sort_values(
-            "precision", key=lambda names: names.map(run.precisions.index), kind="stable"
-        ),
+        "idling": where[where["gpu"] == IDLES].to_dict("records"),
+        "working": where[where["gpu"] == WORKS].to_dict("records"),
+        "regimes": regimes.fillna({"change": NOTHING}),
         "guessed": not longest["measured"].all(),
         "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
@@ -65,19 +69,23 @@ def facts(run: Run) -> Facts:
         "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
         "checked": checked(counted),
         "unchecked": unchecked(counted),
-        "opening": opening(run, leaders, PHASES_IN_PROSE[shown[-1]]),
+        "opening": opening(run, leaders, where, PHASES_IN_PROSE[shown[-1]]),
     }
 
 
-def verdict(leaders: pd.DataFrame, leads: Any, found: pd.DataFrame, every: pd.DataFrame) -> str:
-    """Which headline holds: whether one remedy leads at each precision, and in most cases."""
+def verdict(
+    leaders: pd.DataFrame, leads: Any, found: pd.DataFrame, every: pd.DataFrame, where: pd.DataFrame
+) -> str:
+    """Which headline holds: whether one remedy leads at each precision, and in most cases; if not,
+    whether what leads is known both `where` the GPU idles and where it works."""
     if found.empty:
         return "can't tell" if every.empty else "disturbed"
     if leaders.empty:
         return "nothing"
-    if leaders["change"].nunique() > 1:
-        return "by precision"
-    return "one" if leads >= MOSTLY * found["case"].nunique() else "mixed"
+    several = leaders["change"].nunique() > 1
+    if not several and leads >= MOSTLY * found["case"].nunique():
+        return "one"
+    return "by regime" if len(where) else "by precision" if several else "mixed"
 
 
 def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -193,15 +201,19 @@ def unchecked(found: pd.DataFrame) -> str:
     return ", ".join(map(change, sorted((n for n in names if "+" not in n), key=rank)))
 
 
-def opening(run: Run, leaders: pd.DataFrame, prose: str) -> pd.DataFrame:
+def opening(run: Run, leaders: pd.DataFrame, where: pd.DataFrame, prose: str) -> pd.DataFrame:
     """The rows of the report's opening: what leads at each precision, and the best of each case."""
-    pairs = zip(leaders["remedies"], leaders["leads"], strict=True)
+    groups = {f"of the {prose}": leaders}
+    if len(where):
+        groups = {f"where the GPU {gpu}": where[where["gpu"] == gpu] for gpu in (IDLES, WORKS)}
     rows = {
-        f"(f) saves most of the {prose}": [(name, ", ", leads) for name, leads in pairs],
-        "(f) the best changes together save": leaders["together"].tolist(),
+        f"(f) saves most {of_what}": pd.Series(
+            zip(mine["remedies"], [", "] * len(mine), mine["leads"], strict=True), mine["precision"]
+        )
+        for of_what, mine in groups.items()
     }
-    index = leaders["precision"].tolist()
-    frame = pd.DataFrame(rows if index else {}, index, dtype=object).T
+    rows["(f) the best changes together save"] = leaders.set_index("precision")["together"]
+    frame = pd.DataFrame(rows if len(leaders) else {}, dtype=object).T
     return frame.reindex(columns=run.precisions).rename_axis("").reset_index()
 
 
