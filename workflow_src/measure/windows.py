@@ -58,9 +58,7 @@ def torch_window(device: str, settle: Call, shapes: bool = False) -> Iterator[pr
     synchronize(device)
 
 
-def profiled(
-    call: Call, device: str, read: Callable[[Any], Found], inputs: bool = False
-) -> Found:
+def profiled(call: Call, device: str, read: Callable[[Any], Found], inputs: bool = False) -> Found:
     """What `read` finds in torch.profiler's record of one call, as Kineto gave it.
 
     The call runs once before, to settle. With `inputs`, those of operators are recorded, and the
@@ -81,11 +79,6 @@ def profiled(
         finally:
             gc.enable()
     raise RuntimeError(f"torch.profiler recorded nothing in {SESSIONS} sessions")
-
-
-def detaches(device: str) -> bool:
-    """Whether a session leaves what this process does afterwards on a device as fast as before."""
-    return device == "cpu" or os.environ.get(DETACH, "1") == "1"
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import names_code
 from workflow_src.common.units import MIB
-from workflow_src.measure.memory import allocated_before, kept_mib
+from workflow_src.measure.allocations import kept_mib
+from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.own_attention import (
     Core,
     allowed_error,

@@ -1,14 +1,13 @@
 """What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
 
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from workflow_src.common.case import Case
-from workflow_src.measure.allocations import own_line
+from workflow_src.measure.allocations import saved_by
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.transformer import Block, initialize
@@ -29,34 +28,6 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
         initialize(block, torch.Generator(case.device).manual_seed(case.seed))
         stream = torch.randn(case.batch, case.context, case.d_model, requires_grad=True)
     return block, stream
-
-
-def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[int, Row], Tensor]:
-    """The storages that autograd saves of `run`, by address, without those of `there`; its result.
-
-    Of each its bytes, and shape, type and line of code of the first tensor in it. The result's
-    graph can't be run backward.
-    """
-    found: dict[int, Row] = {}
-    kept: list[torch.UntypedStorage] = []
-    before = {tensor.untyped_storage().data_ptr() for tensor in there}
-
-    def note(tensor: Tensor) -> None:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() in before or storage.data_ptr() in found:
-            return
-        kept.append(storage)
-        stack = traceback.extract_stack()[::-1]
-        found[storage.data_ptr()] = {
-            "bytes": storage.nbytes(),
-            "shape": " x ".join(map(str, tensor.shape)),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
-            "line": own_line((frame.filename, frame.lineno or 0) for frame in stack),
-        }
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
-        out = run()
-    return found, out
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
