@@ -6,7 +6,7 @@ names, families and precisions of kernels (by families.csv); what the study's ow
 
 import importlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,7 @@ from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import load_rules, naming
-from workflow_src.studies.study import STUDIES, Point, Row
-
-Derive = Callable[[Point, list[Row]], list[Row]]
-"""From a point and its raw rows, prepared, to rows of the table."""
+from workflow_src.studies.study import STUDIES, Row
 
 
 def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
@@ -56,17 +53,9 @@ def host_speed(result: dict[str, Any]) -> Row:
     return {"host_operation_us_least": min(found), "host_operation_us_most": max(found)}
 
 
-def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
-    """The rows of one point: its id, what was derived, the environment, and `host_speed`."""
-    environment = result["environment"]
-    around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
-    around |= {"host_id": environment["host_id"]} if "host_id" in environment else {}
-    rows = derive(result["point"], [prepared(row, rules) for row in result["rows"]])
-    return [{"point": result["point"]["point"]} | row | around for row in rows]
-
-
 def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame:
-    """The described columns of the rows of all points of a study.
+    """The described columns of the rows of all points of a study: what its `derive` makes of raw
+    rows, and of each point its id, the environment, and `host_speed`.
 
     Raises StageError for a file that isn't a measured point.
     """
@@ -74,7 +63,12 @@ def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame
     rows: list[Row] = []
     for path in paths:
         with reading(path, "a study's result", remake(path), StageError):
-            rows += table_rows(json.loads(path.read_text(encoding="utf-8")), analyze.derive, rules)
+            result = json.loads(path.read_text(encoding="utf-8"))
+            environment, point = result["environment"], result["point"]
+            around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
+            around |= {key: environment[key] for key in ("host_id",) if key in environment}
+            derived = analyze.derive(point, [prepared(row, rules) for row in result["rows"]])
+            rows += [{"point": point["point"]} | row | around for row in derived]
     return described(pd.DataFrame(rows), f"studies/{study}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.errors import UnavailableError, one_sentence
+from workflow_src.common.errors import one_sentence
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.machine import use_threads
@@ -69,20 +69,14 @@ def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
             found.append(task)
             continue
         before = ran_out.get(task.ladder, "")
-        task.row = skipped(before) if before else _row(task, point)
+        run = partial(_measured, task, point)
+        task.row = skipped(before) if before else attempt(run, partial(free, point["device"]))
         if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
         row = {**task.about, "device": point["device"], **said(task.name, task.row)}
         found += [row | each for each in row.pop("several", [{}])]
     return found
-
-
-def _row(task: Task, point: Point) -> Row:
-    try:
-        return attempt(partial(_measured, task, point), partial(free, point["device"]))
-    except UnavailableError as error:
-        return {"status": "skipped", "reason": str(error)}
 
 
 def _measured(task: Task, point: Point) -> Row:

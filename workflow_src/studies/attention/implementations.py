@@ -1,7 +1,7 @@
 """The implementations of causal attention: q, k, v and the result are (batch, heads, T, d) each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -54,18 +54,12 @@ class Series:
     precision: str
     head_size: int
     point: Point
-    own: Core | None = None
-    errors: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def device(self) -> str:
-        """The kind of device."""
-        return str(self.point["device"])
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of all tensors."""
-        return TYPES[self.precision]
+    def __post_init__(self) -> None:
+        """The kind of device, and the type of all tensors."""
+        self.device, self.dtype = str(self.point["device"]), TYPES[self.precision]
+        self.own: Core | None = None
+        self.errors: dict[str, float] = {}
 
     def lacks(self, phase: str) -> str:
         """Why it has no such phase; "" if it has."""

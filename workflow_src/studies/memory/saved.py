@@ -1,7 +1,7 @@
 """What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -9,9 +9,8 @@ from torch import Tensor
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import saved_by
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
-from workflow_src.model.transformer import Block, initialize
-from workflow_src.studies.refusals import refusal
+from workflow_src.model.transformer import Block, build_model
+from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Row
 
 
@@ -20,21 +19,17 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
 
     The stream, (batch, T, d_model), is in float32 and needs a gradient, as it does in a model.
     """
-    with torch.device(case.device):
-        rotary = RotaryEmbedding(case.context, case.d_head)
-        core = attention_core(case.attention, case.context)
-        attention = MultiHeadAttention(case.d_model, case.heads, rotary, core)
-        block = Block(case.d_model, case.d_ff, attention)
-        initialize(block, torch.Generator(case.device).manual_seed(case.seed))
-        stream = torch.randn(case.batch, case.context, case.d_model, requires_grad=True)
-    return block, stream
+    (block,) = build_model(replace(case, layers=1)).blocks
+    assert isinstance(block, Block)
+    shape = (case.batch, case.context, case.d_model)
+    return block, torch.randn(shape, device=case.device, requires_grad=True)
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
-    """A row for several of what a block saves; of status skipped if it can't be compiled."""
-    small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
-    if compiled and (why := refusal(small)):
-        return {"status": "skipped", "reason": why}
+    """A row for several of what a block saves. Raises UnavailableError if nothing is compiled."""
+    if compiled:
+        with refusing():
+            torch.compile(torch.sin)(torch.ones(1, device=case.device))
     return {"several": [*measure_saved(case, compiled)]}
 
 

@@ -1,5 +1,6 @@
 """Measures rounding in mixed precision, the types that it uses, and the times of models."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -90,20 +91,10 @@ def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: boo
     return numbers | {"sum_dtype": short(total)}
 
 
-class Toy(nn.Module):
-    """Linear, ReLU, LayerNorm, Linear: (batch, 8) -> (batch, 4)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(8, 16)
-        self.relu = nn.ReLU()
-        self.norm = nn.LayerNorm(16)
-        self.fc2 = nn.Linear(16, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The logits."""
-        logits: Tensor = self.fc2(self.norm(self.relu(self.fc1(x))))
-        return logits
+def toy() -> nn.Sequential:
+    """A small model: (batch, 8) -> (batch, 4)."""
+    layers = {"fc1": nn.Linear(8, 16), "relu": nn.ReLU(), "norm": nn.LayerNorm(16)}
+    return nn.Sequential(OrderedDict(layers | {"fc2": nn.Linear(16, 4)}))
 
 
 def short(dtype: torch.dtype) -> str:
@@ -112,9 +103,9 @@ def short(dtype: torch.dtype) -> str:
 
 
 def types_seen(dtype: torch.dtype, device: str) -> dict[str, str]:
-    """The type of each tensor in one forward and backward pass of Toy under autocast."""
+    """The type of each tensor in one forward and backward pass of `toy` under autocast."""
     torch.manual_seed(0)
-    model = Toy().to(device)
+    model = toy().to(device)
     inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
     seen = {f"{name} (parameter)": short(p.dtype) for name, p in model.named_parameters()}
 
