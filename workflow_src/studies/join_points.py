@@ -59,7 +59,8 @@ def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame
 
     Raises StageError for a file that isn't a measured point.
     """
-    analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
+    chapter = importlib.import_module(f"workflow_src.studies.{study}.chapter")
+    derive = getattr(chapter, "derive", lambda point, rows: rows)
     rows: list[Row] = []
     for path in paths:
         with reading(path, "a study's result", remake(path), StageError):
@@ -67,7 +68,7 @@ def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame
             environment, point = result["environment"], result["point"]
             around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
             around |= {key: environment[key] for key in ("host_id",) if key in environment}
-            derived = analyze.derive(point, [prepared(row, rules) for row in result["rows"]])
+            derived = derive(point, [prepared(row, rules) for row in result["rows"]])
             rows += [{"point": point["point"]} | row | around for row in derived]
     return described(pd.DataFrame(rows), f"studies/{study}")
 
