@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.case import OPTIMIZERS
 from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
-from workflow_src.common.units import NS_PER_MS
+from workflow_src.common.summary import by_process
 from workflow_src.common.words import PHASES, in_words
 from workflow_src.paper.number import each, end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
@@ -216,9 +215,7 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
     extra: Row = {}
     for row in rows:
         if row["measurement"] == "error":
-            names = ("logits_error", "gradients_error")
-            extra |= {name: row.get(name) for name in names}
-            extra["error_state"] = row["status"]
+            extra |= {name: row.get(name) for name in ERRORS} | {"error_state": row["status"]}
         if row["measurement"] == "compile" and row["status"] == "ok":
             # Only the first process compiles: the others find the result in a cache on disk.
             extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
@@ -233,15 +230,16 @@ def _phase(row: Row, batches: int) -> Row:
     kept = {key: row[key] for key in ("phase", "status", "reason")}
     if row["status"] != "ok":
         return kept
-    times = {name: row[name] / batches for name in ("median_ms", "p20_ms", "p80_ms")}
-    ns = np.asarray(row["samples_ns"])
-    process = np.asarray(row.get("process", np.zeros(len(ns))))
-    of_each = [ns[process == number] for number in np.unique(process)]
-    medians = [float(np.median(each)) / NS_PER_MS / batches for each in of_each]
-    ends = {"fastest_process_ms": min(medians), "slowest_process_ms": max(medians)}
+    samples = row["samples_ns"]
+    ends = by_process(samples, row.get("process", [0] * len(samples)))
+    names = {name: name for name in ("median_ms", "p20_ms", "p80_ms")} | {"device_ms": "busy_ms"}
+    if ends["processes"] > 1:
+        row |= ends
+        names |= dict(zip(ENDS, ("fastest_ms", "slowest_ms"), strict=True))
+    times = {name: row[known] / batches for name, known in names.items() if known in row}
     return (
-        kept | times | {"samples": row["samples"], "processes": len(medians)}
-        | (ends if len(medians) > 1 else {})
-        | {"peak_memory_mib": row["peak_memory_mib"]}
-        | {"device_ms": row["busy_ms"] / batches if "busy_ms" in row else None}
-    )  # fmt: skip
+        kept
+        | times
+        | {"processes": ends["processes"]}
+        | {name: row[name] for name in ("samples", "peak_memory_mib")}
+    )
