@@ -1,7 +1,5 @@
 """Study matmul: the rate of each product, and what sizes of unaligned rows lose."""
 
-from dataclasses import replace
-
 import pandas as pd
 
 from workflow_src.common.datasheets import peak_tflop_per_s
@@ -32,6 +30,7 @@ def facts(run: Run) -> Facts:
     none = every[:0]
     sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
     found, best = alignment(fine), bests(sized)
+    tops = best.set_index("precision")["rate"]
     fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))
     return found | {
         "verdict": found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell",
@@ -39,7 +38,7 @@ def facts(run: Run) -> Facts:
         "waits": sized["waits"].any(),
         "rates": rates(every[every["sweep"] == "sizes"]),
         "best": best,
-        "sizes": sized.assign(of_best=of_best(sized, best)),
+        "sizes": sized.assign(of_best=to(sized["rate"] / sized["precision"].map(tops), "share")),
         "divisors": by_divisor(fine),
         "missing": unmeasured(every, "precision", "sweep", "n"),
         "figure": figure(sized, fine),
@@ -90,15 +89,9 @@ def bests(sized: pd.DataFrame) -> pd.DataFrame:
         for gpu, name, rate in pairs
         for peak in [peak_tflop_per_s(gpu, name)]
     ]
-    best = best.assign(sheet=pd.Series(sheet, best.index, dtype=object), top=best["rate"])
-    share = to(best["rate"] / best["sheet"], "share")
-    return best.assign(share=share, half=best["precision"].map(half))
-
-
-def of_best(sized: pd.DataFrame, best: pd.DataFrame) -> pd.Series:
-    """Each rate as a share of its precision's best."""
-    top = sized["precision"].map(best.set_index("precision")["top"])
-    return to(sized["rate"] / top, "share")
+    sheets = pd.Series(sheet, best.index, dtype=object)
+    share = to(best["rate"] / sheets, "share")
+    return best.assign(sheet=sheets, share=share, half=best["precision"].map(half))
 
 
 def alignment(fine: pd.DataFrame) -> Facts:
@@ -141,9 +134,10 @@ def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
 def figure(sized: pd.DataFrame, fine: pd.DataFrame) -> Plot:
     """Rates by size, and by what divides n."""
     divided = fine.sort_values("divisor", key=lambda c: -c.astype(float))
-    sizes = Panel(sized, "n", "rate", "precision", log="xy", title="by size", ylabel=YLABEL)
-    kinds = Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES)
-    panels = [replace(panel, xlabel="n") for panel in (sizes, kinds)]
+    by_size = {"by": "precision", "log": "xy", "title": "by size", "ylabel": YLABEL}
+    kinds = {"by": "divisor", "mark": "o", "label": "by {}", "title": DIVIDES}
+    pairs = ((sized, by_size), (divided, kinds))
+    panels = [Panel(rows, "n", "rate", xlabel="n", **how) for rows, how in pairs]
     return Plot(panels, "no product was measured")
 
 

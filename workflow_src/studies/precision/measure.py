@@ -138,20 +138,8 @@ def added_up(x: Tensor) -> Tensor:
     return x
 
 
-def normalized(x: Tensor, statistics: torch.dtype) -> tuple[Tensor, Tensor]:
-    """`x` normalized over its last dimension in float32, and the variance that was used.
-
-    Mean and variance are computed in the type `statistics`.
-    """
-    given, count = x.to(statistics), x.shape[-1]
-    mean = added_up(given) / count
-    variance = added_up((given - mean) ** 2 / count)
-    scale = torch.rsqrt(variance.float() + EPS)
-    return (x.float() - mean.float()) * scale, variance
-
-
 def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
-    """LayerNorm of random numbers in the type `name` with statistics in `used`.
+    """LayerNorm in float32 of random numbers in the type `name`, with statistics in `used`.
 
     `largest_error` is that of the output, whose standard deviation is 1, against the same input
     normalized in double precision; `stored_error` is what storing the exact output in the type of
@@ -161,18 +149,16 @@ def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
     torch.manual_seed(0)
     standard = torch.randn(settings["rows"], settings["width"], dtype=torch.float64)
     x = (standard * deviation).to(dtype).to(point["device"])
-    exact = exactly(x)
-    found, variance = normalized(x, NARROW.get(used, torch.float32))
+    exact = layer_norm(x.double(), x.shape[-1:], eps=EPS)
+    given, count = x.to(NARROW.get(used, torch.float32)), x.shape[-1]
+    mean = added_up(given) / count
+    variance = added_up((given - mean) ** 2 / count)
+    found = (x.float() - mean.float()) * torch.rsqrt(variance.float() + EPS)
     return {
         "largest_error": float((found.double() - exact).abs().max()),
         "stored_error": float((exact.to(dtype).double() - exact).abs().max()),
         "variance": "finite" if variance.isfinite().all() else "overflows",
     }
-
-
-def exactly(x: Tensor) -> Tensor:
-    """`x` normalized over its last dimension in double precision."""
-    return layer_norm(x.double(), x.shape[-1:], eps=EPS)
 
 
 if __name__ == "__main__":

@@ -168,16 +168,13 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
 
 
 def _derived(row: Row) -> Row:
-    if "steps_ns" in row:
-        steps = [ns / NS_PER_MS for ns in row["steps_ns"]]
-        about = {key: row[key] for key in row if key not in ("steps_ns", "build_ns")}
-        return about | _times(steps) | {"build_ms": row["build_ns"] / NS_PER_MS}
-    steps = [ns / NS_PER_MS for ns in (*row["warmup_ns"], *row["samples_ns"])]
-    return row | _times(steps) | {"settled_after_steps": settled_after(steps)}
-
-
-def _times(steps: Sequence[float]) -> Row:
-    return {"first_step_ms": steps[0], "settled_ms": settled_median(steps)}
+    is_trial = "steps_ns" in row
+    every = row["steps_ns"] if is_trial else [*row["warmup_ns"], *row["samples_ns"]]
+    steps = [ns / NS_PER_MS for ns in every]
+    found = {"first_step_ms": steps[0], "settled_ms": settled_median(steps)}
+    if is_trial:
+        return row | found | {"build_ms": row["build_ns"] / NS_PER_MS}
+    return row | found | {"settled_after_steps": settled_after(steps)}
 
 
 def settled_median(values: Sequence[float]) -> float:
