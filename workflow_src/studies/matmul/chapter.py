@@ -1,5 +1,7 @@
 """Study matmul: the rate of each product, and what sizes of unaligned rows lose."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from workflow_src.common.datasheets import peak_tflop_per_s
@@ -134,10 +136,9 @@ def by_divisor(fine: pd.DataFrame) -> pd.DataFrame:
 def figure(sized: pd.DataFrame, fine: pd.DataFrame) -> Plot:
     """Rates by size, and by what divides n."""
     divided = fine.sort_values("divisor", key=lambda c: -c.astype(float))
-    by_size = {"by": "precision", "log": "xy", "title": "by size", "ylabel": YLABEL}
-    kinds = {"by": "divisor", "mark": "o", "label": "by {}", "title": DIVIDES}
-    pairs = ((sized, by_size), (divided, kinds))
-    panels = [Panel(rows, "n", "rate", xlabel="n", **how) for rows, how in pairs]
+    sizes = Panel(sized, "n", "rate", "precision", log="xy", title="by size", ylabel=YLABEL)
+    kinds = Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES)
+    panels = [replace(panel, xlabel="n") for panel in (sizes, kinds)]
     return Plot(panels, "no product was measured")
 
 
