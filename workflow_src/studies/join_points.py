@@ -24,23 +24,17 @@ from workflow_src.placing.families import load_rules, naming
 from workflow_src.studies.study import STUDIES, Row
 
 
-def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
-    """Activities with short_name, family and precision_ran ("" where the name doesn't tell)."""
-    frame = pd.DataFrame(activities, columns=list(activities[0]) if activities else ["name"])
-    told = frame.assign(**naming(frame["name"].astype("str"), rules))
-    rows: list[Row] = told.to_dict("records")  # type: ignore[assignment]
-    return rows
-
-
 def prepared(row: Row, rules: pd.DataFrame) -> Row:
     """A raw row with the spread of its samples (ms); of a profiled call its activities with their
-    names, how many `kernels` they are, and their device time, `busy_ms`."""
+    short names, families and precisions, how many `kernels` they are, and their device time,
+    `busy_ms`."""
     made = row | (spread(row["samples_ns"]) if "samples_ns" in row else {})
     if "activities" not in row:
         return made
-    activities = named(row["activities"], rules)
-    kernels, busy_ns = (sum(each[name] for each in activities) for name in ("calls", "busy_ns"))
-    return made | {"activities": activities, "kernels": kernels, "busy_ms": busy_ns / NS_PER_MS}
+    found = pd.DataFrame(row["activities"], columns=["name", "calls", "busy_ns"])
+    made["kernels"], made["busy_ms"] = found["calls"].sum(), found["busy_ns"].sum() / NS_PER_MS
+    named = found.assign(**naming(found["name"].astype("str"), rules))
+    return made | {"activities": named.to_dict("records")}
 
 
 def host_speed(result: dict[str, Any]) -> Row:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.common.case import OPTIMIZERS
 from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
-from workflow_src.common.summary import by_process
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import PHASES, in_words
 from workflow_src.paper.number import each, end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
@@ -230,16 +230,10 @@ def _phase(row: Row, batches: int) -> Row:
     kept = {key: row[key] for key in ("phase", "status", "reason")}
     if row["status"] != "ok":
         return kept
-    samples = row["samples_ns"]
-    ends = by_process(samples, row.get("process", [0] * len(samples)))
+    samples: pd.Series = pd.Series(row["samples_ns"], dtype=float)
+    of_each = samples.groupby(row.get("process", [0] * len(samples))).median() / NS_PER_MS / batches
+    ends = dict(zip(ENDS, (of_each.min(), of_each.max()), strict=True)) if len(of_each) > 1 else {}
     names = {name: name for name in ("median_ms", "p20_ms", "p80_ms")} | {"device_ms": "busy_ms"}
-    if ends["processes"] > 1:
-        row |= ends
-        names |= dict(zip(ENDS, ("fastest_ms", "slowest_ms"), strict=True))
-    times = {name: row[known] / batches for name, known in names.items() if known in row}
-    return (
-        kept
-        | times
-        | {"processes": ends["processes"]}
-        | {name: row[name] for name in ("samples", "peak_memory_mib")}
-    )
+    kept |= {name: row[known] / batches for name, known in names.items() if known in row}
+    kept |= {name: row[name] for name in ("samples", "peak_memory_mib")}
+    return kept | ends | {"processes": len(of_each)}
