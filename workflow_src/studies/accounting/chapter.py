@@ -21,9 +21,8 @@ KEY = ["size", "precision"]
 def facts(run: Run) -> Facts:
     """What the study's table says, and how near the run's fastest product its passes come."""
     table = load(run, "accounting")
-    rows = {name: mine for name, mine in table.groupby("measurement")}
-    models = formulas(rows.get("model", table[:0]))
-    phases = of_phases(rows.get("phase", table[:0]), run["ceilings"])
+    models = formulas(table[table["measurement"] == "model"])
+    phases = of_phases(table[table["measurement"] == "phase"], run["ceilings"])
     off = of(phases["off"].map(abs), "max")
     used = phases["reached"][phases["phase"] == "forward"]
     known = [name for name, n in (("memory", off), ("rates", of(used))) if n == n]

@@ -28,9 +28,8 @@ YLABEL, DIVIDES = "TFLOP/s (of the median time)", "by what divides n"
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     every = products(load(run, "matmul"))
-    sweeps = {name: mine[mine["rate"].notna()] for name, mine in every.groupby("sweep")}
-    none = every[:0]
-    sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
+    known = every[every["rate"].notna()]
+    sized, fine = (known[known["sweep"] == name] for name in ("sizes", "divisibility"))
     found, best = alignment(fine), bests(sized)
     tops = best.set_index("precision")["rate"]
     fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))

@@ -37,9 +37,8 @@ PARTS, MOST = ("forward", "backward"), 3
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     table = worded(load(run, "memory"))
-    rows = dict(list(table.groupby("measurement", sort=False)))
     peaks, saves, segments, allocations, tensors = (
-        rows.get(name, table[:0])
+        table[table["measurement"] == name]
         for name in ("peak", "block_saves", "segment", "allocation", "saved_tensor")
     )
     peaks = beside(peaks)

@@ -5,7 +5,7 @@ import pickle
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -77,15 +77,12 @@ class Marks:
             for hook in hooks:
                 hook.remove()
 
-    def _range(self, name: str) -> AbstractContextManager[object]:
+    @contextmanager
+    def _range(self, name: str) -> Iterator[None]:
         if name == "block":
             name, self._blocks = f"block {self._blocks}", self._blocks + 1
         if name in ("forward", "embedding"):
             self._blocks = 0
-        return self._inside(name)
-
-    @contextmanager
-    def _inside(self, name: str) -> Iterator[None]:
         self._path.append(name)
         self.add("/".join(self._path))
         try:
@@ -113,8 +110,8 @@ def tasks(point: Point, beside: Path) -> Iterator[Task | Row]:
             about = {"measurement": "block_saves", "heads": heads, "compiled": point["compiled"]}
             yield Task(about | identity(case), partial(saved_rows, case, point["compiled"]))
         return
-    device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
-    yield device | {"status": "ok", "reason": ""}
+    available = {"available_mib": available_mib(point["device"]), "status": "ok", "reason": ""}
+    yield {"measurement": "device"} | available
     for precision, context in product(point["precisions"], point["contexts"]):
         free(point["device"])
         case = case_of({**point, "context": context}, point["size"], precision)

@@ -42,9 +42,8 @@ def facts(run: Run) -> Facts:
         case=(table["size"] + " " + table["precision"]).str.strip(),
         name=table["way"].map(lambda way: NAMES.get(way, way)),
     )
-    kinds = {str(name): mine for name, mine in table.groupby("measurement")}
-    reduced = all_reduces(kinds.get("all_reduce", table[:0]))
-    ways = of_ways(kinds.get("training", table[:0]))
+    reduced = all_reduces(table[table["measurement"] == "all_reduce"])
+    ways = of_ways(table[table["measurement"] == "training"])
     ways["unhidden_ms"] = unhidden_ms(ways, reduced)
     return verdict(ways) | {
         "context": span(ways["context"]),
