@@ -38,7 +38,7 @@ rule study_table:
         "results/{tag}/logs/studies/{study}.csv.log",
     params:
         code=dag.code("studies.join_points"),
-        study=dag.code("studies.{wildcards.study}.analyze"),
+        study=dag.code("studies.{wildcards.study}.chapter"),
     message:
         "Study {wildcards.study}: tabulate its points"
     shell:

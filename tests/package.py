@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-from tests.studies.chapters import WRITTEN
 from workflow_src.answers.questions import FRONT, QUESTIONS
 from workflow_src.plan import code
 from workflow_src.plan.code import ROOT, stage
@@ -29,8 +28,7 @@ STAGES = {
     "timeline": "timeline.make",
     **{f"{study} point": f"studies.{study}.measure" for study in STUDIES},
     "tables of studies": "studies.join_points",
-    **{f"{study} table": f"studies.{study}.analyze" for study in STUDIES},
-    **{f"{study} section": f"studies.{study}.chapter" for study in WRITTEN},
+    **{f"{study} table and section": f"studies.{study}.chapter" for study in STUDIES},
 }
 """Every stage that a rule runs, with its module."""
 

@@ -155,7 +155,7 @@ def test_a_program_that_ends_itself_without_a_result_gives_a_one_sentence_error(
     with pytest.raises(TraceError, match=f"the program under torch.profiler {GIVES_NOTHING}"):
         capture(ROW | {"profiler": "torch"}, tmp_path / "c")
     with pytest.raises(StageError, match=f"process 1 of 2 {GIVES_NOTHING}"):
-        in_fresh_processes("this", {}, 2)
+        in_fresh_processes("this", {"processes": 2})
 
 
 LEAVES_A_THREAD = """

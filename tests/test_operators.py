@@ -404,7 +404,7 @@ def test_only_the_first_of_several_processes_is_asked(
     monkeypatch.setattr(processes, "run_tied", run)
     monkeypatch.setattr(benchmark, "benchmark", measured)
     row = CASE.as_dict() | {"warmup_steps": 0, "steps": 1, "processes": 3}
-    processes.in_fresh_processes("workflow_src.measure.benchmark", row, 3)
+    processes.in_fresh_processes("workflow_src.measure.benchmark", row)
     assert asked == [True, False, False]
 
 

@@ -90,7 +90,7 @@ def test_two_processes_measure_one_after_another(
 @pytest.mark.usefixtures("served_python")
 def test_a_process_that_fails_is_named() -> None:
     with pytest.raises(StageError, match=r"process 1 of 2 ended with status 1; its own message"):
-        in_fresh_processes("workflow_src.measure.benchmark", {"case": "t"}, 2)
+        in_fresh_processes("workflow_src.measure.benchmark", {"case": "t", "processes": 2})
 
 
 def process(before: float, after: float, **state: float) -> dict[str, Any]:

@@ -70,7 +70,7 @@ BEHAVIOR = [
     ),
     pytest.param(
         "model/memory_formulas.py", "gate = 8 * stream", "gate = 4 * stream",
-        {"accounting table", "memory table"}, id="a formula of memory",
+        {"accounting table and section", "memory table and section"}, id="a formula of memory",
     ),
     pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
@@ -89,7 +89,7 @@ BEHAVIOR = [
         MEASURING, id="how wall-clock time is taken",
     ),
     pytest.param(
-        "measure/activities.py", "calls[key] += count", "calls[key] += 2 * count",
+        "measure/activities.py", "calls[name] += count", "calls[name] += 2 * count",
         {"benchmark", *(f"{study} point" for study in STUDIES)},
         id="how the studies count activities",
     ),

@@ -5,13 +5,14 @@ import torch
 
 from workflow_src.common.devices import cuda_devices
 from workflow_src.measure import memory
+from workflow_src.measure.allocations import kept_mib
 from workflow_src.measure.rows import free
 from workflow_src.studies.attention.implementations import Passes, Series
 
 
 def test_kept_memory_counts_each_tensor_once():
     x = torch.randn(256, 1024, requires_grad=True)
-    assert memory.kept_mib(lambda: x * x) == 1.0
+    assert kept_mib(lambda: x * x) == 1.0
 
 
 def test_asking_what_is_kept_keeps_nothing():
@@ -24,7 +25,7 @@ def test_asking_what_is_kept_keeps_nothing():
         outputs.append(weakref.ref(probabilities := torch.softmax(scores, dim=-1)))
         return probabilities
 
-    assert memory.kept_mib(forward) > 0
+    assert kept_mib(forward) > 0
     assert outputs[0]() is None
 
 
@@ -61,7 +62,7 @@ def test_a_core_leaves_no_memory_behind_it():
 def test_a_peak_holds_no_workspaces(implementation):
     """cuBLAS takes tens of MiB at a thread's first product; these tensors are below 4 MiB."""
     passes = core(implementation, 128)
-    kept = memory.kept_mib(passes.forward)
+    kept = kept_mib(passes.forward)
     calls = passes.forward, passes.forward_backward
     forward, both = (memory.peak_mib(call, "cuda", passes.before_bytes) for call in calls)
     assert kept <= forward <= both < 4

@@ -1,3 +1,6 @@
+import pytest
+
+from workflow_src.common.errors import UnavailableError
 from workflow_src.studies import refusals
 
 
@@ -10,7 +13,9 @@ def test_a_missing_compiler_is_a_refusal():
         error.inner_exception = InvalidCxxCompiler("No working C++ compiler found in x. More")
         raise error
 
-    assert refusals.refusal(fail) == "No working C++ compiler found in x"
+    said = r"^No working C\+\+ compiler found in x$"
+    with pytest.raises(UnavailableError, match=said), refusals.refusing():
+        fail()
 
 
 def test_the_reason_is_what_torch_warned_of():

@@ -40,7 +40,9 @@ class TraceError(StageError):
 
 
 class UnavailableError(RuntimeError):
-    """One sentence that says why an implementation can't run on this machine."""
+    """One sentence that says why something can't run on this machine; `status` is its row's."""
+
+    status = "skipped"
 
 
 def remake(path: Path) -> str:

@@ -30,51 +30,37 @@ GRAPH = "## Call CompiledFxGraph "
 """What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
 
 
-def activities_of(call: Callable[[], object], device: str, ranges: bool = False) -> list[Row]:
-    """Rows of all activities of one `call`: range, name, calls and busy_ns; most time first.
+def activities_of(call: Callable[[], object], device: str) -> list[Row]:
+    """Rows of all activities of one `call`: name, calls and busy_ns; most time first.
 
-    range: with `ranges`, the innermost of the model's own that the operator ran in, or empty.
     Raises RuntimeError if torch.profiler records none.
     """
-    return profiled(call, device, partial(grouped, device=device), ranges)
+    return profiled(call, device, partial(grouped, device=device))
 
 
 def grouped(result: Any, device: str) -> list[Row]:
     """A row per distinct activity in a profiler's result: see `activities_of`."""
-    calls: Counter[tuple[str, str]] = Counter()
-    busy_ns: Counter[tuple[str, str]] = Counter()
-    done = host(result.experimental_event_tree())
-    found = _on_device(result.events(), done) if device == "cuda" else _on_cpu(done)
-    for call, name, count, ns in found:
-        around = done.ranges[call.place].path if call and call.place >= 0 else ""
-        key = around.rpartition("/")[2], name
-        calls[key] += count
-        busy_ns[key] += ns
+    if device == "cuda":
+        events = (each for each, _ in launches(result.events(), ()))
+        found = [(each.name(), 1, each.duration_ns()) for each in events]
+    else:
+        # Operators with their self time; one that calls one of its name is one with it.
+        ran = (call for call in host(result.experimental_event_tree()).calls if _ns(call.event))
+        found = [
+            (call.name, not call.is_inner, _ns(call.event) - sum(map(_ns, call.event.children)))
+            for call in ran
+        ]
+    calls, busy_ns = Counter[str](), Counter[str]()
+    for name, count, ns in found:
+        calls[name] += count
+        busy_ns[name] += ns
     return [
-        {"range": around, "name": name, "calls": calls[around, name], "busy_ns": ns}
-        for (around, name), ns in busy_ns.most_common()
+        {"name": name, "calls": calls[name], "busy_ns": ns} for name, ns in busy_ns.most_common()
     ]
-
-
-Activities = Iterator[tuple["Call | None", str, int, int]]
-"""What launched an activity, its name, how many calls of it, and nanoseconds."""
-
-
-def _on_cpu(done: "Host") -> Activities:
-    """Operators with their self time; one that calls one of its name is one with it."""
-    for call in done.calls:
-        if taken := _ns(call.event):
-            own = taken - sum(map(_ns, call.event.children))
-            yield call, call.name, not call.is_inner, own
 
 
 def _ns(event: Any) -> int:
     return int(event.end_time_ns - event.start_time_ns)
-
-
-def _on_device(events: Sequence[Any], done: "Host") -> Activities:
-    for each, call in launches(events, done.calls):
-        yield call, each.name(), 1, each.duration_ns()
 
 
 def launches(events: Sequence[Any], calls: Sequence["Call"]) -> Iterator[tuple[Any, "Call | None"]]:
@@ -144,11 +130,6 @@ class Host:
         return next(around, "")
 
 
-def _is_range(event: Any) -> bool:
-    is_marked = event.extra_fields.scope == RecordScope.USER_SCOPE
-    return is_marked and not event.name.startswith(GRAPH)
-
-
 def host(roots: Sequence[Any]) -> Host:
     """What the host did, from the profiler's tree of events."""
     ranges: list[Range] = []
@@ -160,7 +141,7 @@ def host(roots: Sequence[Any]) -> Host:
         name = event.name
         if event.tag != _EventType.TorchOp:
             pass
-        elif not _is_range(event):
+        elif event.extra_fields.scope != RecordScope.USER_SCOPE or name.startswith(GRAPH):
             call = Call(event, name, place, node)
             calls.append(call)
             if caller:

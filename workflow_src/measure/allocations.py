@@ -5,7 +5,7 @@ A CUDA device's allocator records what it hands out. On a CPU, operators' result
 
 import sys
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from traceback import walk_stack
@@ -44,6 +44,10 @@ class Allocation:
 def own_line(stack: Iterable[tuple[str, int]]) -> str:
     """The innermost line of this project's model in a stack of files and lines; "" without one."""
     return next((f"{inside}:{number}" for name, number in stack if (inside := _inside(name))), "")
+
+
+def _line_here() -> str:
+    return own_line((f.f_code.co_filename, n) for f, n in walk_stack(sys._getframe()))
 
 
 @cache
@@ -145,8 +149,7 @@ class LiveTensors(TorchDispatchMode):
         key = storage._cdata
         if key in self._live or key in self._known:
             return
-        stack = ((f.f_code.co_filename, n) for f, n in walk_stack(sys._getframe()))
-        made = Allocation(storage.nbytes(), self.events, None, own_line(stack), key)
+        made = Allocation(storage.nbytes(), self.events, None, _line_here(), key)
         self._live[key] = weakref.ref(storage, partial(self._ended, key)), made
         self.allocations.append(made)
         self._count(made.size)
@@ -160,6 +163,39 @@ class LiveTensors(TorchDispatchMode):
         self.events += 1
         self.live_bytes += size
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+
+
+def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[int, Row], Tensor]:
+    """The storages that autograd saves of `run`, by address, without those of `there`; its result.
+
+    Of each its bytes, and shape, type and line of code of the first tensor in it. The result's
+    graph can't be run backward.
+    """
+    found: dict[int, Row] = {}
+    kept: list[UntypedStorage] = []
+    before = {tensor.untyped_storage().data_ptr() for tensor in there}
+
+    def note(tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() in before or storage.data_ptr() in found:
+            return
+        kept.append(storage)
+        found[storage.data_ptr()] = {
+            "bytes": storage.nbytes(),
+            "shape": " x ".join(map(str, tensor.shape)),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "line": _line_here(),
+        }
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
+        out = run()
+    return found, out
+
+
+def kept_mib(forward: Callable[[], Tensor]) -> float:
+    """Memory (MiB) that autograd keeps of a forward pass for backward, inputs included."""
+    found, _ = saved_by(forward, ())
+    return float(sum(each["bytes"] for each in found.values())) / MIB
 
 
 def storage_bytes(tensors: Iterable[Tensor]) -> int:

@@ -19,7 +19,6 @@ from workflow_src.common.devices import hold_several
 from workflow_src.measure.gpu_state import state
 from workflow_src.measure.machine import environment, host_id, host_speed
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.windows import detaches
 
 GRACE_S = 5.0
 """How long threads may take to end by themselves once the main one has: they may be writing."""
@@ -63,7 +62,6 @@ def measured_alone(
             "before": before,
             "after": after,
             "locks_are_shared": locks_are_shared(),
-            "profiler_detaches": detaches(kind),
             "started_at": started_at,
             "ended_at": datetime.now(UTC).isoformat(),
         }

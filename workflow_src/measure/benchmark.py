@@ -108,8 +108,8 @@ def main() -> None:
     """Benchmark one plan row: in this process, or in as many as it says, one after another."""
     given = stage_arguments(__doc__, case=json.loads, output=new_file)
     row = given.case
-    if (count := row["processes"]) > 1:
-        results = in_fresh_processes("workflow_src.measure.benchmark", row, count)
+    if row["processes"] > 1:
+        results = in_fresh_processes("workflow_src.measure.benchmark", row)
         write_json(given.output, merged(results))
         return
     use_threads(row)

@@ -10,6 +10,7 @@ from statistics import median
 
 import torch
 
+from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.rows import Row, in_turn
 from workflow_src.measure.timing import FEWEST, Call, sample_steps
 from workflow_src.measure.workload import Workload
@@ -23,8 +24,10 @@ WARMUP_CALLS = 3
 """Calls on a side stream before capturing, as torch's documentation asks for."""
 
 
-class NotCapturableError(Exception):
+class NotCapturableError(UnavailableError):
     """A call can't be captured as a CUDA graph; the message says why."""
+
+    status = "not_capturable"
 
 
 def graphed(call: Call) -> Callable[[], None]:
@@ -96,18 +99,16 @@ def enough(eager: Row, warmup_steps: int, steps: int) -> tuple[int, int]:
 
 
 def replay(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
-    """Time one phase as a CUDA graph; raw samples (ns), or the status not_capturable or failed.
+    """Time one phase as a CUDA graph; raw samples (ns), or the status failed.
 
-    Raises what torch raises if memory runs out, or if the device no longer works afterwards: what
-    broke it may have spoiled what was timed before.
+    Raises NotCapturableError, and what torch raises if memory runs out, or if the device no longer
+    works afterwards: what broke it may have spoiled what was timed before.
     """
     try:
         with workload.capturable():
             step = graphed(workload.phase(phase))
             return sample_steps(step, workload.case.device, warmup_steps, steps)
-    except NotCapturableError as error:
-        return {"status": "not_capturable", "reason": str(error)}
-    except torch.OutOfMemoryError:
+    except (NotCapturableError, torch.OutOfMemoryError):
         raise
     except RuntimeError as error:
         if not works():

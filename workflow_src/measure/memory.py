@@ -1,11 +1,10 @@
-"""Memory: a limit to what a measurement takes, peaks, and what autograd keeps."""
+"""Memory: a limit to what a measurement takes, and peaks."""
 
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, UntypedStorage
 
 from workflow_src.common.errors import StageError
 from workflow_src.common.own_memory import at_most_bytes, available_bytes
@@ -88,17 +87,3 @@ def peak_mib(call: Callable[[], object], device: str, before_bytes: int) -> floa
     reset_peak(device)
     call()
     return peak_memory_mib(device) - before_bytes / MIB
-
-
-def kept_mib(forward: Callable[[], Tensor]) -> float:
-    """Memory (MiB) that autograd keeps of a forward pass for backward, inputs included."""
-    kept: dict[int, UntypedStorage] = {}
-
-    def note(tensor: Tensor) -> None:
-        # Returning an output to its own graph would create a reference cycle that is never freed.
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
-        forward()
-    return sum(storage.nbytes() for storage in kept.values()) / MIB

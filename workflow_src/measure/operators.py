@@ -134,7 +134,7 @@ def launched(step: Callable[[], object], device: str) -> Row:
     The step runs twice, first to settle; neither should be the first one ever. Raises RuntimeError
     if torch.profiler records nothing.
     """
-    return profiled(step, device, partial(compact, device=device), ranges=True, shapes=True)
+    return profiled(step, device, partial(compact, device=device), inputs=True)
 
 
 def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:

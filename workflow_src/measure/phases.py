@@ -17,14 +17,8 @@ Built = tuple[Workload | None, Row]
 def build(case: AnyCase, *how: bool) -> Built:
     """The workload of a case, built as a study says, None if not even the model fits in memory, and
     the row of that."""
-    made: list[Workload] = []
-
-    def make() -> Row:
-        made.append(Workload(case, *how))
-        return {}
-
-    row = attempt(make, partial(free, case.device))
-    return (made[0] if made else None), row
+    row = attempt(lambda: {"made": Workload(case, *how)}, partial(free, case.device))
+    return row.pop("made", None), row
 
 
 def run_phases(

@@ -36,26 +36,20 @@ def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -
     return json.loads(output.read_text(encoding="utf-8"))
 
 
-def in_fresh_processes(
-    module: str, row: Mapping[str, Any], count: int, option: str = "--case"
-) -> list[dict[str, Any]]:
-    """The results of `count` runs of a stage's `module`, each a new process.
+def in_fresh_processes(module: str, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results of as many runs of a stage's `module` as `row` has `processes`, each a new one.
 
-    `row`, a plan row or a study's point, is given as JSON to the stage's `option`, with the number
-    of the process under "process": what is the same in all is measured in process 0 alone. Raises
+    `row`, a plan row or a study's point, is given to the stage as JSON, with the number of the
+    process under "process": what is the same in all is measured in process 0 alone. Raises
     StageError if one of them fails; its own message has been printed.
     """
-    jobs = (dict(row) | {"processes": 1, "process": number} for number in range(count))
+    option, count, results = "--point" if "point" in row else "--case", row["processes"], []
     with TemporaryDirectory() as folder:
-        return [
-            written_by(
-                module,
-                [option, json.dumps(job)],
-                Path(folder, f"{job['process']}.json"),
-                f"process {job['process'] + 1} of {count}",
-            )
-            for job in jobs
-        ]
+        for number in range(count):
+            job = json.dumps(dict(row) | {"processes": 1, "process": number})
+            output, name = Path(folder, f"{number}.json"), f"process {number + 1} of {count}"
+            results.append(written_by(module, [option, job], output, name))
+    return results
 
 
 def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[str, Any]:
@@ -67,12 +61,9 @@ def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[
     """
     found: dict[Any, list[Row]] = {}
     for result in results:
-        named = (
-            result["phases"].items()
-            if not keys
-            else ((tuple(map(row.get, keys)), row) for row in result["rows"])
-        )
-        for name, row in named:
+        rows = result["phases"] if not keys else result["rows"]
+        for each in rows:
+            name, row = (tuple(map(each.get, keys)), each) if keys else (each, rows[each])
             found.setdefault(name, []).append(row)
     one = {
         name: merged_phase(same) if any("samples_ns" in row for row in same) else same[0]

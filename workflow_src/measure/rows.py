@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from workflow_src.common.errors import UnavailableError
 from workflow_src.common.units import NS_PER_MS
 
 Row = dict[str, Any]
@@ -23,13 +24,15 @@ CPU_RAN_OUT = re.compile(r"DefaultCPUAllocator: can't allocate memory: you tried
 
 
 def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
-    """The row of `measure` with status ok (unless it has its own), or status oom and the reason.
+    """The row of `measure` with status ok (unless it has its own), or another and the reason.
 
-    Only an allocator's error counts as oom, after which `release` is called; any other exception
-    propagates.
+    That is oom for an allocator's error alone, after which `release` is called, and what an
+    UnavailableError says; any other exception propagates.
     """
     try:
         return {"status": "ok", "reason": ""} | measure()
+    except UnavailableError as error:
+        return {"status": error.status, "reason": str(error)}
     except RuntimeError as error:
         reason = out_of_memory(error)
         if not reason:

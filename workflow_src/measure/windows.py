@@ -58,18 +58,17 @@ def torch_window(device: str, settle: Call, shapes: bool = False) -> Iterator[pr
     synchronize(device)
 
 
-def profiled(
-    call: Call, device: str, read: Callable[[Any], Found], ranges: bool, shapes: bool = False
-) -> Found:
+def profiled(call: Call, device: str, read: Callable[[Any], Found], inputs: bool = False) -> Found:
     """What `read` finds in torch.profiler's record of one call, as Kineto gave it.
 
-    The call runs once before, to settle. With `ranges`, the model emits its own. Where CUPTI has
-    detached before, a session of a call of 1 ms on an H200 recorded nothing at all: the first of
-    SESSIONS counts in which something is found. Raises RuntimeError if none of them found anything.
+    The call runs once before, to settle. With `inputs`, those of operators are recorded, and the
+    model emits its ranges. Where CUPTI has detached before, a session of a call of 1 ms on an H200
+    recorded nothing at all: the first of SESSIONS counts in which something is found. Raises
+    RuntimeError if none of them found anything.
     """
     run = partial(run_through, call, device)
     for _ in range(SESSIONS):
-        with torch_window(device, run, shapes) as profiler, listening("torch" if ranges else None):
+        with torch_window(device, run, inputs) as profiler, listening("torch" if inputs else None):
             run()
         assert profiler.profiler is not None, "the window has been open"
         # Without garbage collection: 30 % of the time that rows of events take on a CPU.
@@ -80,11 +79,6 @@ def profiled(
         finally:
             gc.enable()
     raise RuntimeError(f"torch.profiler recorded nothing in {SESSIONS} sessions")
-
-
-def detaches(device: str) -> bool:
-    """Whether a session leaves what this process does afterwards on a device as fast as before."""
-    return device == "cpu" or os.environ.get(DETACH, "1") == "1"
 
 
 @contextmanager

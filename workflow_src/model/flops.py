@@ -92,12 +92,9 @@ def nested_passes(layers: int) -> int:
     """
 
     def inside(blocks: int) -> int:
-        if blocks == 1:
-            return 1
-        first = blocks // 2
-        return first + inside(first) + inside(blocks - first)
+        return 1 if blocks == 1 else blocks // 2 + nested_passes(blocks)
 
-    return inside(1) if layers == 1 else inside(layers // 2) + inside(layers - layers // 2)
+    return sum(inside(half) for half in (layers // 2, layers - layers // 2) if half)
 
 
 def _block_flops(case: Case) -> int:

@@ -69,31 +69,21 @@ class Block(nn.Module):
 class TransformerLM(nn.Module):
     """Next-token logits of a decoder-only Transformer; output head untied, no biases.
 
-    Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `attention` is
-    one of case.ATTENTIONS, or a core itself; a state_dict loads into any of them. Heads divide
-    d_model into an even width (see case.heads_problem).
+    Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `core` takes the
+    place of the attention that the case names; a state_dict loads into any of them.
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        context: int,
-        d_model: int,
-        layers: int,
-        heads: int,
-        d_ff: int,
-        attention: str | nn.Module,
-    ) -> None:
+    def __init__(self, case: Case, core: nn.Module | None = None) -> None:
         super().__init__()
-        rotary = RotaryEmbedding(context, d_model // heads)
-        core = attention_core(attention, context) if isinstance(attention, str) else attention
-        self.embedding = nn.Embedding(vocabulary, d_model)
+        width, rotary = case.d_model, RotaryEmbedding(case.context, case.d_head)
+        core = core or attention_core(case.attention, case.context)
+        self.embedding = nn.Embedding(case.vocabulary, width)
         self.blocks = nn.ModuleList(
-            Block(d_model, d_ff, MultiHeadAttention(d_model, heads, rotary, core))
-            for _ in range(layers)
+            Block(width, case.d_ff, MultiHeadAttention(width, case.heads, rotary, core))
+            for _ in range(case.layers)
         )
-        self.norm = RMSNorm(d_model)
-        self.head = nn.Linear(d_model, vocabulary, bias=False)
+        self.norm = RMSNorm(width)
+        self.head = nn.Linear(width, case.vocabulary, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of the token after each position."""
@@ -107,32 +97,21 @@ class TransformerLM(nn.Module):
         return logits
 
 
-def initialize(model: nn.Module, generator: torch.Generator, std: float = 0.02) -> None:
-    """Draw every matrix from a normal distribution truncated at three std; gains stay at one.
-
-    The std is GPT-2's (Radford et al. 2019).
-    """
-    for weight in model.parameters():
-        if weight.dim() > 1:
-            nn.init.trunc_normal_(weight, 0.0, std, -3 * std, 3 * std, generator)
+STD = 0.02
+"""The standard deviation of weights, GPT-2's (Radford et al. 2019)."""
 
 
 def build_model(case: Case, core: nn.Module | None = None) -> TransformerLM:
-    """The case's model, in float32 on the case's device, with weights drawn from its seed.
+    """The case's model, in float32 on the case's device.
 
-    `core` takes the place of the attention that the case names.
+    Matrices are drawn with its seed from a normal distribution truncated at three STD; gains are 1.
     """
     with torch.device(case.device):
-        model = TransformerLM(
-            vocabulary=case.vocabulary,
-            context=case.context,
-            d_model=case.d_model,
-            layers=case.layers,
-            heads=case.heads,
-            d_ff=case.d_ff,
-            attention=core or case.attention,
-        )
-    initialize(model, torch.Generator(case.device).manual_seed(case.seed))
+        model = TransformerLM(case, core)
+    generator = torch.Generator(case.device).manual_seed(case.seed)
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            nn.init.trunc_normal_(weight, 0.0, STD, -3 * STD, 3 * STD, generator)
     return model
 
 

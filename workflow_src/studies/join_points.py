@@ -6,7 +6,7 @@ names, families and precisions of kernels (by families.csv); what the study's ow
 
 import importlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +21,20 @@ from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import load_rules, naming
-from workflow_src.studies.study import STUDIES, Point, Row
-
-Derive = Callable[[Point, list[Row]], list[Row]]
-"""From a point and its raw rows, prepared, to rows of the table."""
-
-
-def named(activities: list[Row], rules: pd.DataFrame) -> list[Row]:
-    """Activities with short_name, family and precision_ran ("" where the name doesn't tell)."""
-    frame = pd.DataFrame(activities, columns=list(activities[0]) if activities else ["name"])
-    told = frame.assign(**naming(frame["name"].astype("str"), rules))
-    rows: list[Row] = told.to_dict("records")  # type: ignore[assignment]
-    return rows
+from workflow_src.studies.study import STUDIES, Row
 
 
 def prepared(row: Row, rules: pd.DataFrame) -> Row:
     """A raw row with the spread of its samples (ms); of a profiled call its activities with their
-    names, how many `kernels` they are, and their device time, `busy_ms`."""
+    short names, families and precisions, how many `kernels` they are, and their device time,
+    `busy_ms`."""
     made = row | (spread(row["samples_ns"]) if "samples_ns" in row else {})
     if "activities" not in row:
         return made
-    activities = named(row["activities"], rules)
-    kernels, busy_ns = (sum(each[name] for each in activities) for name in ("calls", "busy_ns"))
-    return made | {"activities": activities, "kernels": kernels, "busy_ms": busy_ns / NS_PER_MS}
+    found = pd.DataFrame(row["activities"], columns=["name", "calls", "busy_ns"])
+    made["kernels"], made["busy_ms"] = found["calls"].sum(), found["busy_ns"].sum() / NS_PER_MS
+    named = found.assign(**naming(found["name"].astype("str"), rules))
+    return made | {"activities": named.to_dict("records")}
 
 
 def host_speed(result: dict[str, Any]) -> Row:
@@ -56,25 +47,23 @@ def host_speed(result: dict[str, Any]) -> Row:
     return {"host_operation_us_least": min(found), "host_operation_us_most": max(found)}
 
 
-def table_rows(result: dict[str, Any], derive: Derive, rules: pd.DataFrame) -> list[Row]:
-    """The rows of one point: its id, what was derived, the environment, and `host_speed`."""
-    environment = result["environment"]
-    around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
-    around |= {"host_id": environment["host_id"]} if "host_id" in environment else {}
-    rows = derive(result["point"], [prepared(row, rules) for row in result["rows"]])
-    return [{"point": result["point"]["point"]} | row | around for row in rows]
-
-
 def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame:
-    """The described columns of the rows of all points of a study.
+    """The described columns of the rows of all points of a study: what its `derive` makes of raw
+    rows, and of each point its id, the environment, and `host_speed`.
 
     Raises StageError for a file that isn't a measured point.
     """
-    analyze = importlib.import_module(f"workflow_src.studies.{study}.analyze")
+    chapter = importlib.import_module(f"workflow_src.studies.{study}.chapter")
+    derive = getattr(chapter, "derive", lambda point, rows: rows)
     rows: list[Row] = []
     for path in paths:
         with reading(path, "a study's result", remake(path), StageError):
-            rows += table_rows(json.loads(path.read_text(encoding="utf-8")), analyze.derive, rules)
+            result = json.loads(path.read_text(encoding="utf-8"))
+            environment, point = result["environment"], result["point"]
+            around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
+            around |= {key: environment[key] for key in ("host_id",) if key in environment}
+            derived = derive(point, [prepared(row, rules) for row in result["rows"]])
+            rows += [{"point": point["point"]} | row | around for row in derived]
     return described(pd.DataFrame(rows), f"studies/{study}")
 
 

@@ -1,5 +1,6 @@
 """What studies measure, by device and scale: from the points.yaml of each."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,7 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
     keys = {device, scale, str(settings.get("profiler"))}
-    tried = [made for each in _chosen(written, keys) for made in _tried(each, settings, device)]
-    chosen = [made for each in tried for made in _brought(each, settings)]
+    chosen = (made for each in _chosen(written, keys) for made in _several(each, settings, device))
     found = [_sized(each, settings) for each in chosen]
     return [point for point in found if point.get("sizes", True)]
 
@@ -46,34 +46,24 @@ def _chosen(value: Any, keys: set[str]) -> Any:
     return {key: _chosen(each, keys) for key, each in value.items()}
 
 
-def _brought(point: Row, settings: Settings) -> list[Row]:
-    if "brought" not in point:
-        return [point]
-    common = {key: value for key, value in point.items() if key != "brought"}
-    return [
-        common | {"point": point["point"].format(short_name(where)), "implementations": [where]}
-        | {"code": code}
-        for where, code in settings.get(point["brought"], {}).items()
-    ]  # fmt: skip
-
-
-def _tried(point: Row, settings: Settings, device: str) -> list[Row]:
-    """A point with cases, as of the study levers, as one for each variant of each case."""
-    if "cases" not in point:
-        return [point]
-    common = {key: value for key, value in point.items() if key not in ("cases", "processes")}
-    of_plain, of_others = point["processes"]
-    found = []
-    for case in settings["levers_cases"] or point["cases"]:
+def _several(point: Row, settings: Settings, device: str) -> Iterator[Row]:
+    """A point for each brought code, or for each variant of each case, as of the study levers."""
+    common, name = dict(point), point["point"]
+    brought, cases = common.pop("brought", None), common.pop("cases", ())
+    if not brought and not cases:
+        yield point
+    for where, code in settings.get(brought, {}).items():
+        about = {"point": name.format(short_name(where)), "implementations": [where]}
+        yield common | about | {"code": code}
+    for case in cases and (settings["levers_cases"] or cases):
         size, context, precision = case.rsplit("-", 2)
-        about = common | {"case": case, "sizes": [size], "size": size, "precision": precision}
+        about = {"case": case, "sizes": [size], "size": size, "precision": precision}
         about |= {"context": int(context.removeprefix("ctx"))}
         for variant in variants(precision, device):
-            name = point["point"].format(case=case, variant=variant.name)
-            processes = of_plain if variant.name == PLAIN else of_others
+            about |= {"point": name.format(case=case, variant=variant.name)}
+            about |= {"processes": point["processes"][variant.name != PLAIN]}
             made = asdict(variant) | {"remedies": list(variant.remedies)}
-            found.append(about | {"point": name, "processes": processes, "variant": made})
-    return found
+            yield common | about | {"variant": made}
 
 
 def _sized(point: Row, settings: Settings) -> Row:

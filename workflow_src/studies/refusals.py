@@ -2,25 +2,27 @@
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 
+from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.compiling import WITHOUT
 
 REFUSALS = ("No available kernel", "No viable backend", "No valid execution plan")
 """Parts of the messages of backends that reject an input."""
 
 
-def refusal(call: Callable[[], object]) -> str:
-    """Why a backend, or a missing compiler, refuses `call`; empty if it runs.
-
-    Any other exception passes through, including torch.OutOfMemoryError.
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise UnavailableError, with the reason, where a backend or a missing compiler refuses what
+    runs inside. Any other exception passes through, including torch.OutOfMemoryError.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            call()
+            yield
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
@@ -28,8 +30,8 @@ def refusal(call: Callable[[], object]) -> str:
             told = f"{type(cause).__name__}: {cause}"
             if not any(text in told for text in (*WITHOUT, *REFUSALS)):
                 raise
-            return reason_of(str(cause), [str(warning.message) for warning in caught])
-    return ""
+            said = [str(warning.message) for warning in caught]
+            raise UnavailableError(reason_of(str(cause), said)) from None
 
 
 def reason_of(error: str, said: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ A study is a folder of this package with these files (see mlp):
 - points.yaml: what to measure, by device and scale (see points.py).
 - measure: `tasks(point)`, which yields what a point measures; a command (see tasks.py). It imports
   tasks, torch and what measures alone, so that nothing else makes its results stale.
-- analyze: `derive(point, rows)`, a point's rows of the table (see join_points.py).
-- chapter: `facts(run)`, what the table says, and what is `missing` (see facts.py). Its
+- chapter: `derive(point, rows)`, a point's rows of the table, if they aren't those measured (see
+  join_points.py); and `facts(run)`, what the table says, and what is `missing` (see facts.py). Its
   words are in the template studies/{name}.j2.
 """
 

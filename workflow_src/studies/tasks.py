@@ -13,11 +13,11 @@ from typing import Any
 
 from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.errors import UnavailableError, one_sentence
+from workflow_src.common.errors import one_sentence
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.processes import in_fresh_processes, merged
+from workflow_src.measure.processes import merged
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.study import Point, Row
@@ -69,20 +69,14 @@ def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
             found.append(task)
             continue
         before = ran_out.get(task.ladder, "")
-        task.row = skipped(before) if before else _row(task, point)
+        run = partial(_measured, task, point)
+        task.row = skipped(before) if before else attempt(run, partial(free, point["device"]))
         if task.ladder and task.row["status"] == "oom":
             ran_out[task.ladder] = task.name
         free(point["device"])
         row = {**task.about, "device": point["device"], **said(task.name, task.row)}
         found += [row | each for each in row.pop("several", [{}])]
     return found
-
-
-def _row(task: Task, point: Point) -> Row:
-    try:
-        return attempt(partial(_measured, task, point), partial(free, point["device"]))
-    except UnavailableError as error:
-        return {"status": "skipped", "reason": str(error)}
 
 
 def _measured(task: Task, point: Point) -> Row:
@@ -103,25 +97,17 @@ def _measured(task: Task, point: Point) -> Row:
 @one_sentence()
 def main(
     tasks: Tasks,
-    module: str = "",
     in_processes: Callable[[Point], list[dict[str, Any]]] | None = None,
     beside: bool = False,
 ) -> None:
     """Measure one point, and write its raw rows with the environment they were measured in.
 
-    A point whose `processes` is above 1 runs `module`, the study's own, in that many processes, one
-    after another; each has its number in the point, under "process". `in_processes` runs them
-    instead, if it is given.
+    `in_processes` measures one whose `processes` is above 1: in that many, one after another.
     """
     given = stage_arguments(__doc__, point=json.loads, output=new_file)
-    point, count = given.point, given.point.get("processes", 1)
-    if count > 1 and (module or in_processes):
-        results = (
-            in_processes(point)
-            if in_processes
-            else in_fresh_processes(module, point, count, "--point")
-        )
-        write_json(given.output, merged(results, IDENTITY) | {"point": point})
+    point = given.point
+    if in_processes and point.get("processes", 1) > 1:
+        write_json(given.output, merged(in_processes(point), IDENTITY) | {"point": point})
         return
     use_threads(point)
     run = partial(rows, tasks, point, *([given.output] if beside else []))

@@ -2,9 +2,10 @@ import torch
 from torch import Tensor
 
 from workflow_src.common.case import Case
+from workflow_src.measure.allocations import saved_by
 from workflow_src.model.attention import MaterializedAttention
 from workflow_src.model.saved_tensors import SavedTensor, compiled_block_tensors, total_bytes
-from workflow_src.studies.memory.saved import block_of, saved_by
+from workflow_src.studies.memory.saved import block_of
 
 CASE = Case("c", "c", 40, 104, 1, 2, 10, 2, 24, "fp32", "naive", "adamw", "cpu")
 PARTITIONED = "aot_eager_decomp_partition"

@@ -6,7 +6,7 @@ import torch
 from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.points import points
-from workflow_src.studies.precision import analyze
+from workflow_src.studies.precision import chapter
 from workflow_src.studies.precision.measure import added_up, rounding
 from workflow_src.studies.tasks import rows
 
@@ -16,7 +16,7 @@ def found() -> list[dict[str, object]]:
     point = points("precision", "cpu", "small", {"sizes": {}, "vocabulary": 9})[0]
     point |= {"device": "cpu"}
     rules = load_rules()
-    return analyze.derive(point, [prepared(row, rules) for row in rows(rounding, point)])
+    return chapter.derive(point, [prepared(row, rules) for row in rows(rounding, point)])
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_src.studies.warmup.analyze import SETTLED_WITHIN, settled_after, settled_median
+from workflow_src.studies.warmup.chapter import SETTLED_WITHIN, settled_after, settled_median
 
 
 @settings(deadline=None)

@@ -2,12 +2,18 @@
 
 import pandas as pd
 
+from workflow_src.common.case import Case
 from workflow_src.common.thresholds import WORKING_FULLY
+from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.common.words import PHASES
+from workflow_src.model.flops import phase_flops
+from workflow_src.model.memory_formulas import model_row, peak_bytes
 from workflow_src.paper.number import of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, span, unmeasured
+from workflow_src.studies.models import case_of, identity
+from workflow_src.studies.study import Point, Row
 
 KEY = ["size", "precision"]
 
@@ -15,9 +21,8 @@ KEY = ["size", "precision"]
 def facts(run: Run) -> Facts:
     """What the study's table says, and how near the run's fastest product its passes come."""
     table = load(run, "accounting")
-    rows = {name: mine for name, mine in table.groupby("measurement")}
-    models = formulas(rows.get("model", table[:0]))
-    phases = of_phases(rows.get("phase", table[:0]), run["ceilings"])
+    models = formulas(table[table["measurement"] == "model"])
+    phases = of_phases(table[table["measurement"] == "phase"], run["ceilings"])
     off = of(phases["off"].map(abs), "max")
     used = phases["reached"][phases["phase"] == "forward"]
     known = [name for name, n in (("memory", off), ("rates", of(used))) if n == n]
@@ -91,3 +96,35 @@ def by_size(phases: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
     made = made.join(step[["shown", "predicted", "took"]], on=KEY)
     made = made.join(forward[["took", "works", "reached"]].add_prefix("forward_"), on=KEY)
     return made.join(models.set_index("size")["step_rule"], on="size")
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row of formulas per size, then the measured phases, of forward with its device time."""
+    cases = {size: case_of(point, size, point["precision"]) for size in point["sizes"]}
+    works = {
+        row["size"]: sum(each["busy_ns"] for each in row["activities"]) / row["steps"] / NS_PER_MS
+        for row in rows
+        if "activities" in row
+    }
+    made = [_model(case) for case in cases.values()]
+    for row in (row for row in rows if row["measurement"] == "phase"):
+        busy_ms = works.get(row["size"]) if row["phase"] == "forward" else None
+        made.append(_phase(cases[row["size"]], row) | {"busy_ms": busy_ms})
+    return made
+
+
+def _model(case: Case) -> Row:
+    ok = {"status": "ok", "reason": ""}
+    return {"measurement": "model"} | identity(case) | ok | model_row(case)
+
+
+def _phase(case: Case, row: Row) -> Row:
+    """A phase's FLOPs and predicted peak (MiB); if it ran, its measured peak.
+
+    The measured peak excludes memory that was held before the model was built.
+    """
+    known = row | {"flops": phase_flops(case, row["phase"])}
+    known["predicted_peak_mib"] = peak_bytes(case, row["phase"]) / MIB
+    if row["status"] == "ok":
+        known["peak_mib"] = row["peak_memory_mib"] - row["memory_before_mib"]
+    return known

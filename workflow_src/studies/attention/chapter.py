@@ -7,6 +7,7 @@ from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import Numbers, added, end, of, over, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
+from workflow_src.studies.attention.analyze import derive as derive
 from workflow_src.studies.facts import load, or_state, sortable, unmeasured
 
 NAMES = {

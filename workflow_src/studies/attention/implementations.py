@@ -1,7 +1,7 @@
 """The implementations of causal attention: q, k, v and the result are (batch, heads, T, d) each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -12,7 +12,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import names_code
 from workflow_src.common.units import MIB
-from workflow_src.measure.memory import allocated_before, kept_mib
+from workflow_src.measure.allocations import kept_mib
+from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.own_attention import (
     Core,
     allowed_error,
@@ -53,18 +54,12 @@ class Series:
     precision: str
     head_size: int
     point: Point
-    own: Core | None = None
-    errors: dict[str, float] = field(default_factory=dict)
 
-    @property
-    def device(self) -> str:
-        """The kind of device."""
-        return str(self.point["device"])
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of all tensors."""
-        return TYPES[self.precision]
+    def __post_init__(self) -> None:
+        """The kind of device, and the type of all tensors."""
+        self.device, self.dtype = str(self.point["device"]), TYPES[self.precision]
+        self.own: Core | None = None
+        self.errors: dict[str, float] = {}
 
     def lacks(self, phase: str) -> str:
         """Why it has no such phase; "" if it has."""

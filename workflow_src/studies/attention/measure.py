@@ -8,7 +8,7 @@ from math import inf
 import torch
 from torch._functorch import config as autograd_config
 
-from workflow_src.common.errors import StageError
+from workflow_src.common.errors import StageError, UnavailableError
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.brought import in_words
@@ -16,7 +16,7 @@ from workflow_src.measure.memory import peak_mib
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.attention.implementations import PHASES, Passes, Series
-from workflow_src.studies.refusals import refusal
+from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -50,7 +50,8 @@ def _series(series: Series, shape: Row) -> Iterator[Task]:
         is_profiled = context in shape.get("profiled", ())
         for phase in PHASES:
             why = series.lacks(phase) or too_long(took, phase, context, series.point)
-            run = partial(measured, passes, phase, is_profiled, why)
+            row: Row = {"status": "skipped", "reason": why}
+            run = row.copy if why else partial(measured, passes, phase, is_profiled)
             task = Task(here | {"phase": phase}, partial(guarded, run), ladder=f"{context}")
             yield task
             if "samples_ns" in task.row:
@@ -71,28 +72,25 @@ def too_long(took: Took, phase: str, context: int, point: Point) -> str:
 
 
 def guarded(run: Callable[[], Row]) -> Row:
-    """The row of `run`; else one of status skipped (refused) or failed, with the reason.
+    """The row of `run`; else one of status failed, with the reason.
 
-    Memory that runs out is raised.
+    Memory that runs out and what is refused (UnavailableError) are raised.
     """
-    found: list[Row] = []
     try:
-        why = refusal(lambda: found.append(run()))
+        with refusing():
+            return run()
     except Exception as error:
-        if out_of_memory(error):
+        if isinstance(error, UnavailableError) or out_of_memory(error):
             raise
         reason = str(error) if isinstance(error, StageError) else in_words(error)
         return {"status": "failed", "reason": reason}
-    return {"status": "skipped", "reason": why} if why else found[0]
 
 
-def measured(make: Callable[[], Passes], phase: str, is_profiled: bool, why: str) -> Row:
-    """`samples_ns` of a phase, and its peak memory on a GPU; if `why` says so, nothing.
+def measured(make: Callable[[], Passes], phase: str, is_profiled: bool) -> Row:
+    """`samples_ns` of a phase, and its peak memory on a GPU.
 
     Where many forward passes are timed in turn, also what is in use after one.
     """
-    if why:
-        return {"status": "skipped", "reason": why}
     passes = make()
     series, call = passes.series, passes.call(phase)
     call()

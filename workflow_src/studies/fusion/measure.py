@@ -138,23 +138,8 @@ def compiled_gelu(device: str) -> Operation:
     return compiled
 
 
-def triton_kernel(operation: str, device: str) -> Operation:
-    """The Triton kernel of an operation. Raises UnavailableError if Triton can't run."""
-    if device != "cuda":
-        raise UnavailableError("Triton compiles only for GPUs")
-    # Imported here, because only the CUDA builds of PyTorch include Triton.
-    try:
-        from workflow_src.ops.gelu import gelu
-        from workflow_src.ops.softmax import softmax
-    except ImportError as error:
-        raise UnavailableError("Triton is not installed") from error
-    return {"gelu": gelu, "softmax": softmax}[operation]
-
-
-@cache
-def cuda_gelu() -> Operation:
-    """The CUDA C++ kernel, built once. Raises UnavailableError if it can't be built."""
-    return build_gelu()
+cuda_gelu = cache(build_gelu)
+"""The CUDA C++ kernel, built once."""
 
 
 def build(operation: str, implementation: str, x: Tensor) -> Operation:
@@ -164,14 +149,20 @@ def build(operation: str, implementation: str, x: Tensor) -> Operation:
     """
     if implementation in PLAIN[operation]:
         return PLAIN[operation][implementation]
-    device = x.device.type
-    builders: dict[str, Callable[[], Operation]] = {
-        "copy": partial(copy, x),
-        "compiled": partial(compiled_gelu, device),
-        "triton": partial(triton_kernel, operation, device),
-        "cuda": cuda_gelu,
-    }
-    return builders[implementation]()
+    if implementation == "copy":
+        return copy(x)
+    if implementation == "compiled":
+        return compiled_gelu(x.device.type)
+    if implementation == "cuda":
+        return cuda_gelu()
+    if x.device.type != "cuda":
+        raise UnavailableError("Triton compiles only for GPUs")
+    # Imported here, because only the CUDA builds of PyTorch include Triton.
+    try:
+        from workflow_src.ops import gelu, softmax
+    except ImportError as error:
+        raise UnavailableError("Triton is not installed") from error
+    return gelu.gelu if operation == "gelu" else softmax.softmax
 
 
 if __name__ == "__main__":

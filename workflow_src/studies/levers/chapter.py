@@ -6,12 +6,15 @@ import pandas as pd
 
 from workflow_src.common.case import OPTIMIZERS
 from workflow_src.common.remedies import GRAPH, REMEDIES, counts_in_graph
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import PHASES, in_words
 from workflow_src.paper.number import each, end, holds, lift, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, unmeasured
-from workflow_src.studies.levers.variants import BATCH, PLAIN, STACK, stack
+from workflow_src.studies.levers.variants import BATCH, PLAIN, STACK, Variant, stack
+from workflow_src.studies.models import case_of
+from workflow_src.studies.study import Point, Row
 
 STEP = "train_step"
 
@@ -204,3 +207,33 @@ def effects(steps: pd.DataFrame) -> pd.DataFrame:
         grown=to(grown.where(~steps["is_plain"]), "change"),
         **{name: steps[name].where(steps[name].notna() | ~compared, NOT_FINITE) for name in ERRORS},
     )
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row per phase of the point's variant; times are per as many tokens as the plain batch."""
+    variant, case = Variant.of(point), case_of(point, point["size"], point["precision"])
+    extra: Row = {}
+    for row in rows:
+        if row["measurement"] == "error":
+            extra |= {name: row.get(name) for name in ERRORS} | {"error_state": row["status"]}
+        if row["measurement"] == "compile" and row["status"] == "ok":
+            # Only the first process compiles: the others find the result in a cache on disk.
+            extra["compile_s"] = extra.get("compile_s", 0.0) + row["samples_ns"][0] / 1e9
+    told = ("case", "size", "context", "precision", "device")
+    about = {name: getattr(case, name) for name in told} | {"variant": variant.name}
+    about |= {"remedies": "+".join(variant.remedies), "batches": variant.batches}
+    phases = [row for row in rows if row["measurement"] == "phase"]
+    return [about | _phase(row, variant.batches) | extra for row in phases]
+
+
+def _phase(row: Row, batches: int) -> Row:
+    kept = {key: row[key] for key in ("phase", "status", "reason")}
+    if row["status"] != "ok":
+        return kept
+    samples: pd.Series = pd.Series(row["samples_ns"], dtype=float)
+    of_each = samples.groupby(row.get("process", [0] * len(samples))).median() / NS_PER_MS / batches
+    ends = dict(zip(ENDS, (of_each.min(), of_each.max()), strict=True)) if len(of_each) > 1 else {}
+    names = {name: name for name in ("median_ms", "p20_ms", "p80_ms")} | {"device_ms": "busy_ms"}
+    kept |= {name: row[known] / batches for name, known in names.items() if known in row}
+    kept |= {name: row[name] for name in ("samples", "peak_memory_mib")}
+    return kept | ends | {"processes": len(of_each)}

@@ -13,15 +13,16 @@ from workflow_src.common.case import COMPILED, EAGER, NEEDS_CUDA, PHASES, Case
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.compiling import empty_caches
-from workflow_src.measure.cuda_graph import NotCapturableError, graphed
+from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.phases import build
+from workflow_src.measure.processes import in_fresh_processes
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.levers.variants import Variant
 from workflow_src.studies.models import case_of
-from workflow_src.studies.refusals import refusal
+from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -76,14 +77,10 @@ def needs(variant: Variant, case: Case) -> str:
 
 def built(variant: Variant, case: Case) -> tuple[Workload | None, Row]:
     """The workload of a variant; None with a row that says why there is none."""
-    why = needs(variant, case)
-    try:
-        if not why:
-            workload, row = build(case, variant.bf16_weights)
-            return workload, {} if workload else row
-    except UnavailableError as error:
-        why = str(error)
-    return None, {"status": "not_supported", "reason": why}
+    if why := needs(variant, case):
+        return None, {"status": "not_supported", "reason": why}
+    workload, row = build(case, variant.bf16_weights)
+    return workload, {} if workload else row
 
 
 def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
@@ -109,9 +106,12 @@ def call_of(workload: Workload, variant: Variant, phase: str) -> Call:
 def first_calls(workload: Workload) -> Row:
     """The time of the first calls of both passes, which compile them."""
     start = time.perf_counter_ns()
-    for phase in ("forward", "forward_backward"):
-        if why := refusal(workload.phase(phase)):
-            return {"status": "not_supported", "reason": why}
+    try:
+        with refusing():
+            workload.forward()
+            workload.forward_backward()
+    except UnavailableError as error:
+        return {"status": "not_supported", "reason": str(error)}
     workload.synchronize()
     return {"samples_ns": [time.perf_counter_ns() - start]}
 
@@ -151,10 +151,7 @@ def compared(workload: Workload, variant: Variant, reference: Row) -> Row:
         reason = f"no reference: {reference['reason']}"
         return {"status": reference["status"], "reason": reason}
     logits = relative_error(workload.logits(), reference["logits"])
-    try:
-        call_of(workload, variant, "forward_backward")()
-    except NotCapturableError as error:
-        return {"status": "not_capturable", "reason": str(error)}
+    call_of(workload, variant, "forward_backward")()
     exact = reference["gradients"]
     worst = max(relative_error(found, exact[name]) for name, found in _gradients(workload))
     found = {"logits_error": logits, "gradients_error": worst}
@@ -176,14 +173,11 @@ def timed(workload: Workload, variant: Variant, phase: str, point: Point, is_pro
     workload.optimizer.zero_grad(set_to_none=True)
     free(device)
     reset_peak(device)
-    try:
-        step = call_of(workload, variant, phase)
-    except NotCapturableError as error:
-        return {"status": "not_capturable", "reason": str(error)}
+    step = call_of(workload, variant, phase)
     row = sample_steps(step, device, point["warmup_steps"], point["steps"])
     row |= {"peak_memory_mib": peak_memory_mib(device)}
     return row | ({"activities": activities_of(step, device)} if is_profiled else {})
 
 
 if __name__ == "__main__":
-    main(tasks, module="workflow_src.studies.levers.measure")
+    main(tasks, partial(in_fresh_processes, "workflow_src.studies.levers.measure"))

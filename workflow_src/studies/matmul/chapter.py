@@ -12,6 +12,7 @@ from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import built_for
 from workflow_src.studies.facts import load, or_state, unmeasured
+from workflow_src.studies.study import Point, Row
 
 ITEM_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp8": 1}
 
@@ -27,10 +28,10 @@ YLABEL, DIVIDES = "TFLOP/s (of the median time)", "by what divides n"
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     every = products(load(run, "matmul"))
-    sweeps = {name: mine[mine["rate"].notna()] for name, mine in every.groupby("sweep")}
-    none = every[:0]
-    sized, fine = sweeps.get("sizes", none), sweeps.get("divisibility", none)
+    known = every[every["rate"].notna()]
+    sized, fine = (known[known["sweep"] == name] for name in ("sizes", "divisibility"))
     found, best = alignment(fine), bests(sized)
+    tops = best.set_index("precision")["rate"]
     fastest = first(every.sort_values("rate", key=lambda c: -c.astype(float).fillna(0)))
     return found | {
         "verdict": found["verdict"] if fastest["rate"] == fastest["rate"] else "can't tell",
@@ -38,7 +39,7 @@ def facts(run: Run) -> Facts:
         "waits": sized["waits"].any(),
         "rates": rates(every[every["sweep"] == "sizes"]),
         "best": best,
-        "sizes": sized.assign(of_best=of_best(sized, best)),
+        "sizes": sized.assign(of_best=to(sized["rate"] / sized["precision"].map(tops), "share")),
         "divisors": by_divisor(fine),
         "missing": unmeasured(every, "precision", "sweep", "n"),
         "figure": figure(sized, fine),
@@ -89,15 +90,9 @@ def bests(sized: pd.DataFrame) -> pd.DataFrame:
         for gpu, name, rate in pairs
         for peak in [peak_tflop_per_s(gpu, name)]
     ]
-    best = best.assign(sheet=pd.Series(sheet, best.index, dtype=object), top=best["rate"])
-    share = to(best["rate"] / best["sheet"], "share")
-    return best.assign(share=share, half=best["precision"].map(half))
-
-
-def of_best(sized: pd.DataFrame, best: pd.DataFrame) -> pd.Series:
-    """Each rate as a share of its precision's best."""
-    top = sized["precision"].map(best.set_index("precision")["top"])
-    return to(sized["rate"] / top, "share")
+    sheets = pd.Series(sheet, best.index, dtype=object)
+    share = to(best["rate"] / sheets, "share")
+    return best.assign(sheet=sheets, share=share, half=best["precision"].map(half))
 
 
 def alignment(fine: pd.DataFrame) -> Facts:
@@ -144,3 +139,29 @@ def figure(sized: pd.DataFrame, fine: pd.DataFrame) -> Plot:
     kinds = Panel(divided, "n", "rate", "divisor", mark="o", label="by {}", title=DIVIDES)
     panels = [replace(panel, xlabel="n") for panel in (sizes, kinds)]
     return Plot(panels, "no product was measured")
+
+
+DIVISORS = (32, 16, 8, 2, 1)
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with the largest of DIVISORS of n; measured ones also with rate and kernel."""
+    made = []
+    for row in rows:
+        divisor = {"divisor": next(d for d in DIVISORS if row["n"] % d == 0)} if "n" in row else {}
+        made.append(row | divisor | (_product(row) if row["status"] == "ok" else {}))
+    return made
+
+
+def _product(row: Row) -> Row:
+    """The rate (TFLOP/s) of a product's 2 n^3 FLOPs, and the kernel with the most time.
+
+    Only matrix multiplications compete for that, if any ran.
+    """
+    products = [each for each in row["activities"] if each["family"] == "gemm"]
+    longest = (products or row["activities"] or [{}])[0]
+    return {
+        "tflops": 2 * row["n"] ** 3 / (row["median_ms"] * 1e9),
+        "kernel": longest.get("short_name", ""),
+        "ran": longest.get("precision_ran", ""),
+    }

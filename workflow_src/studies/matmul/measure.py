@@ -46,29 +46,25 @@ def divisibility_sizes(top: int) -> list[int]:
 def products(sizes: list[int], about: Row, device: str) -> Iterator[Task]:
     """A profiled task per size."""
     for n in sizes:
-        make = partial(repeated, n, about["precision"], device)
+        make = partial(product, n, about["precision"], device)
         yield Task(about | {"n": n}, make, profiled=True)
 
 
-def repeated(n: int, precision: str, device: str) -> tuple[Call, Row]:
-    """A product on as many pairs of matrices as a cache doesn't hold, and how many if several."""
-    sets = sets_beyond(l2_bytes(device), 3 * n * n * TYPES[precision].itemsize)
-    return product(n, precision, device, sets), {"sets": sets} if sets > 1 else {}
-
-
-def product(n: int, precision: str, device: str, sets: int = 1) -> Call:
+def product(n: int, precision: str, device: str) -> tuple[Call, Row]:
     """A call that multiplies two (n, n) matrices of standard normal numbers in `precision`.
 
-    Calls take `sets` pairs of matrices in turn, so that small ones are not read from a cache.
-    fp8 is e4m3 with bf16 results, a scale of 1 and fast accumulation; its right-hand side is
-    column-major, as the operator requires.
+    Calls take as many pairs in turn as a cache doesn't hold, which are told if several. fp8 is e4m3
+    with bf16 results, a scale of 1 and fast accumulation; its right-hand side is column-major, as
+    the operator requires.
     """
+    sets = sets_beyond(l2_bytes(device), 3 * n * n * TYPES[precision].itemsize)
     use_precision(precision)
     one = torch.ones((), device=device)
     multiply = partial(_scaled, one) if precision == "fp8" else torch.matmul
     dtype = TYPES[precision]
     a, b = (torch.randn(sets, n, n, device=device).to(dtype) for _ in range(2))
-    return in_rotation([partial(multiply, *pair) for pair in zip(a, b, strict=True)])
+    call = in_rotation([partial(multiply, *pair) for pair in zip(a, b, strict=True)])
+    return call, {"sets": sets} if sets > 1 else {}
 
 
 def _scaled(one: Tensor, a: Tensor, b: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from workflow_src.paper.number import holds, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, unmeasured
+from workflow_src.studies.memory.analyze import derive as derive
 
 NEAR_LIMIT = 0.25
 """A step is near the limit if it is predicted to take what there is, within this share."""
@@ -36,9 +37,8 @@ PARTS, MOST = ("forward", "backward"), 3
 def facts(run: Run) -> Facts:
     """What the study's table says."""
     table = worded(load(run, "memory"))
-    rows = dict(list(table.groupby("measurement", sort=False)))
     peaks, saves, segments, allocations, tensors = (
-        rows.get(name, table[:0])
+        table[table["measurement"] == name]
         for name in ("peak", "block_saves", "segment", "allocation", "saved_tensor")
     )
     peaks = beside(peaks)

@@ -2,9 +2,10 @@
 
 import gzip
 import pickle
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -32,7 +33,6 @@ from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import free
 from workflow_src.measure.workload import Workload
 from workflow_src.model.ranges import emitting, range_
-from workflow_src.model.transformer import TransformerLM
 from workflow_src.studies.memory.saved import saved_rows
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
@@ -40,9 +40,6 @@ from workflow_src.studies.tasks import Task, main
 
 Mark = tuple[int, int, str]
 """Events so far, the clock (ns), and the path of ranges that a step is in from then on."""
-
-SUBLAYERS = ("attention_norm", "attention", "feed_forward_norm", "feed_forward")
-NORMS = ("attention_norm", "feed_forward_norm")
 
 
 class Marks:
@@ -66,11 +63,13 @@ class Marks:
     @contextmanager
     def around(self, model: nn.Module) -> Iterator[None]:
         """Mark the ranges of what runs inside, and the parts of the model in a backward pass."""
-        assert isinstance(model, TransformerLM)
-        hooks = [
-            module.register_forward_hook(partial(self._follow, name))
-            for name, module in _parts(model)
-        ]
+        hooks = []
+        for name, module in model.named_modules():
+            # Parts of the model, and those of its blocks: blocks.3.attention_norm.
+            if name and name.count(".") in (0, 2):
+                part = re.sub(r"\w+_norm$", "norm", name).replace("blocks.", "block ")
+                follow = partial(self._follow, part.replace(".", "/"))
+                hooks.append(module.register_forward_hook(follow))
         try:
             with emitting(self._range):
                 yield
@@ -78,15 +77,12 @@ class Marks:
             for hook in hooks:
                 hook.remove()
 
-    def _range(self, name: str) -> AbstractContextManager[object]:
+    @contextmanager
+    def _range(self, name: str) -> Iterator[None]:
         if name == "block":
             name, self._blocks = f"block {self._blocks}", self._blocks + 1
         if name in ("forward", "embedding"):
             self._blocks = 0
-        return self._inside(name)
-
-    @contextmanager
-    def _inside(self, name: str) -> Iterator[None]:
         self._path.append(name)
         self.add("/".join(self._path))
         try:
@@ -98,15 +94,6 @@ class Marks:
     def _follow(self, name: str, module: nn.Module, given: object, out: Tensor) -> None:
         if out.requires_grad:
             out.register_hook(lambda gradient: self.add(f"{self._path[0]}/backward/{name}"))
-
-
-def _parts(model: TransformerLM) -> Iterator[tuple[str, nn.Module]]:
-    """The parts of a model that a backward pass is told to be in, by name."""
-    yield from (("embedding", model.embedding), ("norm", model.norm), ("head", model.head))
-    for number, block in enumerate(model.blocks):
-        for name in SUBLAYERS:
-            part = "norm" if name in NORMS else name
-            yield f"block {number}/{part}", getattr(block, name)
 
 
 PHASES = ("forward", "train_step")
@@ -123,8 +110,8 @@ def tasks(point: Point, beside: Path) -> Iterator[Task | Row]:
             about = {"measurement": "block_saves", "heads": heads, "compiled": point["compiled"]}
             yield Task(about | identity(case), partial(saved_rows, case, point["compiled"]))
         return
-    device: Row = {"measurement": "device", "available_mib": available_mib(point["device"])}
-    yield device | {"status": "ok", "reason": ""}
+    available = {"available_mib": available_mib(point["device"]), "status": "ok", "reason": ""}
+    yield {"measurement": "device"} | available
     for precision, context in product(point["precisions"], point["contexts"]):
         free(point["device"])
         case = case_of({**point, "context": context}, point["size"], precision)
@@ -167,8 +154,10 @@ def _record(workload: Workload, phase: str, snapshot: Path) -> Row:
         held: list[Held] = []
         with marks.around(workload.model):
             for number in range(1 if phase == "forward" else 2):
-                with range_(f"step {number + 1}"):
-                    _run(workload, phase)
+                # A training step has ranges of its own.
+                inside = range_("forward") if phase == "forward" else nullcontext()
+                with range_(f"step {number + 1}"), inside:
+                    workload.phase(phase)()
                 held.append((record.events, _addresses(workload, record)))
     if isinstance(record, AllocatorRecord):
         packed = gzip.compress(pickle.dumps(record.snapshot), compresslevel=1)
@@ -181,14 +170,6 @@ def _addresses(workload: Workload, record: AllocatorRecord | LiveTensors) -> dic
     """Where gradients and the optimizer's state are, in a function that keeps none of them."""
     found = {"gradients": gradients(workload), "state": state_tensors(workload)}
     return {kind: {record.address(each) for each in every} for kind, every in found.items()}
-
-
-def _run(workload: Workload, phase: str) -> None:
-    if phase == "forward":
-        with range_("forward"):
-            workload.forward()
-    else:
-        workload.train_step()
 
 
 def as_row(allocations: Sequence[Allocation], held: Sequence[Held], marks: Sequence[Mark]) -> Row:

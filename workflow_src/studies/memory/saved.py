@@ -1,18 +1,16 @@
 """What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
 
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from workflow_src.common.case import Case
-from workflow_src.measure.allocations import own_line
+from workflow_src.measure.allocations import saved_by
 from workflow_src.measure.precision import AUTOCAST
-from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
-from workflow_src.model.transformer import Block, initialize
-from workflow_src.studies.refusals import refusal
+from workflow_src.model.transformer import Block, build_model
+from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Row
 
 
@@ -21,49 +19,17 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
 
     The stream, (batch, T, d_model), is in float32 and needs a gradient, as it does in a model.
     """
-    with torch.device(case.device):
-        rotary = RotaryEmbedding(case.context, case.d_head)
-        core = attention_core(case.attention, case.context)
-        attention = MultiHeadAttention(case.d_model, case.heads, rotary, core)
-        block = Block(case.d_model, case.d_ff, attention)
-        initialize(block, torch.Generator(case.device).manual_seed(case.seed))
-        stream = torch.randn(case.batch, case.context, case.d_model, requires_grad=True)
-    return block, stream
-
-
-def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[int, Row], Tensor]:
-    """The storages that autograd saves of `run`, by address, without those of `there`; its result.
-
-    Of each its bytes, and shape, type and line of code of the first tensor in it. The result's
-    graph can't be run backward.
-    """
-    found: dict[int, Row] = {}
-    kept: list[torch.UntypedStorage] = []
-    before = {tensor.untyped_storage().data_ptr() for tensor in there}
-
-    def note(tensor: Tensor) -> None:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() in before or storage.data_ptr() in found:
-            return
-        kept.append(storage)
-        stack = traceback.extract_stack()[::-1]
-        found[storage.data_ptr()] = {
-            "bytes": storage.nbytes(),
-            "shape": " x ".join(map(str, tensor.shape)),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
-            "line": own_line((frame.filename, frame.lineno or 0) for frame in stack),
-        }
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda unused: unused):
-        out = run()
-    return found, out
+    (block,) = build_model(replace(case, layers=1)).blocks
+    assert isinstance(block, Block)
+    shape = (case.batch, case.context, case.d_model)
+    return block, torch.randn(shape, device=case.device, requires_grad=True)
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
-    """A row for several of what a block saves; of status skipped if it can't be compiled."""
-    small = partial(torch.compile(torch.sin), torch.ones(1, device=case.device))
-    if compiled and (why := refusal(small)):
-        return {"status": "skipped", "reason": why}
+    """A row for several of what a block saves. Raises UnavailableError if nothing is compiled."""
+    if compiled:
+        with refusing():
+            torch.compile(torch.sin)(torch.ones(1, device=case.device))
     return {"several": [*measure_saved(case, compiled)]}
 
 

@@ -1,7 +1,9 @@
 """Study precision: what a 16-bit type costs in accuracy, and what autocast gains in time."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common import words
@@ -11,6 +13,7 @@ from workflow_src.paper.number import each, holds, of, over, to, within
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, span, unmeasured
+from workflow_src.studies.study import Point, Row
 
 AUTOCAST = "bf16"
 """The precision whose speed-up is told, over each other one."""
@@ -139,3 +142,31 @@ def figure(pairs: pd.DataFrame) -> Plot:
     ]
     empty = "no size was measured in two precisions"
     return Plot(panels, empty, "speed-up of bf16 autocast", (3.7, 3.2))
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows, of which sums have their errors."""
+    return [
+        row | errors(row, point["addend"], point["additions"])
+        if row["part"] == "accumulation"
+        else row
+        for row in rows
+    ]
+
+
+def errors(row: Row, addend: float, additions: int) -> Row:
+    """The error of a sum against additions x addend, in its two parts.
+
+    `representation_error` is the error of the addend as stored, times the additions;
+    `rounding_error` is the rest, due to rounding the sum at each addition. `spacing` is the
+    distance from the sum's last value to the next larger one in its dtype. All are exact in double
+    precision, which holds every product and difference here.
+    """
+    value, exact, stored = row["value"], additions * addend, additions * row["addend"]
+    eps = float(np.finfo(row["sum_dtype"]).eps)
+    return {
+        "error": value - exact,
+        "representation_error": stored - exact,
+        "rounding_error": value - stored,
+        "spacing": eps * 2.0 ** math.floor(math.log2(value)),
+    }

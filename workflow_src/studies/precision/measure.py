@@ -1,5 +1,6 @@
 """Measures rounding in mixed precision, the types that it uses, and the times of models."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -90,20 +91,10 @@ def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: boo
     return numbers | {"sum_dtype": short(total)}
 
 
-class Toy(nn.Module):
-    """Linear, ReLU, LayerNorm, Linear: (batch, 8) -> (batch, 4)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(8, 16)
-        self.relu = nn.ReLU()
-        self.norm = nn.LayerNorm(16)
-        self.fc2 = nn.Linear(16, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The logits."""
-        logits: Tensor = self.fc2(self.norm(self.relu(self.fc1(x))))
-        return logits
+def toy() -> nn.Sequential:
+    """A small model: (batch, 8) -> (batch, 4)."""
+    layers = {"fc1": nn.Linear(8, 16), "relu": nn.ReLU(), "norm": nn.LayerNorm(16)}
+    return nn.Sequential(OrderedDict(layers | {"fc2": nn.Linear(16, 4)}))
 
 
 def short(dtype: torch.dtype) -> str:
@@ -112,9 +103,9 @@ def short(dtype: torch.dtype) -> str:
 
 
 def types_seen(dtype: torch.dtype, device: str) -> dict[str, str]:
-    """The type of each tensor in one forward and backward pass of Toy under autocast."""
+    """The type of each tensor in one forward and backward pass of `toy` under autocast."""
     torch.manual_seed(0)
-    model = Toy().to(device)
+    model = toy().to(device)
     inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
     seen = {f"{name} (parameter)": short(p.dtype) for name, p in model.named_parameters()}
 
@@ -147,20 +138,8 @@ def added_up(x: Tensor) -> Tensor:
     return x
 
 
-def normalized(x: Tensor, statistics: torch.dtype) -> tuple[Tensor, Tensor]:
-    """`x` normalized over its last dimension in float32, and the variance that was used.
-
-    Mean and variance are computed in the type `statistics`.
-    """
-    given, count = x.to(statistics), x.shape[-1]
-    mean = added_up(given) / count
-    variance = added_up((given - mean) ** 2 / count)
-    scale = torch.rsqrt(variance.float() + EPS)
-    return (x.float() - mean.float()) * scale, variance
-
-
 def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
-    """LayerNorm of random numbers in the type `name` with statistics in `used`.
+    """LayerNorm in float32 of random numbers in the type `name`, with statistics in `used`.
 
     `largest_error` is that of the output, whose standard deviation is 1, against the same input
     normalized in double precision; `stored_error` is what storing the exact output in the type of
@@ -170,18 +149,16 @@ def norm_errors(point: Point, name: str, used: str, deviation: float) -> Row:
     torch.manual_seed(0)
     standard = torch.randn(settings["rows"], settings["width"], dtype=torch.float64)
     x = (standard * deviation).to(dtype).to(point["device"])
-    exact = exactly(x)
-    found, variance = normalized(x, NARROW.get(used, torch.float32))
+    exact = layer_norm(x.double(), x.shape[-1:], eps=EPS)
+    given, count = x.to(NARROW.get(used, torch.float32)), x.shape[-1]
+    mean = added_up(given) / count
+    variance = added_up((given - mean) ** 2 / count)
+    found = (x.float() - mean.float()) * torch.rsqrt(variance.float() + EPS)
     return {
         "largest_error": float((found.double() - exact).abs().max()),
         "stored_error": float((exact.to(dtype).double() - exact).abs().max()),
         "variance": "finite" if variance.isfinite().all() else "overflows",
     }
-
-
-def exactly(x: Tensor) -> Tensor:
-    """`x` normalized over its last dimension in double precision."""
-    return layer_norm(x.double(), x.shape[-1:], eps=EPS)
 
 
 if __name__ == "__main__":

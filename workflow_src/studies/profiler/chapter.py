@@ -2,10 +2,12 @@
 
 import pandas as pd
 
+from workflow_src.common.summary import of_each_process
 from workflow_src.paper.number import holds, of, over
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, span, unmeasured
+from workflow_src.studies.study import Point, Row
 
 FEWEST = 3
 """With fewer pairs, that all lie on one side says little."""
@@ -44,3 +46,24 @@ def by_case(pairs: pd.DataFrame) -> pd.DataFrame:
     slower = slower.reindex(cases.index).eq(True)
     said = slower.map({True: "yes", False: "not shown"})
     return cases.assign(slower=slower, said=said).reset_index()
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """A row per pair: the medians of its two processes (ms); if one has none, why.
+
+    profiled_first: whether the process with the profiler ran before the other.
+    """
+    about = {"case": point["point"], "size": next(iter(point["sizes"]))}
+    about |= {name: point[name] for name in ("context", "precision")}
+    lost = [row for row in rows if row["status"] != "ok"]
+    if lost:
+        return [about | {name: lost[0][name] for name in ("phase", "status", "reason")}]
+    medians = {row["name"]: of_each_process(row["samples_ns"], row["process"]) for row in rows}
+    pairs = zip(medians["plain"], medians["profiled"], strict=True)
+    return [
+        about
+        | {"phase": rows[0]["phase"], "status": "ok", "reason": ""}
+        | {"pair": pair, "profiled_first": pair % 2 == 1}
+        | {"plain_ms": plain["median_ms"], "profiled_ms": profiled["median_ms"]}
+        for pair, (plain, profiled) in enumerate(pairs)
+    ]

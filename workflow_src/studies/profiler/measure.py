@@ -70,17 +70,14 @@ def in_pairs(point: Point) -> list[dict[str, Any]]:
     return results
 
 
-def in_process(point: Point, output: Path) -> dict[str, Any]:
+def in_process(point: Point, output: Path) -> Any:
     """The result of one process. Raises StageError if it fails; its message has been printed."""
     program = "workflow_src.studies.profiler.measure", ["--point", json.dumps(point)], output
     if not point["profiled"] or point["profiler"] != "nsys":
-        found: dict[str, Any] = written_by(*program, "a process of a pair")
-        return found
-    capture = output.with_suffix(".nsys-rep")
-    profile(capture, command_of(*program), point["device"], False)
-    found = json.loads(output.read_text(encoding="utf-8"))
-    return found
+        return written_by(*program, "a process of a pair")
+    profile(output.with_suffix(".nsys-rep"), command_of(*program), point["device"], False)
+    return json.loads(output.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    main(tasks, in_processes=in_pairs)
+    main(tasks, in_pairs)

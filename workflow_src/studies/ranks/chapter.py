@@ -10,6 +10,8 @@ from workflow_src.paper.number import NAN, Number, Numbers, each, of, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, sortable, span, unmeasured
+from workflow_src.studies.models import case_of, dimensions
+from workflow_src.studies.study import Point, Row
 
 NAMES = {
     "alone": "no communication",
@@ -40,9 +42,8 @@ def facts(run: Run) -> Facts:
         case=(table["size"] + " " + table["precision"]).str.strip(),
         name=table["way"].map(lambda way: NAMES.get(way, way)),
     )
-    kinds = {str(name): mine for name, mine in table.groupby("measurement")}
-    reduced = all_reduces(kinds.get("all_reduce", table[:0]))
-    ways = of_ways(kinds.get("training", table[:0]))
+    reduced = all_reduces(table[table["measurement"] == "all_reduce"])
+    ways = of_ways(table[table["measurement"] == "training"])
     ways["unhidden_ms"] = unhidden_ms(ways, reduced)
     return verdict(ways) | {
         "context": span(ways["context"]),
@@ -133,3 +134,24 @@ def unhidden_ms(ways: pd.DataFrame, reduced: pd.DataFrame) -> Numbers:
     largest = first(reduced.sort_values("bytes", key=sortable)[::-1])
     found: Numbers = gradients / largest["bytes"] * largest["median_ms"]
     return found.where(ways["way"].isin(ALL_GRADIENTS))
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """All-reduces with their bandwidths, or ways with the model's size."""
+    ranks = {"ranks": point["ranks"]}
+    if point["measurement"] == "all_reduce":
+        return [row | ranks | bandwidths(row, point["ranks"]) for row in rows]
+    about = ranks | dimensions(case_of(point, point["size"], point["precision"]))
+    return [row | about for row in rows]
+
+
+def bandwidths(row: Row, ranks: int) -> Row:
+    """Algorithm and bus bandwidth (GB/s) of an all-reduce's median; empty without one.
+
+    The first is its bytes over its time, the second what a link carries of them: 2 (n - 1) / n
+    times that for n ranks (doc/PERFORMANCE.md of NVIDIA's nccl-tests).
+    """
+    if row["status"] != "ok":
+        return {}
+    rate = row["bytes"] / (row["median_ms"] * 1e6)
+    return {"algorithm_gb_per_s": rate, "bus_gb_per_s": rate * 2 * ((ranks - 1) / ranks)}

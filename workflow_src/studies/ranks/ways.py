@@ -4,8 +4,7 @@ Each leaves in every rank the parameters that one process would have after a ste
 batches, or its part of them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -14,7 +13,6 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import Optimizer
 
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.transformer import TransformerLM
@@ -22,28 +20,31 @@ from workflow_src.model.transformer import TransformerLM
 OPTIMIZER = "fused"
 
 
-def _nothing() -> None:
-    pass
-
-
-@dataclass(frozen=True)
 class Trained:
     """A model and how a rank trains it.
 
-    run: from tokens to logits. average: what follows the backward pass, until gradients are those
-    of all ranks' batches. share: what follows the optimizer, until all have its result.
+    average: what follows the backward pass, until gradients are those of all ranks' batches. share:
+    what follows the optimizer, until all have its result. run: from tokens to logits, if not the
+    model itself. own: the parameters that this rank's optimizer updates, if not all.
     """
 
-    model: TransformerLM
-    run: Callable[[Tensor], Tensor]
-    optimizer: Optimizer
-    average: Callable[[], None] = _nothing
-    share: Callable[[], None] = _nothing
+    def __init__(
+        self,
+        model: TransformerLM,
+        average: Callable[[], None] = lambda: None,
+        share: Callable[[], None] = lambda: None,
+        run: Callable[[Tensor], Tensor] | None = None,
+        own: Sequence[Tensor] | None = None,
+    ) -> None:
+        self.model, self.average, self.share = model, average, share
+        self.run = run or model
+        trained = model.parameters() if own is None else own
+        self.optimizer = build_optimizer(OPTIMIZER, trained)
 
 
 def alone(model: TransformerLM) -> Trained:
     """No communication: each rank trains a model of its own."""
-    return Trained(model, model, _optimizer(model.parameters()))
+    return Trained(model)
 
 
 def naive(model: TransformerLM) -> Trained:
@@ -53,7 +54,7 @@ def naive(model: TransformerLM) -> Trained:
         for gradient in _gradients(model):
             start_average(gradient).wait()
 
-    return Trained(model, model, _optimizer(model.parameters()), average)
+    return Trained(model, average)
 
 
 def flat(model: TransformerLM) -> Trained:
@@ -66,19 +67,17 @@ def flat(model: TransformerLM) -> Trained:
         averaged = _unflatten_dense_tensors(together, gradients)
         torch._foreach_copy_(gradients, list(averaged))
 
-    return Trained(model, model, _optimizer(model.parameters()), average)
+    return Trained(model, average)
 
 
 def overlapped(model: TransformerLM) -> Trained:
     """An all-reduce per parameter, started by a hook as soon as backward has its gradient."""
-    average = _average_by_hooks(model)
-    return Trained(model, model, _optimizer(model.parameters()), average)
+    return Trained(model, _average_by_hooks(model))
 
 
 def bucketed(model: TransformerLM) -> Trained:
     """Torch's DistributedDataParallel: all-reduces of buckets of gradients, during backward."""
-    run = DistributedDataParallel(model, gradient_as_bucket_view=True)
-    return Trained(model, run, _optimizer(model.parameters()))
+    return Trained(model, run=DistributedDataParallel(model, gradient_as_bucket_view=True))
 
 
 def sharded_optimizer(model: TransformerLM) -> Trained:
@@ -98,7 +97,7 @@ def sharded_optimizer(model: TransformerLM) -> Trained:
         for each in sent:
             each.wait()
 
-    return Trained(model, model, _optimizer(own), _average_by_hooks(model), share)
+    return Trained(model, _average_by_hooks(model), share, own=own)
 
 
 def fsdp(model: TransformerLM) -> Trained:
@@ -108,7 +107,7 @@ def fsdp(model: TransformerLM) -> Trained:
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    return Trained(model, model, _optimizer(model.parameters()))
+    return Trained(model)
 
 
 BUILD: dict[str, Callable[[TransformerLM], Trained]] = {
@@ -164,7 +163,3 @@ def _average_by_hooks(model: nn.Module) -> Callable[[], None]:
 
 def _gradients(model: nn.Module) -> list[Tensor]:
     return [each.grad for each in model.parameters() if each.grad is not None]
-
-
-def _optimizer(parameters: Iterable[Tensor]) -> Optimizer:
-    return build_optimizer(OPTIMIZER, parameters)

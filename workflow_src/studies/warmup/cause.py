@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -32,26 +31,24 @@ step starts cuBLAS itself, EAGER has all of cuBLAS's code loaded in it.
 
 
 def trials(point: Point) -> Iterator[Row]:
-    """A row of sweep "loading" per process and phase: `repeats` of TRIALS, taking turns."""
+    """A row of sweep "loading" per process and phase, `repeats` of TRIALS taking turns: the times
+    (ns) of its steps, and of building the model."""
     for process, (mode, prepared) in enumerate(TRIALS * point["repeats"]):
-        labels = {"sweep": "loading", "loading": mode, "prepared": prepared, "process": process}
-        for row in _timed({**point, "prepared": prepared, "loading": mode}):
-            yield labels | row
+        how = {"loading": mode, "prepared": prepared}
+        labels = {"sweep": "loading"} | how | {"process": process}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                given = ["--point", json.dumps({**point, **how})]
+                found = written_by(__name__, given, Path(folder, "steps.json"), "the program")
+        except StageError as error:
+            yield labels | {"status": "skipped", "reason": str(error)}
+            continue
+        done = labels | {"status": "ok", "reason": "", "build_ns": found["build_ns"]}
+        for phase, ns in found["steps_ns"].items():
+            yield done | {"phase": phase, "steps_ns": ns}
 
 
-def _timed(point: Point) -> list[Row]:
-    """A row per phase: the times (ns) of its steps, and of building the model, in one process."""
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            given = ["--point", json.dumps(dict(point))]
-            found = written_by(__name__, given, Path(folder, "steps.json"), "the program")
-    except StageError as error:
-        return [{"status": "skipped", "reason": str(error)}]
-    done = {"status": "ok", "reason": "", "build_ns": found["build_ns"]}
-    return [done | {"phase": phase, "steps_ns": ns} for phase, ns in found["steps_ns"].items()]
-
-
-def run(point: Point) -> dict[str, Any]:
+def run(point: Point) -> Row:
     """The program: build the model, then the first steps of each phase.
 
     build_ns: time until the model is built, in which CUDA starts; steps_ns: of each step, by phase.

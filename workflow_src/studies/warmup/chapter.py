@@ -1,13 +1,18 @@
 """Study warmup: what first steps cost, how many an average must leave out, and why."""
 
+import statistics
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import PHASES
 from workflow_src.paper.number import Numbers, each, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, span, unmeasured
+from workflow_src.studies.study import Point, Row
 
 MEAN_WITHIN = 0.05
 """A warm-up is enough if no mean then exceeds a settled step by more than this share.
@@ -146,3 +151,43 @@ def trials(loading: pd.DataFrame) -> pd.DataFrame:
     share = (saving / (plain["median"] - plain["settled"])).astype(object)
     told = to(share.where((least > 0) & (least >= saving / 2)), "share")
     return found.assign(saved=each(told, lambda number: ("≈ ", number))).reset_index()
+
+
+SETTLED_WITHIN = 0.10
+"""A step is settled if it differs from the settled median by at most this share."""
+
+
+def derive(point: Point, rows: list[Row]) -> list[Row]:
+    """The rows with the first step and the settled median of all steps (ms).
+
+    `settled_ms` and `settled_after_steps` are of all steps, including those of
+    the warm-up. Captures of first steps, which points of earlier versions have, are left out.
+    """
+    kept = [row for row in rows if row.get("sweep") != "traced"]
+    return [_derived(row) if row["status"] == "ok" else row for row in kept]
+
+
+def _derived(row: Row) -> Row:
+    is_trial = "steps_ns" in row
+    every = row["steps_ns"] if is_trial else [*row["warmup_ns"], *row["samples_ns"]]
+    steps = [ns / NS_PER_MS for ns in every]
+    found = {"first_step_ms": steps[0], "settled_ms": settled_median(steps)}
+    if is_trial:
+        return row | found | {"build_ms": row["build_ns"] / NS_PER_MS}
+    return row | found | {"settled_after_steps": settled_after(steps)}
+
+
+def settled_median(values: Sequence[float]) -> float:
+    """The median of the last half of `values`."""
+    return statistics.median(values[len(values) // 2 :])
+
+
+def settled_after(values: Sequence[float]) -> int | None:
+    """Number of steps after which all others lie within SETTLED_WITHIN of the settled median.
+
+    None if even the last one does not.
+    """
+    settled = settled_median(values)
+    apart = [i for i, value in enumerate(values) if abs(value - settled) > SETTLED_WITHIN * settled]
+    steps = apart[-1] + 1 if apart else 0
+    return steps if steps < len(values) else None
