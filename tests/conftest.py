@@ -61,7 +61,7 @@ TOGETHER = {
     "tests/test_own_model.py": "own model",
     "tests/report/test_report.py": "report",
     "tests/compare/test_captures.py": "compared captures",
-    "tests/studies/precision/test_numerics.py": "numerics",
+    "tests/studies/test_numerics.py": "numerics",
 }
 """Tests that run one after another in one process: they share a cluster, or a costly fixture."""
 
