@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.describe import DOCS, page
 from workflow_src.common.errors import ConfigError
 from workflow_src.plan.config import check, load
-from workflow_src.plan.settings import Config, Size, Suite
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent
@@ -39,12 +37,6 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
     assert (config["warmup_steps"], config["steps"]) == (5, 10)
     assert config["suites"]["assignment"]["batches"] == [4]
     assert "batches" not in CONFIG["suites"]["assignment"], "the caller's value is unchanged"
-
-
-def test_every_key_has_a_description_and_the_page_is_made_of_them() -> None:
-    for kind in (Config, Suite, Size):
-        assert all(each.description for each in kind.model_fields.values()), kind
-    assert (DOCS / "settings.md").read_text(encoding="utf-8") == page(DOCS / "settings.md")
 
 
 @pytest.mark.parametrize(
