@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import event, launched
+from tests.examples import costly
 from tests.test_fuzz import changed_json, damaged
 from workflow_src.captures.event_columns import NOT_A_TIME, nanoseconds, times
 from workflow_src.captures.event_parts import Trace, parts_of
@@ -39,6 +40,7 @@ def read(content: bytes, size: int) -> Trace | None:
         return None
 
 
+@costly
 @given(st.just(WHOLE) | changed_json(TRACE) | damaged(WHOLE), st.integers(1, 700))
 def test_a_trace_is_read_alike_wherever_it_is_cut_or_changed(content: bytes, size: int) -> None:
     found, expected = read(content, size), read(content, len(content) + 1)
