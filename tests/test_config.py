@@ -25,6 +25,13 @@ def suite(**axes: Any) -> dict[str, Any]:
     return changed(suite="s", suites={"s": axes})
 
 
+def of_size(size: dict[str, Any]) -> dict[str, Any]:
+    return changed(sizes=CONFIG["sizes"] | {"tiny": size})
+
+
+ODD = {"d_model": 6, "d_ff": 8, "layers": 1}
+
+
 def sentence(config: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         check(config)
@@ -69,6 +76,14 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
         (suite(contexts=[16, 16]), "suites.s.contexts: [16, 16] must not repeat a value"),
         (suite(precisions=["fp8"]), "suites.s.precisions: 'fp8' is not one of fp32, tf32,"),
         (changed(sizes={"a": {"d_model": 8}}), "sizes.a.d_ff: this key is missing"),
+        (of_size(ODD | {"heads": 5}), "must divide d_model"),
+        (of_size(ODD | {"heads": 2}), "must be even"),
+        (changed(energy_seconds=0.5), "energy_seconds: 0.5 must be 0 or from 3"),
+        (
+            changed(levers_cases=["medium"]),
+            "levers_cases: 'medium' must be made of a size, a context and fp32 or bf16",
+        ),
+        (changed(levers_cases=["huge-ctx64-fp32"]), "size of 'huge-ctx64-fp32': 'huge' is not one"),
     ],
 )
 def test_bad_input_gets_one_sentence_with_key_value_and_what_is_allowed(
@@ -77,12 +92,6 @@ def test_bad_input_gets_one_sentence_with_key_value_and_what_is_allowed(
     found = sentence(config)
     assert said in found
     assert "\n" not in found
-
-
-@pytest.mark.parametrize(("heads", "said"), [(5, "must divide d_model"), (2, "must be even")])
-def test_heads_must_divide_the_model_into_even_widths(heads: int, said: str) -> None:
-    size = {"d_model": 6, "d_ff": 8, "layers": 1, "heads": heads}
-    assert said in sentence(changed(sizes=CONFIG["sizes"] | {"odd": size}))
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "- a\n- b\n", "\x00", "3", "\xff", "a: 2026-99-99"])
@@ -118,9 +127,9 @@ def test_an_earlier_plan_that_is_none_is_refused_in_one_sentence(
 def test_numbers_inside_a_mapping_of_the_command_line_are_understood() -> None:
     """Snakemake hands them on as text."""
     size = {"d_model": "64", "d_ff": "64", "layers": "1", "heads": "2"}
-    assert check(changed(sizes=CONFIG["sizes"] | {"tiny": size}))["sizes"]["tiny"]["d_ff"] == 64
+    assert check(of_size(size))["sizes"]["tiny"]["d_ff"] == 64
     huge = size | {"d_model": 10**29}
-    said = sentence(changed(sizes=CONFIG["sizes"] | {"tiny": huge}))
+    said = sentence(of_size(huge))
     assert said.startswith("sizes.tiny.d_model: 1") and said.endswith("equal to 1048576")
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.answers.chapters import facts, run_of
-from tests.synthetic_tables import FORWARD, STEPS, Kernel, Sample, write_tables
+from tests.synthetic_tables import FORWARD, Kernel, Sample, write_tables
 from workflow_src.answers.components import components
 from workflow_src.answers.gemm_share.chapter import verdict
 from workflow_src.answers.machines import meanwhile
@@ -25,18 +25,6 @@ def of_times(plain: float, profiled: float, context: int = 128, **about: object)
     median = {"forward": plain, **OTHERS}
     made = Sample(context=context, times_ms=times, median_ms=median)
     return replace(made, **about)
-
-
-def test_times_of_launch_bound_passes_have_a_mark_and_others_their_digits(tmp_path: Path) -> None:
-    lost = of_times(1, 1, 512, status={"forward": ("oom", "CUDA out of memory")})
-    found = facts("a", tmp_path, of_times(20, 30), of_times(10.5, 11, 256), lost)
-    (plain,), (profiled,) = found["unprofiled"].values(), found["profiled"].values()
-    first, *others = plain.iloc[0, 1:]
-    assert "".join(map(str, first)) == "20†" and list(map(str, others)) == ["10.5", "OOM"]
-    (of_cpu,) = facts("a", tmp_path, of_times(20, 30, device="cpu"))["unprofiled"].values()
-    assert not isinstance(of_cpu.iloc[0, 1], tuple)  # A CPU launches nothing.
-    assert list(map(str, profiled.iloc[0, 1:])) == ["30.0", "11.0", "OOM"]
-    assert found["bound"] and STEPS == 2
 
 
 def test_each_phase_has_its_mean_and_what_compiling_changes(tmp_path: Path) -> None:
@@ -169,11 +157,6 @@ def test_operators_and_shapes_tell_what_ranges_and_formulas_do_not(
         assert (float(case.rate), float(case.product_rate)) == (1.0, 1.0)
 
 
-def top(folder: Path, sample: Sample, part: str = "forward") -> "pd.Series":
-    found, _ = tops(run_of("b", write_tables(folder, sample)))
-    return found.xs(part, level="part").iloc[0]
-
-
 def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
     """aten::linear multiplies by calling aten::mm: their calls aren't two products."""
     forward = [
@@ -181,13 +164,18 @@ def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
         ("forward/head", "aten::mm", "gemm", 2, 4_000_000),
         ("forward/block", "aten::mm", "gemm", 2, 2_000_000),
     ]
-    products = [
-        ("head", "forward", (128, 500, 64, 1), "aten::mm", 2, 4_000_000),
-        ("mlp.down_proj", "forward", (128, 64, 256, 1), "aten::mm", 2, 2_000_000),
-    ]
-    sample = Sample(device="cpu", kernels={"forward": forward}, products={"forward": products})
-    found = top(tmp_path, sample)
-    assert (found["product"], found["product_ms"].value) == ("output head", 4.0)
+    sample = Sample(device="cpu", kernels={"forward": forward})
+    about = {"phase": "forward", "direction": "forward", "short_name": "aten::mm", "m": 128}
+    about |= {"matrices": 1, "kernels_per_step": 2}
+    head = {"product": "head", "n": 500, "k": 64, "busy_ms_per_step": 4.0}
+    down = {"product": "mlp.down_proj", "n": 64, "k": 256, "busy_ms_per_step": 2.0}
+    products = pd.DataFrame([sample.front | about | each for each in (head, down)])
+    flops = 4 * products["m"] * products["n"] * products["k"]
+    tables = write_tables(tmp_path, sample)
+    products.assign(flops_per_step=flops).to_csv(tables / "products.csv", index=False)
+    found, _ = tops(run_of("b", tables))
+    top = found.xs("forward", level="part").iloc[0]
+    assert (top["product"], top["product_ms"].value) == ("output head", 4.0)
 
 
 @pytest.mark.parametrize(

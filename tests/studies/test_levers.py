@@ -10,12 +10,9 @@ import pytest
 import torch
 
 from tests.studies.chapters import facts, table, texts
-from tests.workflow import ROOT
 from workflow_src.common.case import PHASES
-from workflow_src.common.errors import ConfigError
 from workflow_src.measure.workload import Workload
 from workflow_src.paper.run import typed
-from workflow_src.plan.config import check, load
 from workflow_src.studies.levers import chapter
 from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import case_at, tasks
@@ -45,18 +42,6 @@ def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
     assert len(cases) == 12
     chosen = settings | {"levers_cases": ["medium-ctx512-bf16"]}
     assert {row["context"] for row in points("levers", "cuda", "full", chosen)} == {512}
-
-
-@pytest.mark.parametrize(
-    ("cases", "said"),
-    [
-        (["medium"], "levers_cases: 'medium' must be made of a size, a context and fp32 or bf16"),
-        (["huge-ctx64-fp32"], "levers_cases: size of 'huge-ctx64-fp32': 'huge' is not one of tiny"),
-    ],
-)
-def test_a_case_that_can_not_be_is_refused(cases: list[str], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        check(load(ROOT / "config.yaml") | {"levers_cases": cases})
 
 
 SIZES = {"tiny": {"d_model": 16, "d_ff": 32, "layers": 2, "heads": 2}}
