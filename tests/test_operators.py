@@ -18,8 +18,15 @@ from torch._C._profiler import RecordScope, _EventType
 from tests.joined import joined
 from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import PHASES, Case
-from workflow_src.measure import activities, benchmark, operators, processes, profiled_run
+from workflow_src.common.case import PHASES, TABLES, Case
+from workflow_src.measure import (
+    activities,
+    benchmark,
+    machine,
+    operators,
+    processes,
+    profiled_run,
+)
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
@@ -57,6 +64,8 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
     measured: Callable[[str, str], Any], tmp_path: Path, precision: str, attention: str
 ) -> None:
     case, _, tables = measured(precision, attention)
+    assert set(tables) == set(TABLES)
+    of_two_steps_on_this_host(tables, case)
     alignment = tables["alignment"].set_index("phase")
     assert list(alignment.index) == list(PHASES)
     assert (alignment["aligned_share"] >= 0.99).all(), alignment.to_string()
@@ -76,6 +85,19 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
         absent = {"softmax"} | ({"scores", "values"} if attention == "sdpa" else set())
         assert found.to_dict() == {name: n for name, n in work.items() if name not in absent}
     assert check(joined(tables, case, tmp_path)).to_dict("records") == []
+
+
+def of_two_steps_on_this_host(tables: dict[str, pd.DataFrame], case: Case) -> None:
+    capture, ranges = tables["captures"].iloc[0], tables["ranges"]
+    assert [*tables["environments"]["host_id"], capture["host_id"]] == [machine.host_id()] * 2
+    assert float(capture["host_operation_us"]) > 0 and capture["total_ns"] > 0
+    steps = ranges[ranges["path"] == ranges["phase"]]
+    assert steps.groupby("phase")["step"].count().to_dict() == dict.fromkeys(PHASES, 2)
+    calls = tables["kernels"]["calls_per_step"]
+    assert (calls % 1 == 0).all(), "the window opens after the warm-up"
+    layers = ranges[ranges["path"] == "train_step/forward/block/attention"]
+    assert layers["instances"].tolist() == [case.layers] * 2
+    assert tables["ledger"]["idle_launch_ns"].isna().all(), "a CPU launches nothing"
 
 
 def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
