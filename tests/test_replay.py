@@ -218,8 +218,3 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")
     assert second["replayed_median_ms"] != second["replayed_median_ms"], "empty"
     assert third["replay_status"] != third["replay_status"], "empty"
-
-
-def test_an_earlier_result_has_no_columns_of_replays() -> None:
-    table = timings({"phases": {"forward": phase(1)}})
-    assert not [name for name in table.columns if name.startswith("replay")]
