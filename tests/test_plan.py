@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from workflow_src.common.case import (
-    AXES,
     CASE_COLUMNS,
     COUNTS,
     LATER,
@@ -19,7 +18,7 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.common.read_table import read_table
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
-from workflow_src.plan.case_ids import CASE_PATTERN, case_id
+from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.write_plan import as_csv
 
@@ -59,10 +58,11 @@ def test_ids_contain_only_nondefault_values_and_match_the_constraint(tmp_path: P
         "precisions": ["fp32", "bf16"],
         "attentions": ["naive", "fused_softmax", "sdpa"],
         "optimizers": ["adamw", "foreach", "fused"],
+        "executions": ["eager", "compiled"],
     }
     ids = plan(tmp_path, suite="s", suites={"s": axes}).case_ids
-    assert "tiny-ctx16-fp32" in ids and "2.7B-ctx16-bf16-b1-fused_softmax-foreach" in ids
-    assert len(set(ids)) == len(ids) == 72
+    assert "tiny-ctx16-fp32" in ids and "2.7B-ctx16-bf16-b1-fused_softmax-foreach-compiled" in ids
+    assert len(set(ids)) == len(ids) == 144
     assert all(re.fullmatch(CASE_PATTERN, case_id) for case_id in ids)
 
 
@@ -167,24 +167,6 @@ def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
     said = "cpu_threads: None can't be resolved on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):
         plan(tmp_path, cluster=True, device="cpu", profiler="torch")
-
-
-USUAL = {"context": 64, "precision": "fp32"} | {
-    axis.name: axis.usual for axis in AXES if axis.usual is not None
-}
-
-
-@pytest.mark.parametrize(
-    ("other", "expected"),
-    [
-        ({}, "small-ctx64-fp32"),
-        ({"batch": 8, "optimizer": "fused"}, "small-ctx64-fp32-b8-fused"),
-        ({"attention": "sdpa", "execution": "compiled"}, "small-ctx64-fp32-sdpa-compiled"),
-    ],
-)
-def test_an_id_has_what_is_unusual(other: dict[str, object], expected: str) -> None:
-    assert case_id("small", USUAL | other) == expected
-    assert re.fullmatch(CASE_PATTERN, expected)
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
