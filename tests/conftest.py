@@ -52,7 +52,6 @@ TOGETHER = {
     "tests/test_slurm.py": "slurm",
     "tests/test_snakemake7.py": "slurm",
     "tests/test_staleness.py": "staleness",
-    "tests/test_fuzz.py": "fuzz",
     "tests/test_arguments.py": "arguments",
     "tests/test_browser.py": "browser",
     "tests/test_brought_models.py": "brought models",
@@ -61,7 +60,7 @@ TOGETHER = {
     "tests/test_own_model.py": "own model",
     "tests/report/test_report.py": "report",
     "tests/compare/test_captures.py": "compared captures",
-    "tests/studies/precision/test_numerics.py": "numerics",
+    "tests/studies/test_numerics.py": "numerics",
 }
 """Tests that run one after another in one process: they share a cluster, or a costly fixture."""
 

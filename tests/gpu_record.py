@@ -70,11 +70,10 @@ def _products(launched: Any) -> list[dict[str, Any]]:
 
 def _other(family: str, path: str) -> dict[str, Any]:
     """An operator that launches kernels of a family; in backward, a gradient of another."""
-    given = [([4, 8], "float32")] * 3
     within = path.partition("/")[2]
-    if family == "optimizer":
-        given = [([[4, 8]], ["float32"])] * 4  # type: ignore[list-item]
     gradient = within == "backward"
     about = {"range": "forward/block/attention" if gradient else within}
     about |= {"forward_operator": "aten::expand" if gradient else ""}
-    return operator(OPERATORS.get(family, "aten::other"), *given) | about
+    if family == "optimizer":
+        about |= {"shapes": [[[4, 8]]] * 4, "dtypes": [["float32"]] * 4}  # type: ignore[dict-item]
+    return operator(OPERATORS.get(family, "aten::other"), "4x8 4x8 4x8") | about

@@ -12,9 +12,6 @@ from workflow_src.common.case import CASE_COLUMNS, PHASES, CaseKey
 Kernel = tuple[str, str, str, int, int]
 """Path, name, family, calls per step, nanoseconds per step."""
 
-Product = tuple[str, str, tuple[int, int, int, int], str, int, int]
-"""Product, direction, (m, n, k, batch), kernel, calls per step, nanoseconds per step."""
-
 Rows = Iterator[dict[str, Any]]
 
 STEPS = 2
@@ -81,8 +78,6 @@ class Sample:
     environment: Mapping[str, Any] = field(default_factory=dict)
     replayed_ms: Mapping[str, float] = field(default_factory=dict)
     """By phase; without any, timings.csv is one of a run that replayed nothing."""
-    products: Mapping[str, list[Product]] = field(default_factory=dict)
-    """By phase; without any, there are no rows of products.csv."""
     execution: str = "eager"
 
     @property
@@ -113,17 +108,6 @@ class Sample:
                 row |= {"replay_status": "ok", "replay_reason": ""}
                 row |= dict.fromkeys(REPLAYED, self.replayed_ms[phase])
             yield row
-
-    def product_rows(self) -> Rows:
-        """Rows of products.csv, without the columns that no answer reads."""
-        for phase, products in self.products.items():
-            for product, direction, (m, n, k, each), name, calls, ns in products:
-                yield {
-                    **{"phase": phase, "product": product, "direction": direction},
-                    **{"m": m, "n": n, "k": k, "matrices": each, "short_name": name},
-                    **{"kernels_per_step": calls, "busy_ms_per_step": ns / 1e6},
-                    "flops_per_step": 2 * m * n * k * each * calls,
-                }
 
     def ranges(self) -> Rows:
         """Rows of ranges.csv: two steps per phase, 0.1 ms below and above the host time."""
@@ -182,7 +166,6 @@ TABLES = {
     "captures": Sample.captures,
     "work": Sample.work_rows,
     "environments": Sample.environments,
-    "products": Sample.product_rows,
 }
 
 

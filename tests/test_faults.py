@@ -1,6 +1,6 @@
 """Faults around the workflow: no result is lost, and one sentence says what to do.
 
-Killed jobs are in test_workflow.py, damaged files in test_fuzz.py, Slurm's faults in test_slurm.py.
+Killed jobs are in test_workflow.py, damaged captures in captures, Slurm's faults in test_slurm.py.
 """
 
 import gzip

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import Export, global_id
+from tests.examples import costly
 from workflow_src.captures.capture import (
     API,
     COLUMNS,
@@ -204,7 +205,7 @@ def covered(spans: list[tuple[int, int]], start: int, end: int) -> set[int]:
     return {ns for a, b in spans for ns in range(max(a, start), min(b, end))}
 
 
-@settings(deadline=None)
+@costly
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(1, 40)), min_size=1, max_size=3),
     st.lists(st.tuples(LAUNCHED, SPAN), max_size=12),

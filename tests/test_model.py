@@ -45,14 +45,6 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_rms_norm_agrees_with_pytorch() -> None:
-    ours, reference = RMSNorm(24), torch.nn.RMSNorm(24, eps=1e-5)
-    gain = normal(24, seed=1)
-    ours.weight.data, reference.weight.data = gain, gain.clone()
-    x = normal(2, 5, 24)
-    torch.testing.assert_close(ours(x), reference(x))
-
-
 def test_rms_norm_computes_in_float32_and_casts_back() -> None:
     norm = RMSNorm(8)
     out = norm(torch.full((1, 8), 1000.0, dtype=torch.float16))  # the square exceeds float16

@@ -216,7 +216,7 @@ def test_totals_of_nsys_stats_that_were_deleted_are_missed_and_skipped_ones_are_
 @pytest.mark.nsys
 @requires_nsys
 def test_a_real_nsys_prints_the_recorded_totals(tmp_path: Path) -> None:
-    """`nsys stats` finds the kernel time that our reader finds (see test_phases.py)."""
+    """`nsys stats` finds the kernel time that our reader finds (see test_nesting.py)."""
     copy = tmp_path / "trace.sqlite"
     shutil.copy(OLD, copy)
     report = tmp_path / "cuda_gpu_kern_sum.csv"

@@ -78,8 +78,7 @@ def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range(
 
 
 def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
-    given = [([4, 8], "float32")]
-    silu, div = (operator(name, *given, range="forward/block") for name in ("silu", "aten::div"))
+    silu, div = (operator(name, "4x8", range="forward/block") for name in ("silu", "aten::div"))
     backward = div | {"operator": "aten::neg", "forward_operator": "aten::div"}
     launched = {"operators": [silu, div, backward], "names": ["a", "b", "c"], "continued": []}
     launched["sequence"] = [[0, 0], [1, 1], [1, 1], [2, 2]]

@@ -18,8 +18,15 @@ from torch._C._profiler import RecordScope, _EventType
 from tests.joined import joined
 from workflow_src.captures.export_case import export
 from workflow_src.common.atomic_write import write_json
-from workflow_src.common.case import PHASES, Case
-from workflow_src.measure import activities, benchmark, operators, processes, profiled_run
+from workflow_src.common.case import PHASES, TABLES, Case
+from workflow_src.measure import (
+    activities,
+    benchmark,
+    machine,
+    operators,
+    processes,
+    profiled_run,
+)
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
@@ -57,6 +64,8 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
     measured: Callable[[str, str], Any], tmp_path: Path, precision: str, attention: str
 ) -> None:
     case, _, tables = measured(precision, attention)
+    assert set(tables) == set(TABLES)
+    of_two_steps_on_this_host(tables, case)
     alignment = tables["alignment"].set_index("phase")
     assert list(alignment.index) == list(PHASES)
     assert (alignment["aligned_share"] >= 0.99).all(), alignment.to_string()
@@ -76,6 +85,19 @@ def test_a_capture_is_explained_with_the_formulas_flops_and_obeys_all_laws(
         absent = {"softmax"} | ({"scores", "values"} if attention == "sdpa" else set())
         assert found.to_dict() == {name: n for name, n in work.items() if name not in absent}
     assert check(joined(tables, case, tmp_path)).to_dict("records") == []
+
+
+def of_two_steps_on_this_host(tables: dict[str, pd.DataFrame], case: Case) -> None:
+    capture, ranges = tables["captures"].iloc[0], tables["ranges"]
+    assert [*tables["environments"]["host_id"], capture["host_id"]] == [machine.host_id()] * 2
+    assert float(capture["host_operation_us"]) > 0 and capture["total_ns"] > 0
+    steps = ranges[ranges["path"] == ranges["phase"]]
+    assert steps.groupby("phase")["step"].count().to_dict() == dict.fromkeys(PHASES, 2)
+    calls = tables["kernels"]["calls_per_step"]
+    assert (calls % 1 == 0).all(), "the window opens after the warm-up"
+    layers = ranges[ranges["path"] == "train_step/forward/block/attention"]
+    assert layers["instances"].tolist() == [case.layers] * 2
+    assert tables["ledger"]["idle_launch_ns"].isna().all(), "a CPU launches nothing"
 
 
 def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
@@ -98,46 +120,46 @@ def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
     assert set(attention["direction"]) == {"input gradient"}
 
 
-def operator(name: str, *inputs: tuple[list[int], str], **other: Any) -> dict[str, Any]:
-    shapes, dtypes = [each[0] for each in inputs], [each[1] for each in inputs]
+def operator(name: str, inputs: str = "", **other: Any) -> dict[str, Any]:
+    """An operator with inputs as in "4x8 4x8:bfloat16": sizes, and a type if it isn't float32."""
+    given = [each.partition(":") for each in inputs.split()]
+    shapes = [[int(size) for size in sizes.split("x") if size] for sizes, _, _ in given]
     about = {"operator": name, "forward_operator": "", "range": "", "values": []}
-    return about | {"shapes": shapes, "dtypes": dtypes} | other
+    return about | {"shapes": shapes, "dtypes": [each or "float32" for *_, each in given]} | other
 
 
-def gradient(dtype: str, code: int) -> dict[str, Any]:
-    """Softmax's, for an input in a dtype with this number."""
-    inputs = [([4, 8], dtype)] * 2
-    return operator("aten::_softmax_backward_data", *inputs, values=[None, None, -1, code])
+ROWS = [None, [-1], True, None]
+"""What a sum is over, and that it keeps the dimension."""
+BYTES = [
+    # What is called with which inputs (one of no size is a number) and values; family; bytes.
+    ("mul", "4x8:bfloat16 8", [], "elementwise", 96 + 128),
+    ("gt", "4x8 x", [], "elementwise", 128 + 4 + 32),
+    ("add_", "4x8 4x8", [], "elementwise", 384),
+    ("copy_", "4x8:bfloat16 4x8", [], "copy", 64 + 128),
+    ("zero_", "4x8", [], "fill", 128),
+    ("mm", "2x3 3x5", [], "gemm", 24 + 60 + 40),
+    ("bmm", "7x2x3:float16 7x3x5:float16", [], "gemm", 2 * 217),
+    ("sum", "4x8", ROWS, "", 128 + 16),
+    ("sum", "4x8 4", [], "reduction", 128 + 16),
+    ("sum", "x", ROWS, "", 4 + 4),
+    ("sum", "4x8", [None, [-1], True, [1]], "", None),
+    ("_softmax", "4x8", [], "softmax", 256),
+    ("_softmax", "4x8:float16", [None, 1, True], "", 32 * 6),
+    ("_softmax", "4x8:bfloat16", [None, 1, False], "", 32 * 4),
+    # Its gradient has the number of its input's type.
+    ("_softmax_backward_data", "4x8 4x8", [None, None, -1, 5], "softmax", 32 * 10),
+    ("_softmax_backward_data", "4x8 4x8", [None, None, -1, 6], "softmax", 32 * 12),
+    ("nll_loss_forward", "4x8", [], "loss", None),
+    ("mul", "4 5", [], "elementwise", None),
+    ("neg", "4:complex64", [], "elementwise", None),
+]
 
 
-@pytest.mark.parametrize(
-    ("given", "family", "expected"),
-    [
-        (operator("aten::mul", ([4, 8], "bfloat16"), ([8], "float32")), "elementwise", 96 + 128),
-        (operator("aten::gt", ([4, 8], "float32"), ([], "float32")), "elementwise", 128 + 4 + 32),
-        (operator("aten::add_", ([4, 8], "float32"), ([4, 8], "float32")), "elementwise", 384),
-        (operator("aten::copy_", ([4, 8], "bfloat16"), ([4, 8], "float32")), "copy", 64 + 128),
-        (operator("aten::zero_", ([4, 8], "float32")), "fill", 128),
-        (operator("aten::mm", ([2, 3], "float32"), ([3, 5], "float32")), "gemm", 24 + 60 + 40),
-        (operator("aten::bmm", ([7, 2, 3], "float16"), ([7, 3, 5], "float16")), "gemm", 2 * 217),
-        (operator("aten::sum", ([4, 8], "float32"), values=[None, [-1], True, None]), "", 128 + 16),
-        (operator("aten::sum", ([4, 8], "float32"), ([4], "float32")), "reduction", 128 + 16),
-        (operator("aten::sum", ([], "float32"), values=[None, [-1], True, None]), "", 4 + 4),
-        (operator("aten::sum", ([4, 8], "float32"), values=[None, [-1], True, [1]]), "", None),
-        (operator("aten::_softmax", ([4, 8], "float32")), "softmax", 256),
-        (operator("aten::_softmax", ([4, 8], "float16"), values=[None, 1, True]), "", 32 * 6),
-        (operator("aten::_softmax", ([4, 8], "bfloat16"), values=[None, 1, False]), "", 32 * 4),
-        (gradient("float32", 5), "softmax", 32 * 10),
-        (gradient("float32", 6), "softmax", 32 * 12),
-        (operator("aten::nll_loss_forward", ([4, 8], "float32")), "loss", None),
-        (operator("aten::mul", ([4], "float32"), ([5], "float32")), "elementwise", None),
-        (operator("aten::neg", ([4], "complex64")), "elementwise", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "inputs", "values", "family", "expected"), BYTES)
 def test_bytes_are_those_of_inputs_and_outputs(
-    given: dict[str, Any], family: str, expected: int | None
+    name: str, inputs: str, values: list[Any], family: str, expected: int | None
 ) -> None:
-    assert moved_bytes(given, family) == expected
+    assert moved_bytes(operator(f"aten::{name}", inputs, values=values), family) == expected
 
 
 def test_lists_of_tensors_count_each_tensor() -> None:
@@ -184,9 +206,8 @@ def test_on_a_cpu_bytes_count_with_the_operator_that_does_the_work(
     kind: str, expected: dict[str, int] | None
 ) -> None:
     """pow looks at types, which is no work, before it raises."""
-    given = ([4, 8], "float32")
-    square = operator("aten::square", given, calls=["aten::pow"])
-    power = operator("aten::pow", given, calls=["aten::result_type", "aten::to"])
+    square = operator("aten::square", "4x8", calls=["aten::pow"])
+    power = operator("aten::pow", "4x8", calls=["aten::result_type", "aten::to"])
     names = ["aten::square", "aten::pow"]
     launched = recorded((0, names[0]), (1, names[1])) | {"operators": [square, power]}
     ranges, activities = captured(*((name, 5) for name in names))
@@ -255,9 +276,9 @@ def captured(*kernels: tuple[str, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def recorded(*sequence: tuple[int, str], continued: Sequence[Sequence[int]] = ()) -> Row:
     """The record of a step: two products and an addition, as numbered in `sequence`."""
-    sizes = {"shapes": [[16, 16], [16, 48]], "dtypes": ["float32"] * 2, "range": "block/qkv"}
-    product = operator("aten::mm", order=0, part=0, strides=[[16, 1], [1, 16]]) | sizes
-    addition = operator("aten::add", ([16], "float32"), ([16], "float32"), range="block")
+    about = {"order": 0, "part": 0, "strides": [[16, 1], [1, 16]], "range": "block/qkv"}
+    product = operator("aten::mm", "16x16 16x48", **about)
+    addition = operator("aten::add", "16 16", range="block")
     names = list(dict.fromkeys(name for _, name in sequence))
     rows = [[number, names.index(name)] for number, name in sequence]
     row = {"status": "ok", "reason": "", "operators": [product, addition]}

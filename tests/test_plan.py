@@ -1,13 +1,21 @@
-"""The plan: cases and their ids, resolving `auto`, and rejecting what can't be measured."""
+"""The plan: cases and their ids, axes, resolving auto, and rejecting what can't be measured."""
 
 import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
+from workflow_src.common.case import (
+    CASE_COLUMNS,
+    COUNTS,
+    LATER,
+    OWN,
+)
 from workflow_src.common.errors import ConfigError
+from workflow_src.common.read_table import read_table
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
 from workflow_src.plan.case_ids import CASE_PATTERN
@@ -50,10 +58,11 @@ def test_ids_contain_only_nondefault_values_and_match_the_constraint(tmp_path: P
         "precisions": ["fp32", "bf16"],
         "attentions": ["naive", "fused_softmax", "sdpa"],
         "optimizers": ["adamw", "foreach", "fused"],
+        "executions": ["eager", "compiled"],
     }
     ids = plan(tmp_path, suite="s", suites={"s": axes}).case_ids
-    assert "tiny-ctx16-fp32" in ids and "2.7B-ctx16-bf16-b1-fused_softmax-foreach" in ids
-    assert len(set(ids)) == len(ids) == 72
+    assert "tiny-ctx16-fp32" in ids and "2.7B-ctx16-bf16-b1-fused_softmax-foreach-compiled" in ids
+    assert len(set(ids)) == len(ids) == 144
     assert all(re.fullmatch(CASE_PATTERN, case_id) for case_id in ids)
 
 
@@ -158,3 +167,25 @@ def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
     said = "cpu_threads: None can't be resolved on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):
         plan(tmp_path, cluster=True, device="cpu", profiler="torch")
+
+
+def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
+    size = {"d_model": 8, "d_ff": 8, "layers": 1, "heads": 2}
+    suite = {"sizes": ["s"], "contexts": [16], "executions": ["eager", "compiled"]}
+    raw = {"suite": "c", "sizes": {"s": size}, "suites": {"c": suite}, "device": "cpu"}
+    ids = ["s-ctx16-fp32", "s-ctx16-fp32-compiled"]
+    assert make_plan(raw, tmp_path).case_ids == ids
+    axes = {"execution": ["eager", "compiled"]}
+    made = make_plan(raw | {"workload": "examples/my_model.py:make", "axes": axes}, tmp_path)
+    assert made.case_ids == [f"my_model-execution={each}-fp32" for each in axes["execution"]]
+    assert [case.execution for case in made.cases] == axes["execution"]
+    assert {case.attention for case in made.cases} == {OWN}
+
+
+def test_tables_of_older_runs_have_the_value_that_all_their_cases_had(tmp_path: Path) -> None:
+    older = {name: 1 if name in COUNTS else "x" for name in CASE_COLUMNS if name not in LATER}
+    row = older | {"precision": "fp32", "phase": "forward", "path": "forward", "step": 0}
+    row |= dict.fromkeys(("instances", "host_ms", "busy_ms", "span_ms"), 1)
+    pd.DataFrame([row]).to_csv(tmp_path / "ranges.csv", index=False)
+    found = read_table(tmp_path / "ranges.csv", "ranges")
+    assert found["execution"].tolist() == ["eager"]

@@ -1,6 +1,5 @@
 """Matrix products are named by what their sizes say, though a profiler may lose ranges."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -29,55 +28,58 @@ from workflow_src.tables.products import (
 PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)
 
 
-def product(direction: str, *sizes: int, layout: str = "nn") -> Product:
-    return Product(direction, *sizes, layout=layout, dtype="fp32")  # type: ignore[misc]
+DIRECTIONS = {"y": FORWARD, "dx": OF_INPUT, "dw": OF_WEIGHT}
 
 
 @pytest.mark.parametrize(
     ("found", "names"),
     [
-        (product(FORWARD, 18, 48, 16, 1), ["qkv"]),
-        (product(FORWARD, 6, 6, 8, 6), ["scores"]),
-        (product(FORWARD, 6, 8, 6, 6), ["values"]),
-        (product(FORWARD, 18, 16, 16, 1), ["output"]),
-        (product(FORWARD, 18, 32, 16, 1), ["gate", "up"]),
-        (product(FORWARD, 18, 16, 32, 1), ["down"]),
-        (product(FORWARD, 18, 50, 16, 1), ["head"]),
-        (product(OF_INPUT, 18, 16, 48, 1), ["qkv"]),
-        (product(OF_WEIGHT, 48, 16, 18, 1), ["qkv"]),
-        (product(OF_INPUT, 18, 32, 16, 1), ["down"]),
-        (product(OF_WEIGHT, 16, 32, 18, 1), ["down"]),
-        (product(OF_INPUT, 6, 8, 6, 6, layout="nn"), ["scores"]),
-        (product(OF_INPUT, 6, 8, 6, 6, layout="tn"), ["values"]),
-        (product(OF_INPUT, 6, 8, 6, 6, layout=""), ["scores", "values"]),
-        (product(OF_INPUT, 8, 6, 6, 6, layout="tn"), ["scores"]),
-        (product(OF_INPUT, 6, 6, 8, 6, layout="nt"), ["values"]),
-        (product(FORWARD, 18, 48, 17, 1), []),
+        ("y 18 48 16 1 nn", "qkv"),
+        ("y 6 6 8 6 nn", "scores"),
+        ("y 6 8 6 6 nn", "values"),
+        ("y 18 16 16 1 nn", "output"),
+        ("y 18 32 16 1 nn", "gate up"),
+        ("y 18 16 32 1 nn", "down"),
+        ("y 18 50 16 1 nn", "head"),
+        ("dx 18 16 48 1 nn", "qkv"),
+        ("dw 48 16 18 1 nn", "qkv"),
+        ("dx 18 32 16 1 nn", "down"),
+        ("dw 16 32 18 1 nn", "down"),
+        ("dx 6 8 6 6 nn", "scores"),
+        ("dx 6 8 6 6 tn", "values"),
+        ("dx 6 8 6 6 ", "scores values"),
+        ("dx 8 6 6 6 tn", "scores"),
+        ("dx 6 6 8 6 nt", "values"),
+        ("y 18 48 17 1 nn", ""),
     ],
 )
-def test_sizes_tell_which_product_one_is(found: Product, names: Sequence[str]) -> None:
-    assert list(fitting(found, PLAIN)) == names
+def test_sizes_tell_which_product_one_is(found: str, names: str) -> None:
+    """found: the result or gradient that it is; m, n, k, how many; and its layout."""
+    direction, *sizes, layout = found.split(" ")
+    m, n, k, matrices = map(int, sizes)
+    product = Product(DIRECTIONS[direction], m, n, k, matrices, layout, "fp32")
+    assert list(fitting(product, PLAIN)) == names.split()
 
 
 @pytest.mark.parametrize(
     ("fit", "said", "name"),
     [
-        (["down"], "block", "down"),
-        (["down"], "up", "down"),
-        (["output"], "feed_forward", "output"),
-        (["gate", "up"], "up", "up"),
-        (["gate", "up"], "block", "block"),
-        (["qkv", "gate"], "feed_forward", "gate"),
-        (["output", "head"], "head", "head"),
-        (["output", "head"], "forward", "forward"),
-        (["gate", "up", "down"], "feed_forward", "feed_forward"),
-        ([], "block", "block"),
+        ("down", "block", "down"),
+        ("down", "up", "down"),
+        ("output", "feed_forward", "output"),
+        ("gate up", "up", "up"),
+        ("gate up", "block", "block"),
+        ("qkv gate", "feed_forward", "gate"),
+        ("output head", "head", "head"),
+        ("output head", "forward", "forward"),
+        ("gate up down", "feed_forward", "feed_forward"),
+        ("", "block", "block"),
     ],
 )
 def test_a_range_decides_only_between_what_fits_and_else_nothing_is_claimed(
-    fit: Sequence[str], said: str, name: str
+    fit: str, said: str, name: str
 ) -> None:
-    assert named(fit, said) == name
+    assert named(fit.split(), said) == name
 
 
 @cache
@@ -152,10 +154,9 @@ def test_a_product_whose_range_was_lost_has_its_name(name: str) -> None:
     assert before == after and set(after.values()) == set(NAMES)
 
 
-def alone(range_: str, *shapes: list[int]) -> dict[str, pd.DataFrame]:
+def alone(range_: str, shapes: str) -> dict[str, pd.DataFrame]:
     """The tables of a forward step that is one product in this range of the capture."""
-    given = [(shape, "float32") for shape in shapes]
-    product = operator("aten::mm", *given, order=0, part=0, strides=[[1, 1]] * 2)
+    product = operator("aten::mm", shapes, order=0, part=0, strides=[[1, 1]] * 2)
     launched = {"status": "ok", "reason": "", "operators": [product], "names": [GEMM]}
     launched |= {"sequence": [[0, 0]], "continued": []}
     ranges, activities = captured((GEMM, 5))
@@ -166,11 +167,11 @@ def alone(range_: str, *shapes: list[int]) -> dict[str, pd.DataFrame]:
 @pytest.mark.parametrize(
     ("shapes", "name"),
     [
-        (([18, 16], [16, 48]), "qkv"),
-        (([18, 16], [16, 32]), "block"),
-        (([18, 16], [16, 7]), "block"),
+        ("18x16 16x48", "qkv"),
+        ("18x16 16x32", "block"),
+        ("18x16 16x7", "block"),
     ],
 )
-def test_a_product_has_the_name_of_its_sizes_or_else_of_its_range(shapes: Any, name: str) -> None:
-    tables = alone("forward/block", *shapes)
+def test_a_product_has_the_name_of_its_sizes_or_else_of_its_range(shapes: str, name: str) -> None:
+    tables = alone("forward/block", shapes)
     assert tables["products"]["product"].tolist() == [name]

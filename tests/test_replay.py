@@ -26,12 +26,21 @@ RAN: Row = {"status": "ok", "reason": "", "samples_ns": [MS]}
 EAGER: dict[str, Row] = dict.fromkeys(PHASES, RAN)
 
 
-def not_capturable() -> None:
-    raise NotCapturableError("CUDA error: operation not permitted when stream is capturing")
+def raising(error: Exception) -> Callable[..., Any]:
+    def raise_(*given: object) -> None:
+        raise error
+
+    return raise_
 
 
-def out_of_memory() -> None:
-    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has ...")
+REASON = "CUDA error: operation not permitted when stream is capturing"
+REFUSED = {"status": "not_capturable", "reason": REASON}
+FAILED = {"status": "failed", "reason": "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}
+OOM = {"status": "oom", "reason": "CUDA out of memory"}
+refuses = raising(NotCapturableError(REASON))
+full = raising(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has ..."))
+fails = raising(RuntimeError(f"{FAILED['reason']}. Advice\nMore advice"))
+broken = raising(RuntimeError("CUDA error: an illegal memory access was encountered"))
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ def replayed(eager: dict[str, Row] = EAGER) -> dict[str, Row]:
     return dict(cuda_graph.replays(Workload(CASE), eager, 2, 3))
 
 
-def test_each_phase_is_replayed_and_all_samples_kept(
+def test_each_phase_that_fitted_is_replayed_and_all_samples_kept(
     capturing: Callable[..., None],
 ) -> None:
     capturing(lambda call: call)
@@ -59,6 +68,8 @@ def test_each_phase_is_replayed_and_all_samples_kept(
     for row in found.values():
         assert (row["status"], row["reason"]) == ("ok", "")
         assert len(row["samples_ns"]) == 3
+    capturing(lambda call: call)
+    assert list(replayed(EAGER | {PHASES[1]: OOM})) == [PHASES[0], PHASES[2]]
 
 
 @pytest.mark.parametrize(
@@ -71,74 +82,39 @@ def test_a_long_phase_is_replayed_less_often(device_ms: int, counts: tuple[int, 
     assert cuda_graph.enough(row, 0, 3) == (0, 3)
 
 
-def test_a_call_that_cant_be_captured_is_a_result_with_its_reason(
-    capturing: Callable[..., None],
-) -> None:
-    capturing(lambda call: not_capturable())
-    reason = "CUDA error: operation not permitted when stream is capturing"
-    row = {"status": "not_capturable", "reason": reason}
-    assert replayed() == dict.fromkeys(PHASES, row)
-
-
-def test_nothing_more_is_replayed_once_cuda_is_broken(capturing: Callable[..., None]) -> None:
-    capturing(lambda call: not_capturable(), True, False, False)
-    assert replayed()["forward_backward"] == {"status": "skipped", "reason": cuda_graph.BROKEN}
-
-
-def test_a_graph_that_doesnt_fit_is_oom(capturing: Callable[..., None]) -> None:
-    capturing(lambda call: out_of_memory())
-    found = replayed()
-    assert found["forward"] == {"status": "oom", "reason": "CUDA out of memory"}
-    assert found["forward_backward"]["status"] == "skipped"
-
-
-def test_a_phase_that_didnt_fit_is_not_replayed(capturing: Callable[..., None]) -> None:
-    capturing(lambda call: call)
-    found = replayed(EAGER | {"forward_backward": {"status": "oom", "reason": "CUDA"}})
-    assert found["forward"]["status"] == "ok"
-    assert "forward_backward" not in found
-
-
-def failing(*arguments: object) -> None:
-    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED. Advice\nMore advice")
-
-
 @pytest.mark.parametrize(
-    "capture", [failing, lambda call: failing], ids=["in the warm-up", "while replaying"]
+    ("capture", "working", "expected"),
+    [
+        (refuses, [True] * 3, [REFUSED] * 3),
+        (refuses, [True, False, False], [REFUSED, {"reason": cuda_graph.BROKEN}]),
+        (full, [True] * 3, [OOM, {"status": "skipped"}]),
+        (fails, [True] * 6, [FAILED] * 3),
+        (lambda call: fails, [True] * 6, [FAILED] * 3),
+    ],
+    ids=["not captured", "CUDA is broken then", "too large", "in the warm-up", "while replaying"],
 )
-def test_an_error_of_a_replay_costs_no_samples_where_cuda_still_works(
-    capturing: Callable[..., None], capture: Callable[[Any], Any]
+def test_what_cannot_be_replayed_is_a_result_with_its_reason(
+    capturing: Callable[..., None], capture: Any, working: list[bool], expected: list[Row]
 ) -> None:
-    capturing(capture, *[True] * 6)
-    row = {"status": "failed", "reason": "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}
-    assert replayed() == dict.fromkeys(PHASES, row)
+    """An error costs no samples where CUDA still works."""
+    capturing(capture, *working)
+    for row, said in zip(replayed().values(), expected, strict=False):
+        assert said.items() <= row.items()
 
 
 def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
     capturing: Callable[..., None],
 ) -> None:
-    def broken(call: object) -> None:
-        raise RuntimeError("an illegal memory access was encountered")
-
     capturing(broken, True, False)
     with pytest.raises(RuntimeError, match="illegal"):
         replayed()
 
 
-@pytest.mark.parametrize(
-    ("error", "works"),
-    [
-        (torch.OutOfMemoryError("CUDA out of memory"), True),
-        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
-    ],
-)
+@pytest.mark.parametrize(("fault", "works"), [(full, True), (broken, False)])
 def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
-    monkeypatch: pytest.MonkeyPatch, error: RuntimeError, works: bool
+    monkeypatch: pytest.MonkeyPatch, fault: Any, works: bool
 ) -> None:
-    def raise_() -> None:
-        raise error
-
-    monkeypatch.setattr(torch.cuda, "synchronize", raise_)
+    monkeypatch.setattr(torch.cuda, "synchronize", fault)
     assert cuda_graph.works() is works
 
 
@@ -237,8 +213,3 @@ def test_known_samples_of_a_replay_give_exact_numbers() -> None:
     assert (second["replay_status"], second["replay_reason"]) == ("not_capturable", "why")
     assert second["replayed_median_ms"] != second["replayed_median_ms"], "empty"
     assert third["replay_status"] != third["replay_status"], "empty"
-
-
-def test_an_earlier_result_has_no_columns_of_replays() -> None:
-    table = timings({"phases": {"forward": phase(1)}})
-    assert not [name for name in table.columns if name.startswith("replay")]

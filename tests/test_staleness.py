@@ -120,8 +120,6 @@ def test_editing_a_studys_measuring_makes_only_its_points_stale(
     file = f"studies/{study}/measure.py"
     text = (ROOT / "workflow_src" / file).read_text()
     (name,) = re.findall(r"^    main\((measure|tasks)", text, flags=re.MULTILINE)
-    old, new = f"    main({name}", f"    main(lambda point: {name}(point)"
-    assert stale(package, file, old, new) == {f"{study} point"}
     (signature,) = re.findall(rf"^def {name}\(.*\n", text, flags=re.MULTILINE)
     found = stale(package, file, signature, f"{signature}    print(point)\n")
     assert found == {f"{study} point"}

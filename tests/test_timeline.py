@@ -1,16 +1,19 @@
-"""Timelines: idle time as in the ledger, exact times in each format, and pictures that are SVG."""
+"""Timelines of cases and of other programs' captures: idle time as in the ledger, exact times."""
 
 import gzip
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
+from tests.captures.building import Export
 from workflow_src.captures.capture import frame
+from workflow_src.cli import read_capture
 from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
@@ -89,11 +92,6 @@ def test_a_box_lies_where_its_times_say_to_a_unit(found):
     assert {(name, start // unit) for name, start in first.items()} <= starts
 
 
-def test_a_capture_without_steps_gives_a_picture_that_says_so(case):
-    none = placed_case(replace(case.capture, ranges=case.capture.ranges[:0]))
-    assert "The capture holds no step." in draw(timeline_of(none))
-
-
 @pytest.mark.parametrize(
     ("spans", "expected"),
     [
@@ -130,3 +128,39 @@ def test_equal_captures_give_equal_bytes(files, tmp_path):
     main(arguments)
     for file in files.iterdir():
         assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+
+
+CAPTURES = Path(__file__).parent / "data" / "captures"
+
+
+def events_of(folder: Path, capture: Path, *more: str) -> list[dict[str, Any]]:
+    """The events for Perfetto; beside them is step.svg."""
+    read_capture.main([f"--capture={capture}", f"--output={folder}", *more])
+    trace = (folder / "step.trace.json.gz").read_bytes()
+    events = json.loads(gzip.decompress(trace))["traceEvents"]
+    return [event for event in events if event["ph"] == "X"]
+
+
+def spans(events: list[dict[str, Any]], process: int) -> list[tuple[str, float, float]]:
+    return [(e["name"], e["ts"], e["dur"]) for e in events if e["pid"] == process]
+
+
+def test_the_step_of_the_median_time_is_drawn_with_what_it_launched(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for start, end in ((0, 2000), (2000, 6000), (6000, 9000)):
+        export.range("step", start, end)
+        export.range("a/b", start + 100, start + 500)
+        export.work(start + 200, end // 100, demangledName=export.string("gemm"))
+    events = events_of(tmp_path, export.write())
+    assert spans(events, HOST) == [("step", 0, 3), ("a/b", 0.1, 0.4), ("launch gemm", 0.2, 0.001)]
+    assert spans(events, DEVICE) == [("gemm", 0.205, 0.09)]
+    assert spans(events, IDLE) == [
+        ("launch", 0, 0.201), ("queued", 0.201, 0.004), ("launch", 0.295, 2.705)
+    ]  # fmt: skip
+
+
+def test_without_a_step_the_picture_says_so(tmp_path: Path) -> None:
+    assert events_of(tmp_path, CAPTURES / "vit.sqlite.gz") == []
+    assert "The capture holds no step." in (tmp_path / "step.svg").read_text()
+    events = events_of(tmp_path, CAPTURES / "graph.json.gz", "--step", "step")
+    assert spans(events, HOST)[0][0] == "step"

@@ -14,10 +14,8 @@ from tests.captures.building import (
     thread_name,
     trace_file,
 )
-from tests.golden import DATA
 from workflow_src.captures.autograd import AROUND
 from workflow_src.captures.reading import read
-from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.tables.capture_tables import placed_tables
 
@@ -132,15 +130,6 @@ def is_conserved(found: Attributed) -> None:
     assert sums.tolist() == summary["backward_placed_ns"].tolist()
     assert (summary["backward_placed_ns"] <= summary["backward_ns"]).all()
     assert (summary["backward_ns"] <= summary["total_ns"]).all()
-
-
-def test_ranges_of_emit_nvtx_have_numbers() -> None:
-    found = attributed(read(DATA / "captures" / "threads" / "emit_nvtx.sqlite.gz"), None)
-    sizes = made_in(found).size()
-    assert sizes.sum() == (found.work["made_in"] != NOWHERE).sum() == 117
-    blocks = [sizes[sizes.index.str.contains(f"/block.{n}/")].tolist() for n in range(3)]
-    assert blocks == [[3, 3, 27]] * 3
-    is_conserved(found)
 
 
 def test_ranges_of_gradients_are_of_forwards_and_their_step_is_none() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,11 +13,57 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captures.building import event, launched
-from tests.test_fuzz import changed_json, damaged
+from tests.examples import costly
 from workflow_src.captures.event_columns import NOT_A_TIME, nanoseconds, times
 from workflow_src.captures.event_parts import Trace, parts_of
 from workflow_src.captures.events import events_of
 from workflow_src.common.errors import TraceError
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
+    | st.sampled_from(["", "nan", "1e999", "-1", "\ud800", "<b>", 2**63, -(2**70)])
+)  # fmt: skip
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+DROP = object()
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every part of a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from paths(part, (*path, key))
+
+
+def changed_json(value: Any) -> st.SearchStrategy[bytes]:
+    """JSON text of `value` with one part replaced or removed."""
+
+    def change(path: tuple[Any, ...], new: Any) -> bytes:
+        whole = part = json.loads(json.dumps(value))
+        for key in path[:-1]:
+            part = part[key]
+        if new is DROP:
+            del part[path[-1]]
+        else:
+            part[path[-1]] = new
+        return json.dumps(whole).encode()
+
+    where = st.sampled_from([path for path in paths(value) if path])
+    return st.builds(change, where, anything | st.just(DROP))
+
+
+def damaged(content: bytes) -> st.SearchStrategy[bytes]:
+    """`content` truncated, partly overwritten, or replaced by other bytes."""
+    at = st.integers(0, len(content))
+    overwritten = st.builds(
+        lambda start, new: content[:start] + new + content[start + len(new) :], at, st.binary()
+    )
+    return at.map(lambda end: content[:end]) | overwritten | st.binary(max_size=64)
+
 
 DEVICE = ("ranges", "work", "calls", "overheads")
 LISTS = {"path": [{"a": 1}, {"b": "}, {"}], "correlation": 3}
@@ -39,6 +86,7 @@ def read(content: bytes, size: int) -> Trace | None:
         return None
 
 
+@costly
 @given(st.just(WHOLE) | changed_json(TRACE) | damaged(WHOLE), st.integers(1, 700))
 def test_a_trace_is_read_alike_wherever_it_is_cut_or_changed(content: bytes, size: int) -> None:
     found, expected = read(content, size), read(content, len(content) + 1)

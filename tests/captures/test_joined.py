@@ -1,4 +1,4 @@
-"""Traces of single ranks: which are of one job, and what they are as one capture."""
+"""Ranks: which traces are of one job, and what they are as one capture, or in one file."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.building import event, launched, notes, trace_file
+from tests.captures.building import event, launched, notes, thread_name, trace_file
+from workflow_src.captures.reading import read
 from workflow_src.cli.read_capture import main
 from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of
@@ -135,3 +136,32 @@ def test_files_that_are_no_ranks_of_one_job_have_a_sentence(tmp_path: Path) -> N
     path = trace_file(tmp_path, json.dumps(several), "several.json")
     with pytest.raises(TraceError, match="the trace of rank 1 holds 2 processes: give it alone"):
         read_all([one, path])
+
+
+@pytest.mark.parametrize("name", ["[TP0{rank}] {number}", "[TP0{rank} {number}]"])
+def test_ranks_merged_under_names_are_processes(tmp_path: Path, name: str) -> None:
+    """Process 9 of both, each on its container's device 0, whose launches have the same numbers.
+
+    Autograd's thread launches half; a kernel's launch lies before the trace of the second rank.
+    """
+    events = []
+    for rank in (0, 1):
+        of = [
+            *(event("user_annotation", "step", 100 * n, 90, pid=9, tid=9) for n in range(3)),
+            *(e for n in range(3) for e in launched(2 * n + 2, 100 * n + 5, 3 + rank, tid=9)),
+            *(e for n in range(3) for e in launched(2 * n + 3, 100 * n + 50, 6, tid="autograd")),
+            thread_name(9, "main"),
+            launched(1, 1)[rank],
+        ]
+        for each in of:
+            number = 0 if each.get("cat") == "kernel" else 9
+            events.append(each | {"pid": name.format(rank=rank, number=number)})
+    found = read(trace_file(tmp_path, events))
+    assert found.work.groupby("process")["duration_ns"].sum().to_dict() == {0: 27_000, 1: 31_000}
+    tables = placed_tables(attributed(found, None))
+    steps = tables["steps"].groupby("process")["busy_ns"].agg(list).to_dict()
+    assert steps == {0: [9_000] * 3, 1: [10_000] * 3}
+    unplaced = tables["kernels"][tables["kernels"]["path"].str.startswith("(")]
+    assert unplaced["process"].tolist() == [1] and notes(tables)["named processes"] == 2
+    by_process = found.work.groupby("process")[["device", "thread"]].nunique()
+    assert by_process.to_numpy().tolist() == [[1, 2], [1, 3]]

@@ -1,5 +1,6 @@
-"""A capture that unpacks to too much, or can't be opened, costs one sentence."""
+"""A capture that unpacks to too much, or can't be opened, and the card that a trace names."""
 
+import gzip
 import os
 import zlib
 from argparse import Namespace
@@ -10,13 +11,13 @@ import pytest
 
 from tests.captures.building import event, launched, trace_file
 from workflow_src.captures import events
-from workflow_src.captures.files import SHARE, add_limit, within_limit
+from workflow_src.captures.files import add_limit, within_limit
 from workflow_src.captures.reading import read
+from workflow_src.captures.recording import Card, card_of_trace
 from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import ConfigError, TraceError
 from workflow_src.dag.captures import captures_of
-from workflow_src.plan.settings import Config
 
 
 def bomb(path: Path, start: bytes, mib: int) -> Path:
@@ -67,13 +68,6 @@ def test_one_within_the_limits_is_read(tmp_path: Path) -> None:
         assert read(path).total_ns == 1_000
 
 
-def test_the_limits_are_those_that_the_settings_describe() -> None:
-    settings = Config.model_fields
-    assert settings["capture_memory_gib"].default is None and SHARE == 0.5
-    given = captures_of([], {"capture_memory_gib": 2.5})
-    assert given.options == "--fold= --step= --memory-gib=2.5"
-
-
 def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.json")
     assert rank_of(tmp_path / "c.json") is None
@@ -103,3 +97,23 @@ def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(
     monkeypatch.setattr(Path, "open", refused)
     with pytest.raises(TraceError, match=r"c.json is not a capture .* \(Permission denied\)"):
         read(path)
+
+
+V100 = '{"id": %d, "name": "Tesla V100", "computeMajor": 7, "computeMinor": %d}'
+
+
+@pytest.mark.parametrize(
+    ("properties", "card"),
+    [
+        (f"[{V100 % (0, 0)}, {V100 % (1, 0)}]", Card("Tesla V100", (7, 0))),
+        (f"[{V100 % (0, 0)}, {V100 % (1, 5)}]", None),
+        ('[{"name": "AMD Instinct MI300X"}]', Card("AMD Instinct MI300X")),
+        ('[{"name": "zorp", "computeMajor": 9}, 7, null]', Card("zorp")),
+        ("[{", None),
+    ],
+)
+def test_the_card_of_a_trace(tmp_path: Path, properties: str, card: Card | None) -> None:
+    path = tmp_path / "trace.json.gz"
+    text = f'{{"schemaVersion": 1, "deviceProperties": {properties}, "traceEvents": []}}'
+    path.write_bytes(gzip.compress(text.encode()))
+    assert card_of_trace(path) == card

@@ -149,13 +149,6 @@ def test_bytes_that_are_no_utf8_are_read(tmp_path: Path) -> None:
     assert busy(tables_in(path)) == {"caf\N{REPLACEMENT CHARACTER}": 1_000}
 
 
-def test_names_hold_no_control_characters() -> None:
-    found = tables_in(DATA / "strangers" / "names_raw.json")
-    names = {*found["paths"]["path"], *found["kernels"]["name"]}
-    assert len(names) == 45 and all(name.isprintable() for name in names)
-    assert {f"step <b>/{name}" for name in ("␛[31mred", "<U+202E>gnp", "nul␁ctl")} <= names
-
-
 def test_ranges_of_torch_and_nccl_are_libraries_and_others_with_a_number_are_not(
     tmp_path: Path,
 ) -> None:

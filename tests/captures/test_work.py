@@ -1,10 +1,19 @@
-"""Device work of every kind in small exports of nsys: what is counted, and where."""
+"""Device work of every kind: what is counted, where, whatever order rows have; folded names."""
 
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
 import pytest
 
-from tests.captures.building import Export, busy, notes
+from tests.captures.building import Export, busy, notes, tables_in
 from workflow_src.common.errors import TraceError
+from workflow_src.placing.attributed import attributed
+from workflow_src.placing.paths import MANY, shape
 from workflow_src.placing.placing import WHOLE
+from workflow_src.tables.capture_tables import placed_tables
 
 WORK = "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET {} WHERE end - start = 2"
 RANGE = "UPDATE NVTX_EVENTS SET {} WHERE text = 'inner'"
@@ -71,3 +80,87 @@ def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
     tables = export.tables()
     assert busy(tables) == {"(string 1)": 1} and not notes(tables)
     assert tables["kernels"]["name"].tolist() == ["(kernel 2)"]
+
+
+def made(folder: Path) -> Path:
+    """Ranges, calls and kernels of the same times, on several streams and devices."""
+    export = Export(folder, "made.sqlite")
+    for name in ("b", "a", "c"):
+        export.range(name, 0, 100)
+    for number, (device, stream) in enumerate([(0, 7), (0, 8), (1, 7)] * 3):
+        where = dict(device=device, stream=stream, start=40 + 10 * (number % 2))
+        export.range(f"step {number % 2}", 10, 30, thread=number % 3 + 1, process=number % 2 + 1)
+        export.work(20, 10 + number % 2, thread=number % 3 + 1, process=number % 2 + 1, **where)
+        export.work(20, 5, kind="MEMCPY", copyKind=1, **where)
+    return export.write()
+
+
+def shuffle(database: Path, seed: int) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (name,) in names:
+            rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()
+            random.Random(seed).shuffle(rows)
+            connection.execute(f'DELETE FROM "{name}"')
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+
+
+def test_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
+    database = made(tmp_path)
+    before = tables_in(database, diagnosed=True)
+    shuffle(database, seed=0)
+    for name, table in tables_in(database, diagnosed=True).items():
+        pd.testing.assert_frame_equal(table, before[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("step 3", "step *"),
+        ("layer12", "layer*"),
+        ("Conv2d", "Conv2d"),
+        ("aten::mm, seq = 12, sizes = [[8, 16], []]", "aten::mm, seq = *, sizes = *"),
+        ("aten::add, op_id = 3, input_op_ids = [(1,0), (,)]", "aten::add, op_id = *, "
+         "input_op_ids = *"),
+        ("cache 0x7f3a at 1.5", "cache * at *"),
+        ("request 3f2a9c1e-12ab-4cde-8f01-23456789abcd", "request *"),
+        ("commit 83f6e32a", "commit *"),
+        ("facade", "facade"),
+    ],
+)  # fmt: skip
+def test_a_shape_has_no_numbers(name: str, expected: str) -> None:
+    assert shape(name) == expected
+
+
+def with_layers(folder: Path, count: int) -> Export:
+    export = Export(folder)
+    export.range("forward", 0, 10 * count)
+    for number in range(count):
+        export.range(f"layer_{number}", 10 * number, 10 * number + 10)
+        export.range("mm", 10 * number, 10 * number + 9)
+        export.work(10 * number + 1, 2)
+    return export
+
+
+def test_many_numbered_ranges_of_one_path_are_one_and_a_note_says_so(tmp_path: Path) -> None:
+    few = with_layers(tmp_path, MANY).tables()
+    assert len(few["paths"]) == 1 + 2 * MANY and not notes(few)
+    tables = with_layers(tmp_path, MANY + 1).tables()
+    assert busy(tables, "busy_ms") == dict.fromkeys(
+        ("forward", "forward/layer_*", "forward/layer_*/mm"), 2 * (MANY + 1)
+    )
+    note = tables["notes"].iloc[0]
+    assert (note["note"], note["count"]) == ("folded names", MANY + 1)
+    assert note["about"] == "layer_0 as layer_*"
+
+
+def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) -> None:
+    capture = with_layers(tmp_path, MANY + 1).read()
+    found = {
+        fold: placed_tables(attributed(capture, None, fold=fold))["paths"]["path"].tolist()
+        for fold in ("", r"_\d+")
+    }
+    assert len(found[""]) == 1 + 2 * (MANY + 1)
+    assert found[r"_\d+"] == ["forward", "forward/layer", "forward/layer/mm"]

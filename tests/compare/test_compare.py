@@ -23,7 +23,7 @@ from workflow_src.compare.change import PLAIN_BEYOND, Kind
 from workflow_src.compare.compare import compare as compare_runs
 from workflow_src.compare.page import Compared
 from workflow_src.compare.plain import Why
-from workflow_src.compare.runs import read_run, read_samples
+from workflow_src.compare.runs import read_run
 from workflow_src.compare.statistics import interval, resampled_ratios
 
 TEMPLATES = ROOT / "report_templates"
@@ -82,9 +82,9 @@ def verdict(found: Compared) -> tuple[str, int]:
 def test_a_slowdown_is_found_with_its_ratio(tmp_path: Path) -> None:
     a = run(tmp_path / "a", Sample(), seed=0)
     b = run(tmp_path / "b", Sample(), seed=1, scale=1.03)
-    assert verdict(compared(a, b)) == ("slower", 1)
-    found = times(compared(a, b))
-    assert list(found["verdict"]) == ["slower"] * 3
+    slower = compared(a, b)
+    found = times(slower)
+    assert verdict(slower) == ("slower", 1) and list(found["verdict"]) == ["slower"] * 3
     assert ((found["low"] < 1.03) & (found["high"] > 1.03)).all()
     assert list(found["ratio"]) == pytest.approx([1.03] * 3, abs=0.01)
     assert verdict(compared(b, a)) == ("faster", 0)
@@ -167,7 +167,6 @@ def test_the_recorded_h100_runs_are_told_apart(
     """Both pairs were "can't tell", because the host's speed changed (see its README)."""
     monkeypatch.chdir(RECORDED)
     a, again, more = map(Path, ("A", "A2", "B"))
-    assert verdict(compared(a, again)) == ("same work", 0)
     found = compared(a, more)
     assert verdict(found) == ("slower", 1)
     assert list(times(found, Kind.DEVICE)["verdict"]) == ["slower"] * 6
@@ -219,20 +218,6 @@ def test_a_run_of_which_kernels_are_missing_is_refused(tmp_path: Path) -> None:
     path.write_text("".join(path.read_text().splitlines(keepends=True)[::2]))
     with pytest.raises(StageError, match=r"kernels.csv: kernels of small-ctx128-fp32 take \d+ ns"):
         read_run(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "phases",
-    [
-        None,
-        {"forward": {"status": "ok", "samples_ns": [1, 2], "process": [0]}},
-    ],
-)
-def test_a_damaged_benchmark_is_one_sentence(tmp_path: Path, phases: Any) -> None:
-    path = tmp_path / "b.json"
-    path.write_text(json.dumps({"phases": phases}))
-    with pytest.raises(StageError, match=r"b.json is not a benchmark's result"):
-        read_samples([path])
 
 
 def test_whatever_prevents_a_verdict_ends_with_2(

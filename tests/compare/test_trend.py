@@ -1,6 +1,7 @@
 """A trend over runs and captures: what differs, since when, what changed, and bad input."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.synthetic_tables import Sample
-from tests.test_energy import of_step
 from tests.test_energy import run as run_of
+from tests.test_energy import scaled
 from workflow_src.answers import summary
 from workflow_src.cli import steptime
 from workflow_src.compare.summaries import number
@@ -27,7 +28,7 @@ def of(value: float, low: float, high: float) -> Number:
 
 def run(folder: Path, factor: float = 1.0, torch: str = "2.11") -> Path:
     """A run with a summary, whose device time and energy are `factor` times as high."""
-    run_of(folder, lambda name: factor * of_step(name))
+    run_of(folder, partial(scaled, factor))
     path = folder / "tables" / "ranges.csv"
     rows = pd.read_csv(path)
     rows.assign(busy_ms=factor * rows["busy_ms"]).to_csv(path, index=False)

@@ -5,8 +5,8 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.captures.building import Export
-from workflow_src.diagnosis.diagnose import places
 from workflow_src.diagnosis.finding import Finding
+from workflow_src.diagnosis.mechanisms import KINDS
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.diagnosis.subject import Subject
@@ -81,19 +81,19 @@ def subject(export: Export, process: int = 1) -> Subject:
 
 def savings(folder: Path, key: str, kernels: Sequence[Kernel], graph: bool = False) -> Savings:
     """What steps of some kernels save (us) without each place of a mechanism, by place."""
-    of = subject(DeviceSteps(folder).steps(kernels, graph))
-    return savings_of(key, of)
+    return savings_of(key, subject(DeviceSteps(folder).steps(kernels, graph)))
 
 
 def savings_of(key: str, of: Subject) -> Savings:
-    return {each.where: saved_us(of, each) for each in found(key, of)}
+    """What a step saves (us) without each place of a mechanism, by place."""
+    return {
+        each.where: round((of.step_ns - replay(of.recording, each.edits).step_ns) / US, 3)
+        for each in found(key, of)
+    }
 
 
 def found(key: str, of: Subject) -> list[Finding]:
-    """The places of a mechanism, with the times of all steps."""
-    return [each for each in places(of) if each.key == key]
-
-
-def saved_us(of: Subject, place: Finding) -> float:
-    """What a step saves (us) without one place."""
-    return round((of.step_ns - replay(of.recording, place.edits).step_ns) / US, 3)
+    """The places of a mechanism, with the times of all steps; by its function, if it has one."""
+    named = {"elementwise_chain": "elementwise_chains", "attention_written_out": "attention"}
+    finds = [find for find in KINDS if find.__name__ == named.get(key, key)] or KINDS
+    return [each for find in finds for each in find(of) if each.key == key]

@@ -57,9 +57,10 @@ def ranks(folder: Path, late: int, pace: int = 5) -> Export:
 
 def test_the_rank_that_waits_names_what_the_late_one_does(tmp_path: Path) -> None:
     export = ranks(tmp_path, LATE)
-    assert savings_of("late_rank", subject(export)) == {"step/data": LATE}
+    waits = subject(export)
+    assert savings_of("late_rank", waits) == {"step/data": LATE}
     assert savings_of("late_rank", subject(export, 2)) == {}
-    (late,) = found("late_rank", subject(export))
+    (late,) = found("late_rank", waits)
     assert headline(late, 0.6).startswith(
         "This rank waits 0.30 ms a step, in 1 collectives, for process 2, which takes 0.34 ms a "
         "step longer in `step/data`"
@@ -73,12 +74,12 @@ def test_no_rank_is_late_where_none_waits_or_its_whole_host_is_slow(tmp_path: Pa
 
 def test_only_the_rank_that_waits_least_could_hide_its_communication(tmp_path: Path) -> None:
     export = ranks(tmp_path, LATE)
-    late = subject(export, 2)
+    waits, late = subject(export), subject(export, 2)
     exposed_us = 500 - (5 + LATE) - 5 - 2 - 50
     # It can hide no more than there is work to hide it behind: a product and an update.
     assert savings_of("exposed_communication", late) == pytest.approx({"step": 50 + 49}, abs=1)
-    assert savings_of("exposed_communication", subject(export)) == {}
-    table = communication(subject(export))
+    assert savings_of("exposed_communication", waits) == {}
+    table = communication(waits)
     assert table["wait_ns"].tolist() == [LATE * US] * 3
     assert table["exposed_ns"].tolist() == pytest.approx([exposed_us * US] * 3)
 

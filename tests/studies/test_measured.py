@@ -21,13 +21,17 @@ from workflow_src.studies.tasks import rows
 
 SETTINGS = load(ROOT / "config.yaml")
 FEW = {"warmup_steps": 0, "steps": 2}
+QUICK = {"budget_ms": 4.0, "sample_ms": 0.1}
 ONE = {"one": {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}}
 
 CASES: dict[str, tuple[dict[int, dict[str, Any]], dict[str, int]]] = {
     "warmup": ({1: {"context": 16, "steps": 3}}, {"ok": 2}),
     "precision": ({0: {}, 1: {"context": 16, "profiled": ["bf16"]}}, {"ok": 36}),
     "fusion": ({1: FEW | {"totals": [256], "columns": [64]}}, {"ok": 3, "skipped": 1}),
-    "matmul": ({0: {"n": [16, 256]}, 1: {"top": 128}}, {"ok": 57, "skipped": 2}),
+    "matmul": (
+        {0: QUICK | {"n": [16, 256]}, 1: QUICK | {"top": 128}},
+        {"ok": 57, "skipped": 2},
+    ),
     "mlp": ({0: FEW | {"dims": [16, 32]}}, {"ok": 2}),
     "accounting": (
         {0: FEW | {"sizes": ONE, "measured": ["one"], "vocabulary": 50, "context": 8}},

@@ -1,4 +1,4 @@
-"""The engine that measures tasks, and the points that it is given."""
+"""The engine that measures tasks, its refusals, and the points that it is given."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import torch
 
 from workflow_src.common.errors import StageError, UnavailableError
 from workflow_src.studies import points as of_files
+from workflow_src.studies import refusals
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import Task, rows
 
@@ -71,3 +72,28 @@ def test_machine_and_scale_choose_what_points_measure(
     (tmp_path / "mine" / "points.yaml").write_text("{")
     with pytest.raises(StageError, match=r"points.yaml can't be read"):
         points("mine", "cpu", "small", settings)
+
+
+def test_a_missing_compiler_is_a_refusal():
+    class InvalidCxxCompiler(RuntimeError):
+        pass
+
+    def fail() -> None:
+        error = RuntimeError("backend failed")
+        error.inner_exception = InvalidCxxCompiler("No working C++ compiler found in x. More")
+        raise error
+
+    said = r"^No working C\+\+ compiler found in x$"
+    with pytest.raises(UnavailableError, match=said), refusals.refusing():
+        fail()
+
+
+def test_the_reason_is_what_torch_warned_of():
+    said = [
+        "Flash attention kernel not used because: (Triggered internally at a.cpp:1.)",
+        "Expected query to be half (Triggered internally\n at b.cpp:2.)",
+        "Memory Efficient attention has been runtime disabled. (Triggered internally)",
+    ]
+    found = refusals.reason_of("No available kernel. Aborting execution.", said)
+    assert found == "Expected query to be half"
+    assert refusals.reason_of("No available kernel. Aborting.", []) == "No available kernel"

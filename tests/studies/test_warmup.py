@@ -1,7 +1,12 @@
+"""The study warmup: the cause in fresh processes, and when steps have settled."""
+
 import json
 import os
 import subprocess
 from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.workflow import ROOT
 from workflow_src.measure import processes
@@ -9,6 +14,7 @@ from workflow_src.plan.config import load
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import cause
+from workflow_src.studies.warmup.chapter import SETTLED_WITHIN, settled_after, settled_median
 from workflow_src.studies.warmup.measure import tasks
 
 CAUSE = points("warmup", "cuda", "small", load(ROOT / "config.yaml"))[-1] | {"device": "cuda"}
@@ -59,3 +65,15 @@ def test_the_program_runs_the_first_steps_of_both_phases(monkeypatch, tmp_path):
     assert found["build_ns"] > 0
     counts = {phase: len(ns) for phase, ns in found["steps_ns"].items()}
     assert counts == dict.fromkeys(cause.PHASES, 2)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=40))
+def test_after_settling_all_steps_lie_near_and_the_step_before_does_not(steps):
+    after, settled = settled_after(steps), settled_median(steps)
+    far = [abs(step - settled) > SETTLED_WITHIN * settled for step in steps]
+    if after is None:
+        assert far[-1]
+    else:
+        assert not any(far[after:])
+        assert after == 0 or far[after - 1]

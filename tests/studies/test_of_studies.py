@@ -1,0 +1,203 @@
+"""What the studies attention, fusion, matmul and profiler measure."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import create_block_mask
+
+from tests.workflow import ROOT
+from workflow_src.common.errors import StageError, UnavailableError
+from workflow_src.measure import timing
+from workflow_src.measure.rows import attempt
+from workflow_src.measure.timing import plan_repeats, time_within
+from workflow_src.plan.config import load
+from workflow_src.studies import tasks as engine
+from workflow_src.studies.attention.analyze import derive
+from workflow_src.studies.attention.implementations import _seen, causal_blocks
+from workflow_src.studies.attention.measure import guarded, tasks, too_long
+from workflow_src.studies.fusion import measure as fusion_measure
+from workflow_src.studies.matmul import measure as matmul
+from workflow_src.studies.points import points
+from workflow_src.studies.profiler import measure
+from workflow_src.studies.study import Point
+from workflow_src.studies.tasks import Row, main, rows
+
+OWN = "examples/own_attention/tiles.py:TiledAttention"
+
+
+def small(name: str, **changes: object) -> Row:
+    found = points("attention", "cpu", "small", {"attention_codes": {OWN: "0" * 12}})
+    (point,) = (each for each in found if each["point"] == name)
+    return point | {"device": "cpu"} | changes
+
+
+def test_each_implementation_has_a_check_and_a_row_per_phase(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    shapes = [{"head_size": 16, "contexts": [32, 64], "profiled": [64]}]
+    named = {"implementations": [OWN, "naive", "sdpa_cudnn"], "shapes": shapes}
+    point = small("own-tiles.TiledAttention", budget_ms=1.0, **named)
+    assert point["code"] == "0" * 12
+    found = rows(tasks, point)
+    assert [(row["sweep"], row.get("context"), row.get("phase")) for row in found[:4]] == [
+        ("check", None, None),
+        ("time", 32, "forward"),
+        ("time", 32, "forward_backward"),
+        ("time", 32, "backward"),
+    ]
+    assert len(found) == 2 * (1 + 2 * 3) + 1
+    assert all(row["status"] == "ok" for row in found[:-1]) and found[-1]["status"] == "skipped"
+    assert ["activities" in row for row in found[1:7]] == [False] * 3 + [True] * 3
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_passes_in_turn_as_the_course_asks_need_what_is_predicted() -> None:
+    """8 x 16 rows of scores: q, k, v, output and gradient of 8,192 bytes each, 3 matrices of 8,192,
+    two numbers a row, and the mask's 256 bytes: 66,816; both passes 6 of the former, 7 of these."""
+    point = small("loops", steps=3, shapes=[{"head_size": 16, "contexts": [16]}])
+    check, *timed = rows(tasks, point)
+    forward, both, backward = derive(point, timed)
+    assert check["status"] == "ok" and all(len(row["samples_ns"]) == 3 for row in timed)
+    assert forward["before_backward_mib"] == forward["predicted_peak_mib"]
+    assert forward["before_backward_mib"] * 2**20 == 8 * 8192 + 8 * 16 * 2 * 4 + 256
+    peak = 13 * 8192 + 8 * 16 * 2 * 4 + 256
+    assert both["predicted_peak_mib"] * 2**20 == backward["predicted_peak_mib"] * 2**20 == peak
+
+
+def test_a_phase_is_not_measured_where_its_calls_would_take_longer_than_the_limit() -> None:
+    # 100 ms at 1,024 are 400 at 2,048, and 10 calls 4 s.
+    rough = {"forward": (1024, 100.0)}
+    limits: list[Row] = [{"limit_s": limit_s} for limit_s in (3.0, 5.0)]
+    said = [too_long(rough, "forward", 2048, point) for point in (*limits, {})]
+    assert said == ["would take 4 s, and the limit is 3 s", "", ""]
+    assert too_long({}, "forward", 2048, limits[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (RuntimeError("No available kernel. Aborting."), "skipped", "No available kernel"),
+        (StageError("mine.py:f: wrong"), "failed", "mine.py:f: wrong"),
+        (KeyError("mask"), "failed", "KeyError: 'mask'"),
+    ],
+)
+def test_what_goes_wrong_is_a_row(error: Exception, status: str, reason: str) -> None:
+    def run() -> dict[str, object]:
+        raise error
+
+    assert attempt(lambda: guarded(run), lambda: None) == {"status": status, "reason": reason}
+
+
+@pytest.mark.parametrize("context", [128, 512, 640])
+def test_flex_gets_the_blocks_of_a_causal_mask_without_building_it(context: int) -> None:
+    ours, built = (
+        causal_blocks(context, "cpu"),
+        create_block_mask(_seen, 1, 1, context, context, "cpu"),
+    )
+    for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks", "full_q_num_blocks"):
+        assert torch.equal(getattr(ours, name), getattr(built, name))
+    assert torch.equal(ours.to_dense(), built.to_dense())
+
+
+FEW: dict[str, Any] = {"totals": [256], "wake_s": 0, "warmup_steps": 0, "steps": 2}
+FEW |= {"device": "cpu"}
+
+
+def measured(**other: Any) -> list[dict[str, Any]]:
+    _, softmax = points("fusion", "cpu", "small", {})
+    return engine.rows(fusion_measure.tasks, softmax | FEW | {"columns": [64]} | other)
+
+
+@pytest.mark.parametrize("shape", [(1, 10), (5, 2)])
+def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion_measure, "CHUNK", 4)
+    x = torch.ones(shape)
+    assert fusion_measure.relative_error(1.5 * x, x, lambda x: x) == 0.5
+    assert math.isnan(fusion_measure.relative_error(x * math.nan, x, lambda x: x))
+
+
+def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in (0.0, math.nan):
+        changed = {"torch": lambda x, wrong=wrong: x * wrong}
+        monkeypatch.setitem(
+            fusion_measure.PLAIN, "softmax", fusion_measure.PLAIN["softmax"] | changed
+        )
+        with pytest.raises(RuntimeError, match="torch softmax float32: error"):
+            measured()
+
+
+def test_written_out_gelu_is_torchs() -> None:
+    x = torch.linspace(-6, 6, 101, dtype=torch.float64)
+    torch.testing.assert_close(fusion_measure.written_out_gelu(x), fusion_measure.torchs_gelu(x))
+
+
+def test_torch_compile_without_a_compiler_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UnavailableError, match=r"needs a C\+\+ compiler"):
+        fusion_measure.compiled_gelu("cpu")
+
+
+@pytest.mark.parametrize(
+    ("rough_ms", "repeats"),
+    [(0.01, (100, 50)), (0.1, (10, 50)), (4.0, (1, 25)), (200.0, (1, 5))],
+)
+def test_repeats_follow_the_budget(rough_ms, repeats):
+    assert plan_repeats(rough_ms, budget_ms=100.0, sample_ms=1.0) == repeats
+
+
+def test_a_call_too_short_for_the_clock_is_repeated(monkeypatch):
+    monkeypatch.setattr(timing, "time_call", lambda call, device, warmup, steps: [0] * steps)
+    found = time_within(lambda: None, "cpu", 100.0, 1.0)
+    assert found["calls_per_sample"] == timing.MOST_CALLS and len(found["samples_ns"]) == 50
+
+
+def test_sizes_near_one_another_are_in_no_order():
+    point = points("matmul", "cuda", "full", {})[1] | {"device": "cuda"}
+    sizes = [task.about["n"] for task in matmul.tasks(point)]
+    assert sizes != sorted(sizes) == matmul.divisibility_sizes(2048)
+
+
+SETTINGS = load(ROOT / "config.yaml") | {"profiler": "torch"}
+
+
+def point(**others: object) -> Point:
+    (found,) = points("profiler", "cpu", "small", SETTINGS)
+    return found | {"device": "cpu"} | others
+
+
+def test_every_other_pair_begins_with_the_profiled_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[tuple[int, bool]] = []
+
+    def in_process(of: Point, output: Path) -> dict[str, Any]:
+        ran.append((of["process"], of["profiled"]))
+        return {}
+
+    monkeypatch.setattr(measure, "in_process", in_process)
+    measure.in_pairs(point(processes=6))
+    assert ran == [(0, False), (0, True), (1, True), (1, False), (2, False), (2, True)]
+
+
+@pytest.mark.usefixtures("served_python")
+def test_a_pair_of_real_processes(tmp_path: Path) -> None:
+    output = tmp_path / "point.json"
+    given = point(processes=2, warmup_steps=1, steps=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["measure", *arguments(given, output)])
+        main(measure.tasks, in_processes=measure.in_pairs)
+    found = json.loads(output.read_text())
+    assert [(row["name"], row["status"], len(row["samples_ns"])) for row in found["rows"]] == [
+        ("plain", "ok", 2),
+        ("profiled", "ok", 2),
+    ]
+    assert len(found["processes"]) == 2 and found["point"] == given
+
+
+def arguments(given: Point, output: Path) -> list[str]:
+    return ["--point", json.dumps(given), "--output", str(output)]

@@ -1,0 +1,121 @@
+"""Commands for people: a model is checked, a slower step fails in CI, and any locale does."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.workflow import ROOT, served_stage
+
+BAD = """
+import torch
+from workflow_src.workload import Workload
+
+def make(device, width=8):
+    model = torch.nn.Linear(width, width).to(device)
+    return Workload(model, (torch.randn(4, width),), lambda model, x: {loss})
+"""
+
+
+def checked(*config: str) -> tuple[int, str]:
+    """The status of the command with these settings, and what it prints."""
+    return served_stage(ROOT, "workflow_src.cli.check_model", "--config", *config)
+
+
+def test_each_phase_of_each_case_runs_once() -> None:
+    axes = "axes={context: [16, 32], width: [16]}"
+    status, printed = checked("workload=examples/my_model.py:make", axes)
+    assert status == 0, printed
+    assert "my_model-context=32-width=16-fp32: " in printed
+    assert "\n6 of 6 phases of 2 cases ran on cpu. To measure: snakemake " in printed
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        ("model(x)", "the loss has shape (4, 8), and must be a scalar"),
+        ("model(x).mean() / 0", "the loss of bad-fp32 isn't finite"),
+    ],
+)
+def test_what_a_run_refuses_is_one_sentence(loss: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(BAD.replace("{loss}", loss))
+    status, printed = checked(f"workload={file}:make")
+    assert status == 1 and said in printed and "Traceback" not in printed
+
+
+RECORDED = ROOT / "tests" / "data" / "strangers"
+SAID = (
+    "::error title=A training step takes longer::B's steps take longer than A's under the profiler",
+    "The host waits for the device once a step in `train_step`, 9.0 ms in all, and fetches nothing."
+    " Leave out torch.cuda.synchronize();",
+)
+
+
+def steps() -> dict[str, str]:
+    """The commands of the example's steps by name, but for what installs."""
+    text = (ROOT / "examples" / "ci" / "step-time.yml").read_text(encoding="utf-8")
+    found = yaml.safe_load(text)["jobs"]["step-time"]["steps"]
+    return {
+        each["name"]: each["run"] for each in found if "run" in each and each["name"] != "Install"
+    }
+
+
+@pytest.mark.parametrize(("after", "status"), [("compare_after", 1), ("compare_before", 0)])
+def test_a_slower_step_fails_with_its_finding(tmp_path: Path, after: str, status: int) -> None:
+    baseline, program = tmp_path / "ci" / "baseline", tmp_path / "bin" / "steptime"
+    for folder in (baseline, program.parent, tmp_path / "capture"):
+        folder.mkdir(parents=True)
+    shutil.copy(RECORDED / "compare_before.json.gz", baseline / "rank0.json.gz")
+    program.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m workflow_src.cli.steptime "$@"\n'
+    )
+    program.chmod(0o755)
+    trace = RECORDED / f"{after}.json.gz"
+    (tmp_path / "train.py").write_text(
+        "import os, shutil\n"
+        f"shutil.copy({str(trace)!r}, os.path.join(os.environ['CAPTURE'], 'rank0.json.gz'))\n"
+    )
+    path = os.pathsep.join(
+        [str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
+    env = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "CAPTURE": "capture"}
+    ended = {
+        name: subprocess.run(["bash", "-e", "-c", text], cwd=tmp_path, env=env, text=True,
+                             capture_output=True, timeout=120)
+        for name, text in steps().items()
+    }  # fmt: skip
+    assert [each.returncode for each in ended.values()] == [0, status], ended
+    assert all((said in ended["Compare"].stdout) == bool(status) for said in SAID)
+
+
+CAPTURE = ROOT / "tests" / "data" / "captures" / "graph.json.gz"
+MODULE = "workflow_src.cli.read_capture"
+GIVEN = ("--capture", str(CAPTURE), "--fold", r"\.\d+")
+
+
+def test_tables_are_the_same_in_a_locale_with_other_letters_and_decimal_commas(
+    tmp_path: Path,
+) -> None:
+    """Files are UTF-8 there, too, and an I in lower case is an i."""
+    name, letters = "tr_TR", "ISO-8859-9"
+    make = ["localedef", "-i", name, "-f", letters, str(tmp_path / name)]
+    if not shutil.which("localedef") or subprocess.run(make, capture_output=True).returncode:
+        pytest.skip(f"the locale {name} can't be made on this machine")
+    settings = {"LOCPATH": str(tmp_path), "LC_ALL": name, "PYTHONUTF8": "0"}
+    asked = "import locale; print(locale.setlocale(locale.LC_ALL, ''), locale.getencoding())"
+    said = subprocess.run(
+        [sys.executable, "-c", asked], env=os.environ | settings, capture_output=True, text=True
+    )
+    assert said.stdout.split() == [name, letters]
+    usual = tmp_path / "usual"
+    assert served_stage(ROOT, MODULE, *GIVEN, "--output", str(usual))[0] == 0
+    command = [sys.executable, "-m", MODULE, *GIVEN, "--output", str(tmp_path / "t/usual")]
+    subprocess.run(command, cwd=ROOT, env=os.environ | settings, check=True)
+    for path in usual.iterdir():
+        assert (tmp_path / "t/usual" / path.name).read_bytes() == path.read_bytes()
