@@ -15,7 +15,7 @@ from tests.examples import costly
 from tests.synthetic_tables import Sample, write_tables
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.common.errors import StageError
-from workflow_src.placing.families import load_rules
+from workflow_src.placing.kernel_names import read_rules
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6)
@@ -98,4 +98,4 @@ def test_a_damaged_table(name: str, question: str, data: st.DataObject) -> None:
 def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rules.csv").write_text("family,pattern,why\ngemm,(,x\n")
     with pytest.raises(StageError, match=r"rules.csv is not a table of rules .*unterminated"):
-        load_rules(tmp_path / "rules.csv")
+        read_rules(tmp_path / "rules.csv", "family")
