@@ -159,7 +159,10 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         values = rows[name] if len(rows) else []
         values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
-            return pd.Series(as_small(np.asarray(values, dtype=np.int64)), copy=False)
+            numbers = np.asarray(values)
+            # What is small already isn't copied.
+            numbers = numbers if numbers.dtype == np.int32 else numbers.astype(np.int64, copy=False)
+            return pd.Series(as_small(numbers), copy=False)
         if name == "bytes":
             sizes = pd.Series(values, dtype="float64")
             return sizes.mask(sizes == UNKNOWN)
@@ -169,15 +172,6 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         return pd.Series(values, dtype=object if name in OBJECTS else "int64", copy=False)
 
     return pd.DataFrame({name: typed(name) for name in COLUMNS[table]}, copy=False)
-
-
-def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
-    """Copies of several parts, each with how many rows of work it has, joined as these are."""
-    rows, before = [], 0
-    for copies, count in parts:
-        rows.append(copies.assign(work=copies["work"] + before))
-        before += count
-    return frame("copies", pd.concat(rows) if rows else {})
 
 
 def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Categorical[str]":
