@@ -44,6 +44,8 @@ ROUNDING = 1e-12
 LAST_DIGIT = 0.5e-6
 """Times of operators and products (ms) are rounded to whole nanoseconds per step."""
 
+AT_MOST = "<="
+
 FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
 
@@ -147,11 +149,6 @@ class Law:
     allowed: str
     why: str
 
-    @property
-    def at_most(self) -> bool:
-        """Whether the left side may be less."""
-        return self.relation == "<="
-
     def compared(self, rows: Tables) -> pd.DataFrame:
         """A row per key with its parts, left, right, difference (left - right, all in `unit`) and
         what is allowed of it. Raises KeyError if the tables lack one, or a column, of the law."""
@@ -190,7 +187,7 @@ class Law:
         where: the parts of the key besides case and phase.
         """
         difference = compared["difference"]
-        beyond = difference if self.at_most else difference.abs()
+        beyond = difference if self.relation == AT_MOST else difference.abs()
         found = compared[~(beyond <= compared["allowed"])]
         names = [name for name in self.keys.split() if name not in PHASE]
         rows = (row for _, row in found.iterrows())
