@@ -181,8 +181,10 @@ def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Cate
     return pd.Categorical.from_codes(number.astype(np.int32)[codes], categories)
 
 
-def as_small(values: Integers) -> Integers:
-    """The same in 32 bits each if all fit, which halves the memory."""
-    limits = np.iinfo(np.int32)
-    fit = values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max
-    return values.astype(np.int32, copy=False) if fit else values
+def as_small(values: Integers, bits: tuple[int, ...] = (32,)) -> Integers:
+    """The same in the first of these numbers of bits each that all fit into, or as they are."""
+    for size in bits:
+        limits = np.iinfo(f"int{size}")
+        if values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max:
+            return values.astype(limits.dtype, copy=False)
+    return values

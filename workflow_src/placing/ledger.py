@@ -104,7 +104,8 @@ class Device:
         gaps = {"start_ns": starts, "end_ns": ends, "known": np.append(known[active.first], True)}
         ready = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
         np.minimum.accumulate(ready[::-1], out=ready[::-1])
-        gaps["ready_ns"] = np.append(ready[active.first], AFTER_ALL)
+        ready = ready[active.first]
+        gaps["ready_ns"] = np.append(ready, AFTER_ALL)
         overhead, waits = calls[calls["kind"] == OVERHEAD], blocking(calls)
         return cls(
             active,

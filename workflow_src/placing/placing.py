@@ -23,6 +23,9 @@ WHOLE = "(whole)"
 REASONS = NO_RANGE, NO_CALL = "no range was open at its launch", "its launch is not in the capture"
 """Why work has no path."""
 
+OF_ROWS = (16, 32)
+"""Bits of the numbers of ranges, paths and names, which there are one of for each activity."""
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -53,7 +56,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
         lent[why] += int((owner[rows] != NOWHERE).sum())
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
-    work = work.assign(range=as_small(owner), tree=helpers.of_work)
+    work = work.assign(range=as_small(owner, OF_ROWS), tree=helpers.of_work)
     ranges = _with_times(ranges.assign(parent=parent), work)
     notes = counted({"overlapping": overlapping, "too deep": too_deep, **lent})
     return Placed(ranges, work, helpers.main, notes)

@@ -132,7 +132,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     threads = ranges[["process", "thread"]].drop_duplicates()
     # Operators of a CPU are on no device.
-    streams = work.loc[work["kind"] != OPERATOR, ["process", "device", "stream"]].drop_duplicates()
+    streams = work[["kind", "process", "device", "stream"]].drop_duplicates()
+    streams = streams[streams.pop("kind") != OPERATOR].drop_duplicates()
     placed, backward, told = (
         work["duration_ns"].where(holds, 0)
         for holds in (work["path"] != NOWHERE, work["made_in"] != NOWHERE, work["made_in"] >= 0)
