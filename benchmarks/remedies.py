@@ -18,7 +18,6 @@ from workflow_src.answers.change_first.savings import chosen
 from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.diagnosis.remedies.run import Run, predictions
-from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.study import Row
 
@@ -161,7 +160,7 @@ def timed_beside(rows: list[Row], walls: dict[str, float]) -> list[Row]:
 
 def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of what was measured blind, from its plain points alone."""
-    rules, rows = load_rules(), pd.read_csv(folder / "measured.csv")
+    rows = pd.read_csv(folder / "measured.csv")
     ok = rows[rows["status"] == "ok"].rename(columns={"median_ms": "measured_ms"})
     measured = ok[ok["remedies"] != "plain"].assign(remedies=lambda t: t["remedies"].map(ordered))
     beside = ok[ok["remedies"] == "plain"].assign(remedies=lambda t: t["beside"].map(ordered))
@@ -174,9 +173,7 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         content = path.read_bytes()
         result = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
         case = path.name.partition(".json")[0]
-        point_rows = [
-            prepared(row, rules) if row["status"] == "ok" else row for row in result["rows"]
-        ]
+        point_rows = [prepared(row) if row["status"] == "ok" else row for row in result["rows"]]
         for remedies in keyed.loc[keyed["case"] == case, "remedies"].unique():
             timed = [phase for phase in PHASES if (case, phase, remedies) in plain_of.index]
             walls = {phase: plain_of[case, phase, remedies] for phase in timed}

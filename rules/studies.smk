@@ -43,8 +43,7 @@ rule study_table:
         "Study {wildcards.study}: tabulate its points"
     shell:
         "python -m workflow_src.studies.join_points --study {wildcards.study}"
-        " --points {input.points:q} --families {input.families:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        " --points {input.points:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule study_section:

@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow_src.placing.families import UNKNOWN, coverage, families, load_rules
-from workflow_src.placing.kernel_names import MAX_LENGTH, distinct_names, precision_ran, short_names
+from workflow_src.placing.families import RULES, UNKNOWN, coverage, families
+from workflow_src.placing.kernel_names import (
+    MAX_LENGTH,
+    distinct_names,
+    precision_ran,
+    read_rules,
+    short_names,
+)
 from workflow_src.placing.kernel_words import built_for, changes_type, what
 
 CORPUS = pd.read_csv(Path(__file__).parent / "data" / "kernel_names.csv", keep_default_na=False)
@@ -87,7 +93,7 @@ def test_an_unheard_of_name_is_unknown_and_lowers_the_coverage() -> None:
 def test_any_text_has_a_known_family_and_a_fitting_short_name(texts: list[str]) -> None:
     names = pd.Series(texts, dtype=object)
     found = families(names)
-    assert set(found) <= {*load_rules()["family"], UNKNOWN}
+    assert set(found) <= {*(told for *_, told in read_rules(RULES, "family")), UNKNOWN}
     assert set(precision_ran(names, found)) <= {"", "fp32", "tf32", "bf16", "fp16", "fp8", "fp64"}
     for name in short_names(names):
         assert len(name) <= MAX_LENGTH and "|" not in name and len(name.splitlines()) <= 1

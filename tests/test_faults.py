@@ -29,7 +29,6 @@ from workflow_src.measure import capture as capture_stage
 from workflow_src.measure import capture as nsys
 from workflow_src.measure.capture import capture
 from workflow_src.measure.processes import in_fresh_processes
-from workflow_src.placing.families import RULES
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
@@ -213,7 +212,7 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
         point = tmp_path / "p.json"
         around = {"environment": {"gpu": ""}, "point": {"point": "a"}}
         point.write_text(json.dumps(around | {"rows": [{"status": "oom", "x": "y" * 9999}]}))
-        files = ("--points", point, "--families", RULES, "--output", full / "t.csv")
+        files = ("--points", point, "--output", full / "t.csv")
         joined = stage("studies.join_points", "--study", "warmup", *files)
         assert sentence(joined) == (
             f"{full / 't.csv'}: No space left on device; free some space and run again, "

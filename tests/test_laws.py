@@ -42,7 +42,7 @@ QUICK = Case("quick", "quick", 8, 16, 1, 1, 10, 1, 4, "fp32", "naive", "adamw", 
 def phase_steps(export: Path) -> dict[str, pd.DataFrame]:
     """The activities of the first captured step of each phase."""
     case = read_case(export)
-    steps = in_steps(case.ranges, case.work)
+    steps = in_steps(case.work)
     steps = steps.assign(family=families(steps["name"]))
     return {str(phase): of[of["step"] == 0] for phase, of in steps.groupby("phase")}
 

@@ -32,20 +32,20 @@ def test_nesting_agrees_with_a_search_through_all(intervals: list[tuple[int, int
     def open_at(moment: int) -> list[int]:
         return [n for n in lasting if start[n] <= moment < end[n]]
 
-    assert found.nesting.at(moments).tolist() == [latest(open_at(m)) for m in moments.tolist()]
+    assert found.at(moments).tolist() == [latest(open_at(m)) for m in moments.tolist()]
     before = {
         n: lasting[: lasting.index(n)] if n in lasting else open_at(start[n]) for n in outer_first
     }
     holding = {n: [m for m in before[n] if end[m] >= end[n]] for n in outer_first}
     parent = [latest(holding[n]) for n in range(len(start))]
-    assert found.nesting.parent.tolist() == parent
+    assert found.parent.tolist() == parent
     outlasted = [any(start[n] < end[m] < end[n] for m in before[n]) for n in lasting]
     assert found.overlapping == sum(outlasted)
 
     def path(n: int) -> list[int]:
         return [] if n == NOWHERE else [*path(parent[n]), n]
 
-    flat, too_deep = flattened(found.nesting.parent, deepest=2)
+    flat, too_deep = flattened(found.parent, deepest=2)
     paths = [path(n) for n in range(len(start))]
     assert flat.tolist() == [each[0] if len(each) > 1 else NOWHERE for each in paths]
     assert too_deep == sum(len(each) > 2 for each in paths)

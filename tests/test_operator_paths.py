@@ -7,6 +7,7 @@ import pytest
 
 from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
+from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.records import captured_place
 
@@ -29,9 +30,10 @@ def captured(launched: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def operators_of(capture: Any, launched: Any) -> pd.DataFrame:
+    ranges, activities = capture
     launched = launched | {"status": "ok", "reason": ""}
     result = {"case": PLAIN.as_dict(), "phases": {"train_step": {"launched": launched}}}
-    return operator_tables(*capture, result)["operators"]
+    return operator_tables(ranges, with_places(ranges, activities), result)["operators"]
 
 
 def by_path(table: pd.DataFrame) -> dict[Any, float]:

@@ -30,6 +30,7 @@ from workflow_src.measure import (
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import forward_work
+from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 from workflow_src.tables.operators import REST, operator_tables
@@ -212,7 +213,8 @@ def test_on_a_cpu_bytes_count_with_the_operator_that_does_the_work(
     launched = recorded((0, names[0]), (1, names[1])) | {"operators": [square, power]}
     ranges, activities = captured(*((name, 5) for name in names))
     result = {"case": CASE.as_dict(), "phases": {"forward": {"launched": launched}}}
-    table = operator_tables(ranges, activities.assign(kind=kind), result)["operators"]
+    placed = with_places(ranges, activities.assign(kind=kind))
+    table = operator_tables(ranges, placed, result)["operators"]
     found = table.set_index("operator")["bytes_per_step"].to_dict()
     assert found == (expected or dict.fromkeys(names, 256))
 
@@ -287,7 +289,9 @@ def recorded(*sequence: tuple[int, str], continued: Sequence[Sequence[int]] = ()
 
 def tables_of(kernels: Sequence[tuple[str, int]], launched: Row | None) -> dict[str, pd.DataFrame]:
     phases = {"forward": {"launched": launched} if launched else {}}
-    return operator_tables(*captured(*kernels), {"case": CASE.as_dict(), "phases": phases})
+    ranges, activities = captured(*kernels)
+    result = {"case": CASE.as_dict(), "phases": phases}
+    return operator_tables(ranges, with_places(ranges, activities), result)
 
 
 def test_a_call_of_several_kernels_is_one_product() -> None:

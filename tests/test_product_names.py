@@ -11,6 +11,7 @@ from tests.test_operators import CASE, GEMM, captured, operator
 from workflow_src.common.case import Case
 from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
+from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.products import (
     FORWARD,
@@ -161,7 +162,8 @@ def alone(range_: str, shapes: str) -> dict[str, pd.DataFrame]:
     launched |= {"sequence": [[0, 0]], "continued": []}
     ranges, activities = captured((GEMM, 5))
     result = {"case": PLAIN.as_dict(), "phases": {"forward": {"launched": launched}}}
-    return operator_tables(ranges.assign(path=range_), activities, result)
+    ranges = ranges.assign(path=range_)
+    return operator_tables(ranges, with_places(ranges, activities), result)
 
 
 @pytest.mark.parametrize(

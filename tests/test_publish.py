@@ -18,7 +18,6 @@ from workflow_src.common.case import TABLES
 from workflow_src.common.read_table import described
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import machine
-from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
@@ -114,7 +113,7 @@ def test_published_study_tables_are_derived_from_the_published_points(
     files += sorted(each for kind in OTHERS for each in folder.glob(f"{kind}.json"))
     # Of these studies, some points were measured.
     points = [file for file in files if file.is_file()] if study in PARTLY else files
-    table = join(study, points, load_rules())
+    table = join(study, points)
     write_csv(tmp_path / "t.csv", described(table, f"studies/{study}"))
     paths = (tmp_path / "t.csv", published / "tables" / "studies" / f"{study}.csv")
     made, expected = (pd.read_csv(path, dtype=str) for path in paths)

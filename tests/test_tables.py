@@ -85,9 +85,9 @@ def test_lost_time_is_an_error() -> None:
 
 def test_fractional_calls_per_step_stay_visible() -> None:
     ranges = pd.DataFrame({"path": ["forward"] * 2, "phase": ["forward"] * 2, "step": [0, 1]})
-    activities = pd.DataFrame(
-        {"range": [0, 0, 1, -1], "kind": "kernel", "name": "k", "duration_ns": [5, 5, 5, 7]}
-    )
+    path = ["forward", "forward", "forward", ""]
+    about = {"path": path, "phase": path, "kind": "kernel", "name": "k"}
+    activities = pd.DataFrame({**about, "duration_ns": [5, 5, 5, 7]})
     table = kernels_table(ranges, activities).set_index("phase")
     assert table.loc["forward", "calls_per_step"] == 1.5
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])

@@ -21,7 +21,7 @@ from workflow_src.paper.run import Run
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.tables.capture_tables import TABLES, tables_of
-from workflow_src.timeline.make import chrome_trace
+from workflow_src.timeline.make import trace_events
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
 
@@ -111,7 +111,7 @@ def check(path: Path, folder: Path) -> None:
     if len(steps):
         step = timeline(placed)
         draw(step)
-        json.dumps(chrome_trace(step, "c"))
+        json.dumps([*trace_events(step)])
     for word in ("nan", "None", "inf"):
         assert f"| {word} |" not in text, f"the report has a cell {word}"
 

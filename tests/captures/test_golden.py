@@ -14,10 +14,13 @@ import pytest
 from tests.captures.building import tables_in
 from tests.golden import DATA, same_rows
 from workflow_src.captures import files, store
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.reading import read
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.case_capture import read_case
 from workflow_src.placing.ledger import ledger
+from workflow_src.placing.placing import NO_CALL, NO_RANGE
 from workflow_src.placing.steps import steps
 from workflow_src.tables.case_tables import ranges_table
 
@@ -35,7 +38,10 @@ THREADS = sorted((DATA / "captures" / "threads").iterdir())
 def tables(found: Attributed) -> dict[str, pd.DataFrame]:
     """Of a capture what is read, where it lies, what it is, and which steps there are."""
     capture, text = found.capture, np.append(found.paths.text, "")
-    work = found.work.assign(
+    work, nowhere = found.work.copy(), found.work["path"] == NOWHERE
+    why = np.where(work["launch_ns"] == UNKNOWN, NO_CALL, NO_RANGE)
+    work.insert(work.columns.get_loc("path"), "reason", np.where(nowhere, why, ""))
+    work = work.assign(
         path=text[found.work["path"]],
         made_in=text[np.maximum(found.work["made_in"], -1)],
         named=found.names["short_name"].to_numpy()[found.work["named"]],

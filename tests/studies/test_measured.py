@@ -13,7 +13,6 @@ import pytest
 from tests.published import read_study, run_of
 from tests.workflow import ROOT
 from workflow_src.common.table_schema import columns
-from workflow_src.placing.families import load_rules
 from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.points import points
@@ -65,7 +64,7 @@ def test_a_small_point_makes_the_columns_of_the_published_table(study: str, tmp_
     every = [row for raw in found.values() for row in raw]
     assert Counter(row["status"] for row in every) == CASES[study][1]
     assert not any(name in row for row in every for name in DERIVED)
-    table = join(study, found, load_rules())
+    table = join(study, found)
     published = read_study(run_of(study) / "tables" / "studies" / f"{study}.csv")
     told = {*published.dropna(axis=1, how="all")} & {*columns(f"studies/{study}")}
     hosts = {name for name in told if name.startswith("host_")}

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from workflow_src.placing.families import load_rules
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.points import points
 from workflow_src.studies.precision import chapter
@@ -15,8 +14,7 @@ from workflow_src.studies.tasks import rows
 def found() -> list[dict[str, object]]:
     point = points("precision", "cpu", "small", {"sizes": {}, "vocabulary": 9})[0]
     point |= {"device": "cpu"}
-    rules = load_rules()
-    return chapter.derive(point, [prepared(row, rules) for row in rows(rounding, point)])
+    return chapter.derive(point, [prepared(row) for row in rows(rounding, point)])
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """An nsys export in a folder of Arrow or Parquet files. It takes pyarrow, an optional package."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,10 +41,6 @@ class Folder(Store):
     """A folder with a file per table."""
 
     files: Mapping[str, Path]
-
-    def apart(self) -> AbstractContextManager["Folder"]:
-        """The same: any thread may read it."""
-        return nullcontext(self)
 
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
         found = self._typed(table, dict.fromkeys(columns, NUMBER))

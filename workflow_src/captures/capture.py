@@ -159,7 +159,10 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         values = rows[name] if len(rows) else []
         values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
-            return pd.Series(as_small(np.asarray(values, dtype=np.int64)), copy=False)
+            numbers = np.asarray(values)
+            # What is small already isn't copied.
+            numbers = numbers if numbers.dtype == np.int32 else numbers.astype(np.int64, copy=False)
+            return pd.Series(as_small(numbers), copy=False)
         if name == "bytes":
             sizes = pd.Series(values, dtype="float64")
             return sizes.mask(sizes == UNKNOWN)
@@ -171,15 +174,6 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({name: typed(name) for name in COLUMNS[table]}, copy=False)
 
 
-def joined_copies(parts: Sequence[tuple[pd.DataFrame, int]]) -> pd.DataFrame:
-    """Copies of several parts, each with how many rows of work it has, joined as these are."""
-    rows, before = [], 0
-    for copies, count in parts:
-        rows.append(copies.assign(work=copies["work"] + before))
-        before += count
-    return frame("copies", pd.concat(rows) if rows else {})
-
-
 def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Categorical[str]":
     """Text by its number in `texts`, of which several may be the same; in order of `texts`."""
     number, different = pd.factorize(np.array(texts, dtype=object))
@@ -187,8 +181,10 @@ def coded(codes: npt.NDArray[np.integer[Any]], texts: Sequence[str]) -> "pd.Cate
     return pd.Categorical.from_codes(number.astype(np.int32)[codes], categories)
 
 
-def as_small(values: Integers) -> Integers:
-    """The same in 32 bits each if all fit, which halves the memory."""
-    limits = np.iinfo(np.int32)
-    fit = values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max
-    return values.astype(np.int32, copy=False) if fit else values
+def as_small(values: Integers, bits: tuple[int, ...] = (32,)) -> Integers:
+    """The same in the first of these numbers of bits each that all fit into, or as they are."""
+    for size in bits:
+        limits = np.iinfo(f"int{size}")
+        if values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max:
+            return values.astype(limits.dtype, copy=False)
+    return values

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import BAD, Event, events_of
-from workflow_src.captures.files import blocks
 from workflow_src.captures.rows import NEVER, Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
@@ -69,6 +67,8 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 ALWAYS = ("waits", "threads", "autograd")
 """Parts that are read whatever is asked for."""
 
+Spans = tuple[Indices, Indices]
+
 FIRST_TEXT = 2**30
 """The number of the first process or thread that the file names by text; systems count lower."""
 
@@ -110,8 +110,10 @@ class Trace:
         part = part_of(category)
         if category == SYNCHRONIZATION:
             part, events = "waits", [event for event in events if event.name == WAIT]
-        if part is None and (count := _maybe_work(category, events)):
-            self.unread[category or ""] += count
+        if part is None and (category or "").lower() not in NOT_WORK:
+            # Of no known category may be work what is on a stream, or has no category.
+            some = [e for e in events if not category or e.args.stream is not None]
+            self.unread += Counter({category or "": len(some)})
         if part == "operators":
             some = [e for e in events if e.args.number is not None or is_evaluation(e.name)]
             self._keep("autograd", category, some)
@@ -129,24 +131,17 @@ class Trace:
         self.lost[f"endless {part}"] += int((good & ~lasts).sum())
         kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         end = np.where(lasts, start + length, start)[good]
-        self._put(part, category, kept, start[good], end)
+        self._put(part, category, kept, (start[good], end))
 
-    def _put(
-        self,
-        part: str,
-        category: str | None,
-        events: Sequence[Event],
-        start: Indices,
-        end: Indices,
-    ) -> None:
-        """Keep events of a part, of one category, at these times (ns)."""
+    def _put(self, part: str, category: str | None, events: list[Event], span: Spans) -> None:
+        """Keep events of a part, of one category, with their starts and ends (ns)."""
         codes = self._names
         names = [event.args.name if part == "threads" else event.name for event in events]
         names = [name if isinstance(name, str) else "(no name)" for name in names]
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
-            "start_ns": start,
-            "end_ns": end,
+            "start_ns": span[0],
+            "end_ns": span[1],
             "process": self._identities([*map(attrgetter("pid"), events)]),
             "thread": self._identities([*map(attrgetter("tid"), events)]),
         }
@@ -178,7 +173,7 @@ class Trace:
             if (part := part_of(category)) in self.wanted:
                 kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
                 self.lost[BAD] += len(rows) - len(kept)
-                self._put(part, category, [marks[row] for row in kept], at[kept], ends[kept])
+                self._put(part, category, [marks[row] for row in kept], (at[kept], ends[kept]))
 
     def _identities(self, values: Sequence[Any]) -> Indices:
         """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
@@ -196,7 +191,7 @@ class Trace:
         texts, none = [printable(name) for name in self._names], np.array([], dtype=np.int64)
         found = Parts()
         for part in (*self.wanted, *ALWAYS):
-            self._put(part, "kernel", [], none, none)
+            self._put(part, "kernel", [], (none, none))
             lists, columns = self._columns.pop(part), dict[str, Any]()
             for name in [*lists[0]]:
                 columns[name] = np.concatenate([each.pop(name) for each in lists])
@@ -207,13 +202,8 @@ class Trace:
         return found
 
 
-def read_parts(path: Path, wanted: tuple[str, ...]) -> Trace:
-    """Some parts of a trace. Raises TraceError if it isn't one."""
-    return parts_of(blocks(path), wanted)
-
-
 def parts_of(text: Iterable[bytes], wanted: tuple[str, ...]) -> Trace:
-    """Some parts of a trace that is given in blocks."""
+    """Some parts of a trace that is given in blocks. Raises TraceError if it isn't one."""
     found = Trace(wanted)
     for events in events_of(text, found.lost):
         found.add(events)
@@ -225,12 +215,3 @@ def part_of(category: str | None) -> str | None:
     """The part of the events of a category."""
     name = str(category).lower()
     return PARTS.get(name, "calls" if name.endswith(API) else None)
-
-
-def _maybe_work(category: str | None, events: list[Event]) -> int:
-    """How many events of no known category may be work: those on a stream, or without category."""
-    if not category:
-        return len(events)
-    if category.lower() in NOT_WORK:
-        return 0
-    return sum(event.args.stream is not None for event in events)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workflow_src.common import nsys_cli
-from workflow_src.common.arguments import Parser, existing_file, new_folder
+from workflow_src.common.arguments import existing_file, new_folder, stage_arguments
 from workflow_src.common.atomic_write import partial_folder, write_whole
 from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.nsys_cli import DATABASE, TRACE
@@ -74,13 +74,9 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
 def main() -> None:
     """Export one capture."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--capture", type=existing_file, required=True)
-    parser.add_argument("--output", type=new_folder, required=True, help="the folder to make")
-    parser.add_argument("--os-tracing", action="store_true", help="the capture holds OS calls")
-    arguments = parser.parse_args()
-    with one_sentence(arguments.capture.name):
-        export(arguments.capture, arguments.output, arguments.os_tracing)
+    given = stage_arguments(__doc__, capture=existing_file, output=new_folder, os_tracing=False)
+    with one_sentence(given.capture.name):
+        export(given.capture, given.output, given.os_tracing)
 
 
 if __name__ == "__main__":

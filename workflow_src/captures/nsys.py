@@ -28,10 +28,9 @@ from workflow_src.captures.store import EVENTS, OVERHEADS, RUNTIME, Store
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
-IMPORTED_PUSH_POP, IMPORTED_START_END = 70, 71
-"""Types of events, since nsys 2023.4; imported ones come from a text file."""
+READ = (PUSH_POP, START_END, DOMAIN, 70, 71)
+"""Types of events, since nsys 2023.4; the last two are ranges imported from a text file."""
 
-READ = (PUSH_POP, START_END, DOMAIN, IMPORTED_PUSH_POP, IMPORTED_START_END)
 OF_RANGES = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
 

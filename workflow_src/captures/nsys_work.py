@@ -19,7 +19,6 @@ from workflow_src.captures.capture import (
     as_small,
     coded,
     frame,
-    joined_copies,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
 from workflow_src.captures.rows import in_order
@@ -68,16 +67,19 @@ def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFr
     lost: how many rows are left out.
     """
     keys = [key for key, table in WORK_TABLES.items() if store.has(table)]
-    names, parts, copies = [coded(np.array([], np.int8), [])], [], []
+    names, parts, counts = [coded(np.array([], np.int8), [])], [], list[int]()
+    copies = [frame("copies", {})]
     for key in keys:
         rows = _in_time(store, WORK_TABLES[key], (*AT, *MORE[key]), lost)
         names.append(_names(store, key, rows))
-        copies.append((_copies(KINDS[key], rows), len(rows["start"])))
+        if key in ("MEMCPY", "MEMSET"):
+            copies.append(_copies(key == "MEMCPY", rows, sum(counts)))
+        counts.append(len(rows["start"]))
         rows["globalPid"] = process_of(rows["globalPid"])
         parts.append({name: rows.pop(own) for own, name in AT.items()})
         # Each column is let go once it is small, as there may be ten million rows.
         parts[-1] |= {name: as_small(parts[-1][name]) for name in SMALL}
-    kinds = np.repeat(np.arange(len(keys)), [count for _, count in copies])
+    kinds = np.repeat(np.arange(len(keys)), counts)
     columns: dict[str, object] = {
         "kind": coded(kinds, [KINDS[key] for key in keys]).remove_unused_categories(),
         "name": union_categoricals(names),
@@ -85,7 +87,7 @@ def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFr
     for name in AT.values():
         some = [part.pop(name) for part in parts]
         columns[name] = some[0] if len(some) == 1 else np.concatenate([np.array([], int), *some])
-    return pd.DataFrame(columns, copy=False), joined_copies(copies)
+    return pd.DataFrame(columns, copy=False), frame("copies", pd.concat(copies))
 
 
 def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str]) -> Columns:
@@ -120,18 +122,15 @@ def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 
 
-def _copies(kind: str, rows: Columns) -> pd.DataFrame:
-    """Copies or sets as in Capture.copies, numbered from 0; of other work, no rows."""
-    if kind not in (COPY, SET):
-        return frame("copies", {})
+def _copies(is_copy: bool, rows: Columns, before: int) -> pd.DataFrame:
+    """Copies or sets as in Capture.copies, of work that has so many rows before them."""
 
     def meant(column: str, known: dict[int, str]) -> Any:
         code, own = pd.factorize(rows[column])
         return coded(code, [known.get(number, UNKNOWN_TEXT) for number in own.tolist()])
 
-    is_copy = kind == COPY
     columns = {
-        "work": np.arange(len(rows["bytes"])),
+        "work": before + np.arange(len(rows["bytes"])),
         "direction": meant("copyKind", OPERATIONS) if is_copy else SET,
         "source": meant("srcKind", MEMORIES) if is_copy else UNKNOWN_TEXT,
         "target": meant("dstKind" if is_copy else "memKind", MEMORIES),

@@ -18,6 +18,7 @@ PROPERTY = ("name", "computeMajor", "computeMinor")
 """What both profilers call what is read of a device."""
 
 AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
+"""In the names of cards whose profiler writes numbers of its own as the capability."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,6 @@ class Card:
 
     name: str
     capability: tuple[int, int] | None = None
-
-    @property
-    def amd(self) -> bool:
-        """Whether it is AMD's, whose profiler writes numbers of its own as the capability."""
-        return AMD.search(self.name) is not None
 
 
 @dataclass(frozen=True)
@@ -67,4 +63,4 @@ def one_card(cards: Iterable[tuple[Any, ...]]) -> Card | None:
         return None
     name, *numbers = read.pop()
     known = all(isinstance(number, int) and number >= 0 for number in numbers) and any(numbers)
-    return Card(name, (numbers[0], numbers[1]) if known else None)
+    return Card(name, (numbers[0], numbers[1]) if known and not AMD.search(name) else None)

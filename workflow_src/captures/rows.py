@@ -70,13 +70,10 @@ def in_order(keys: Sequence[Values]) -> Indices:
     tied = same | np.append(same[1:], False)
     if tied.any():
         rows = order[tied]
-        order[tied] = rows[np.lexsort([_sortable(key[rows]) for key in reversed(keys)])]
+        # Of texts, their places in order.
+        places = [pd.factorize(key[rows], sort=True)[0] for key in reversed(keys)]
+        order[tied] = rows[np.lexsort(places)]
     return np.asarray(order, dtype=np.int64)
-
-
-def _sortable(values: Values) -> Values:
-    """Numbers as they are, texts as their places in order."""
-    return values if values.dtype != object else np.asarray(pd.factorize(values, sort=True)[0])
 
 
 def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, list[Note]]:

@@ -4,11 +4,11 @@ import re
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -67,13 +67,10 @@ class Store(ABC):
                 f"its table {table} has no column {min(lost)}, it has {', '.join(columns)[:150]}"
                 "; export it with nsys 2023.4 or later"
             )
-        here = [name for name in names if name in columns]
-        if not here:
-            return {name: np.array([], dtype=np.int64) for name in names}
-        instead = {name: MISSING.get(name, UNKNOWN) for name in here}
-        found = dict(zip(here, self._integers(table, instead), strict=True))
-        rows = len(found[here[0]])
-        return {n: found[n] if n in found else np.full(rows, UNKNOWN) for n in names}
+        here = {name: MISSING.get(name, UNKNOWN) for name in names if name in columns}
+        found = dict(zip(here, self._integers(table, here) if here else (), strict=True))
+        absent = np.full(max(map(len, found.values()), default=0), UNKNOWN)
+        return {name: found.get(name, absent) for name in names}
 
     def values(self, table: str, name: str) -> list[Any]:
         """A column of text, None where it is missing; [] without such a column."""
@@ -102,14 +99,13 @@ class Store(ABC):
     def unread(self) -> tuple[Note, ...]:
         """The tables of activities that aren't read."""
         of_work = ("start", "end", "correlationId", "streamId")
-        others = [n for n in self.tables if n not in NEEDED and not NOT_WORK.search(n)]
-        those = [name for name in others if self.has(name, *of_work)]
-        counts = {name: len(self.integers(name, ("start",))["start"]) for name in those}
+        those = [n for n in self.tables if self.has(n, *of_work) and not NOT_WORK.search(n)]
+        counts = {n: len(self.integers(n, ("start",))["start"]) for n in those if n not in NEEDED}
         return tuple(Note("unread tables", count, name) for name, count in counts.items() if count)
 
-    @abstractmethod
-    def apart(self) -> AbstractContextManager[Self]:
+    def apart(self) -> AbstractContextManager["Store"]:
         """The same tables, to be read in another thread."""
+        return nullcontext(self)
 
     @abstractmethod
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:

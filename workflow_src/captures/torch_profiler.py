@@ -28,7 +28,8 @@ from workflow_src.captures.capture import (
     frame,
 )
 from workflow_src.captures.domains import torch_domain
-from workflow_src.captures.event_parts import ALWAYS, Trace, read_parts
+from workflow_src.captures.event_parts import ALWAYS, Trace, parts_of
+from workflow_src.captures.files import blocks
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.recording import Recording
@@ -51,13 +52,13 @@ microseconds."""
 
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
-    found = read_parts(path, (*HOST, "work"))
+    found = parts_of(blocks(path), (*HOST, "work"))
     every, done = found.parts(), "work"
     launching = launches_work(every["calls"]["name"]).any()
     worked = len(every["work"]) + found.lost["bad work"]
     # What isn't read may be the work of another vendor's device: operators aren't all, then.
     if not (worked or launching or found.unread or found.lost["cut off"]):
-        done, found = "operators", read_parts(path, (*HOST, "operators"))
+        done, found = "operators", parts_of(blocks(path), (*HOST, "operators"))
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
         raise TraceError(
@@ -176,7 +177,7 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     start, end = spans(operators)
     parent = np.full(len(start), NOWHERE)
     for rows in operators.groupby(["process", "thread"]).indices.values():
-        parent[rows] = np.append(rows, NOWHERE)[tree(start[rows], end[rows]).nesting.parent]
+        parent[rows] = tree(start, end, np.asarray(rows)).parent
     held, length = parent != NOWHERE, end - start
     own = length.copy()
     np.subtract.at(own, parent[held], length[held])

@@ -9,7 +9,7 @@ import pandas as pd
 
 from workflow_src.common.arguments import existing_folder, stage_arguments
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.tables.laws import LAWS, Law, Tables, derived, read_tables
+from workflow_src.tables.laws import AT_MOST, LAWS, Law, Tables, derived, read_tables
 
 SHOWN = 3
 """So many violations of a law are printed, the largest first."""
@@ -30,7 +30,7 @@ def verdict(law: Law, rows: Tables) -> tuple[bool, list[str]]:
 
 def _said(law: Law, row: pd.Series) -> str:
     place = ", ".join(part for part in (row["case"], row["phase"], row["where"]) if part)
-    sign = "is more than" if law.at_most else "is not"
+    sign = "is more than" if law.relation == AT_MOST else "is not"
     return f"  {place}: {row['left']:.15g} {sign} {row['right']:.15g} {law.unit}"
 
 

@@ -25,16 +25,19 @@ without end: its paths would fill the memory."""
 class Nesting:
     """How intervals [start, end) of one thread are nested.
 
-    parent: for each interval, the row of the one that directly encloses it, or NOWHERE.
-    starts, ends, above, rows: of those that last, in order of start, outer ones first: above is the
-    place of what holds each, or NOWHERE, whose own end and row come last.
+    rows, parent: the row of each interval, and of the one that directly encloses it, or NOWHERE.
+    starts, ends, above, lasting: of those that last, in order of start, outer ones first: above is
+    the place of what holds each, or NOWHERE, whose own end and row come last.
+    overlapping: how many outlast one that they began in.
     """
 
+    rows: Indices
     parent: Indices
     starts: Indices
     ends: Indices
     above: Indices
-    rows: Indices
+    lasting: Indices
+    overlapping: int
 
     @cached_property
     def times(self) -> Indices:
@@ -48,29 +51,24 @@ class Nesting:
         while len(over):
             place[over] = self.above[place[over]]
             over = over[self.ends[place[over]] <= moments[over]]
-        return np.asarray(self.rows[place], dtype=np.int64)
+        return np.asarray(self.lasting[place], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Tree:
-    """The nesting of one thread's ranges, and how many of them outlast one that they began in."""
-
-    nesting: Nesting
-    overlapping: int
-
-
-def tree(start: Indices, end: Indices) -> Tree:
-    """The nesting of intervals [start, end), in the order given; none ends before it starts."""
-    rows = np.lexsort((-end, start))
-    rows = rows[end[rows] > start[rows]]
-    begins, ends = start[rows].tolist(), end[rows].tolist()
+def tree(start: Indices, end: Indices, rows: Indices | None = None) -> Nesting:
+    """The nesting of some of the intervals [start, end), or of all; none ends before it starts."""
+    rows = np.arange(len(start)) if rows is None else rows
+    start, end = start[rows], end[rows]
+    order = np.lexsort((-end, start))
+    order = order[end[order] > start[order]]
+    begins, ends = start[order].tolist(), end[order].tolist()
     above, overlap = _holders(begins, ends)
-    numbers = np.append(rows, NOWHERE)
-    padded = np.append(end[rows], np.iinfo(np.int64).max)
-    nesting = Nesting(np.empty(len(start), dtype=np.int64), start[rows], padded, above, numbers)
-    nesting.parent[:] = nesting.at(start)
-    nesting.parent[rows] = numbers[above]
-    return Tree(nesting, _outlasting(begins, ends) if overlap else 0)
+    lasting = np.append(rows[order], NOWHERE)
+    padded = np.append(end[order], np.iinfo(np.int64).max)
+    overlapping = _outlasting(begins, ends) if overlap else 0
+    found = Nesting(rows, rows.copy(), start[order], padded, above, lasting, overlapping)
+    found.parent[:] = found.at(start)
+    found.parent[order] = lasting[above]
+    return found
 
 
 def _holders(begins: list[int], ends: list[int]) -> tuple[Indices, bool]:

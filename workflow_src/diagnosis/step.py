@@ -164,7 +164,7 @@ def ranges_of(ranges: pd.DataFrame, process: int, thread: int) -> tuple[Nesting,
     """How the ranges of a thread are nested, and the row of each, with NOWHERE last."""
     rows = np.flatnonzero((ranges["process"] == process) & (ranges["thread"] == thread))
     begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-    return tree(begins, ends).nesting, np.append(rows, NOWHERE)
+    return tree(begins, ends), np.append(rows, NOWHERE)
 
 
 def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:

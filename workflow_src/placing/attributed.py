@@ -27,7 +27,7 @@ from workflow_src.placing.kernel_names import distinct_names
 from workflow_src.placing.kernel_words import changes_type
 from workflow_src.placing.ledger import blocking
 from workflow_src.placing.paths import Paths, paths_of, shapes
-from workflow_src.placing.placing import Placed, place
+from workflow_src.placing.placing import OF_ROWS, Placed, place
 from workflow_src.placing.ranks import waits
 from workflow_src.placing.step_rules import Rule, StepRanges, choose_steps, torchs_steps
 from workflow_src.placing.turns import in_turn
@@ -105,10 +105,11 @@ def attributed(
     named, of_names = work_names(capture.work)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
     family = pd.Categorical(of_names["family"])[named]
-    work = placed.work.assign(path=as_small(path), family=family, named=as_small(named))
+    path, named = as_small(path, OF_ROWS), as_small(named, OF_ROWS)
+    work = placed.work.assign(path=path, family=family, named=named)
     wait_ns, waits_known, unmatched = waits(work)
     work["wait_ns"] = as_small(wait_ns)
-    work["made_in"] = as_small(forward_paths(capture.operators, placed, paths))
+    work["made_in"] = as_small(forward_paths(capture.operators, placed, paths), OF_ROWS)
     counts = counted({"early": early(capture.work), "unmatched": unmatched})
     notes = capture.notes + counts + _lost(capture) + notes + paths.notes
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}

@@ -18,9 +18,9 @@ import pandas as pd
 
 from workflow_src.captures.autograd import ACCUMULATION, EVALUATION, FORWARD, NODE
 from workflow_src.captures.capture import UNKNOWN
-from workflow_src.captures.rows import Mask
+from workflow_src.captures.rows import Mask, spans
 from workflow_src.common.intervals import Indices
-from workflow_src.common.nesting import NOWHERE, Tree, tree
+from workflow_src.common.nesting import NOWHERE, Nesting, tree
 from workflow_src.placing.paths import Names, Paths
 from workflow_src.placing.placing import Placed, nested
 from workflow_src.placing.threads import THREAD, rows_by
@@ -31,8 +31,8 @@ NOT_TOLD = -2
 GRADIENTS = re.compile(r"(?P<outer>(?:.*/)?)backward/gradients(?P<inner>(?:/.*)?)")
 """The paths of the ranges that profile_ranges.py opens in backward."""
 
-Trees = dict[tuple[int, ...], tuple[Indices, Tree]]
-"""The rows of what autograd does on each thread, and how they are nested."""
+Trees = dict[tuple[int, ...], Nesting]
+"""How what autograd does on each thread is nested."""
 
 
 def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
@@ -75,9 +75,11 @@ def _numbers(paths: Paths) -> dict[tuple[int, str], int]:
 def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     """Of each activity in a node the path of the node's maker; rows: operators in order of time."""
     work, ranges = placed.work, placed.ranges
-    start, kind = rows["start_ns"].to_numpy(), rows["kind"].astype(object).to_numpy()
+    (start, end), kind = spans(rows), rows["kind"].astype(object).to_numpy()
     forward = kind == FORWARD
-    trees = _trees(rows, np.flatnonzero(~forward))
+    own = np.flatnonzero(~forward)
+    threads = rows_by(rows[THREAD].iloc[own]).items()
+    trees = {thread: tree(start, end, own[some]) for thread, some in threads}
     holder, at = _held(trees, rows, start), _ranges_at(rows, placed)
     module = _modules(rows, ranges, at)
     begun = np.append(ranges["start_ns"].to_numpy(), NOWHERE)[module]
@@ -97,22 +99,12 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     return np.asarray(np.where(node == NOWHERE, NOWHERE, path[stands_for[node]]), dtype=np.int64)
 
 
-def _trees(rows: pd.DataFrame, own: Indices) -> Trees:
-    """The rows of `own` by thread, nested."""
-    start, end = (rows[name].to_numpy() for name in ("start_ns", "end_ns"))
-    each = {key: own[some] for key, some in rows_by(rows[THREAD].iloc[own]).items()}
-    return {
-        key: (np.append(some, NOWHERE), tree(start[some], end[some])) for key, some in each.items()
-    }
-
-
 def _held(trees: Trees, rows: pd.DataFrame, moments: Indices) -> Indices:
     """The row of the innermost thing that autograd did at a moment of each row, on its thread."""
     found = np.full(len(rows), NOWHERE)
     for key, mine in rows_by(rows[THREAD]).items():
         if key in trees:
-            numbers, nested_rows = trees[key]
-            found[mine] = numbers[nested_rows.nesting.at(moments[mine])]
+            found[mine] = trees[key].at(moments[mine])
     return found
 
 
@@ -149,8 +141,8 @@ def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:
     found = np.full(len(rows), NOWHERE)
     pairs = _made(rows)
     found[pairs["row"]] = pairs["row_of"]
-    for numbers, own_tree in trees.values():
-        own, above = numbers[:-1], numbers[own_tree.nesting.parent]
+    for each in trees.values():
+        own, above = each.rows, each.parent
         node = (kind[own] == NODE) & (above != NOWHERE) & (kind[above] == EVALUATION)
         found[above[node]] = found[own[node]]
         order = np.argsort(above, kind="stable")

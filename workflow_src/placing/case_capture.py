@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ class CaseCapture:
 
     ranges: with `path` and its `depth` from 0, `phase` and `step` (see number_steps), busy_ns and
     span_ns.
-    work: with the row of its range as `range`, or NOWHERE.
+    work: with the row of its range as `range`, or NOWHERE, and as of with_places.
     placed: the same as of any other capture.
     """
 
@@ -62,7 +63,16 @@ def placed_case(capture: Capture) -> CaseCapture:
     paths, of_range = found.paths, found.paths.of_range
     path = pd.Series(paths.text[of_range], dtype="str")
     ranges = number_steps(found.placed.ranges).assign(path=path, depth=paths.depth[of_range] - 1)
-    return CaseCapture(capture, ranges, found.work, found)
+    return CaseCapture(capture, ranges, with_places(ranges, found.work), found)
+
+
+def with_places(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
+    """Work with `phase`, `step` and `path` of its range, or "", NOWHERE and ""."""
+    nowhere: dict[str, Any] = {"phase": "", "step": NOWHERE, "path": ""}
+    at = work["range"].to_numpy()
+    return work.assign(
+        **{name: np.append(ranges[name].to_numpy(), [other])[at] for name, other in nowhere.items()}
+    )
 
 
 def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:

@@ -17,9 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from workflow_src.placing.kernel_names import (
-    Rules,
     by_name,
-    compiled,
     first_match,
     precision_ran,
     read_rules,
@@ -33,36 +31,24 @@ _GRADIENT = re.compile(r"(aten::\w+?)_(?:double_)?backward(?:_\w+)?$")
 RULES = Path(__file__).with_name("families.csv")
 
 
-def load_rules(path: Path = RULES) -> pd.DataFrame:
-    """The ordered rules: family, pattern, why. Raises StageError for a file that has none."""
-    return read_rules(path, "family")
-
-
-def families(names: pd.Series, rules: pd.DataFrame | None = None) -> pd.Series:
-    """The family of each name, on the index of `names`; `rules` are load_rules() unless given.
-
-    Each distinct name is matched once. A name that no rule matches is `unknown`.
-    """
-    ordered = compiled(load_rules() if rules is None else rules, "family")
-    return by_name(names, lambda name: _family(name, ordered))
+def families(names: pd.Series) -> pd.Series:
+    """The family of each name, on the index of `names`."""
+    return by_name(names, family_of)
 
 
 @cache
 def family_of(name: str) -> str:
-    """The family of one name, by load_rules()."""
-    return _family(name, compiled(load_rules(), "family"))
-
-
-def _family(name: str, rules: Rules) -> str:
-    found, gradient = first_match(name, rules), _GRADIENT.match(name)
+    """The family of one name, `unknown` if no rule matches. Raises StageError without rules."""
+    rules, gradient = read_rules(RULES, "family"), _GRADIENT.match(name)
+    found = first_match(name, rules)
     if found is None and gradient:
         found = first_match(gradient[1], rules)
     return found or UNKNOWN
 
 
-def naming(names: pd.Series, rules: pd.DataFrame | None = None) -> dict[str, pd.Series]:
+def naming(names: pd.Series) -> dict[str, pd.Series]:
     """Columns of kernels by name: short_name, family and, if the name tells it, precision_ran."""
-    family = families(names, rules)
+    family = families(names)
     ran = precision_ran(names, family)
     return {"short_name": short_names(names), "family": family, "precision_ran": ran}
 

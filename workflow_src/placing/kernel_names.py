@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.errors import StageError
 from workflow_src.common.reading import reading
 
@@ -68,23 +69,12 @@ _WORDS = re.compile(r"(?:\w+::)*([A-Za-z_]\w*)|(\d+)u?l?")
 
 
 @cache
-def read_rules(path: Path, tells: str) -> pd.DataFrame:
-    """Ordered rules: a column of what each tells, pattern (a regular expression), and why.
-
-    Raises StageError for a file that isn't one of rules.
-    """
+def read_rules(path: Path, tells: str) -> Rules:
+    """The rules in a file, to be tried in order. Raises StageError for a file that has none."""
     expected = f"a table of rules with the columns {tells}, pattern and why"
     with reading(path, expected, "restore it, or correct that line", StageError):
-        rules = pd.read_csv(path, dtype=str, keep_default_na=False)[[tells, "pattern", "why"]]
-        for pattern in rules["pattern"]:
-            re.compile(pattern)
-    return rules
-
-
-def compiled(rules: pd.DataFrame, tells: str) -> Rules:
-    """Rules to be tried in order."""
-    rows = zip(map(str, rules["pattern"]), map(str, rules[tells]), strict=True)
-    return [(re.compile(pattern), "::" in pattern, told) for pattern, told in rows]
+        rows = [(row[tells], row["pattern"], row["why"]) for row in csv_rows(path)]
+        return [(re.compile(pattern), "::" in pattern, told) for told, pattern, _ in rows]
 
 
 def first_match(name: str, rules: Rules) -> str | None:
@@ -237,6 +227,6 @@ def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
 
     `families` has the index of `names`. Also empty if the name doesn't tell.
     """
-    rules = compiled(read_rules(PRECISIONS, "precision"), "precision")
+    rules = read_rules(PRECISIONS, "precision")
     precisions = by_name(names, lambda name: first_match(name, rules) or "")
     return precisions.where(families.isin(MULTIPLYING), "")

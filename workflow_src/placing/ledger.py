@@ -69,8 +69,7 @@ class Device:
 
     active: when any activity runs. gaps: a row per time in which none does, from BEFORE_ALL to
     AFTER_ALL: start_ns, end_ns; ready_ns: when the first launch call of all later activities
-    returned, or AFTER_ALL; known: whether the call that launched the next one is in the capture;
-    following: the label of the next one's row, or NOWHERE.
+    returned, or AFTER_ALL; known: whether the call that launched the next one is in the capture.
     launches, waits: start of each launch call and of each blocking call, sorted; launches begin
     with BEFORE_ALL twice, for those before the capture.
     overhead: time that the profiler took; held: the same, and time in blocking calls; elsewhere:
@@ -92,26 +91,24 @@ class Device:
         """The same from activities in any order; `calls` may leave out those that don't wait."""
         if not in_time(*spans(activities)):
             activities = activities.sort_values(["start_ns", "end_ns"])
-        active, launch = Union.of(*spans(activities)), activities["launch_ns"].to_numpy()
+        launch = activities["launch_ns"].to_numpy()
         known = launch != NOWHERE
-        returned = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
-        earliest = np.minimum.accumulate(returned[::-1])[::-1]
-        starts, ends = np.append(BEFORE_ALL, active.ends), np.append(active.starts, AFTER_ALL)
-        gaps = {
-            "start_ns": starts,
-            "end_ns": ends,
-            "ready_ns": np.append(earliest[active.first], AFTER_ALL),
-            "known": np.append(known[active.first], True),
-            "following": np.append(activities.index.take(active.first), NOWHERE),
-        }
-        launches = np.sort(launch[known])
+        launches = np.append([BEFORE_ALL, BEFORE_ALL], launch[known])
+        launches.sort()
         # Of the launches of one time, the first. np.unique takes 20 times as long.
-        launches = launches[np.append(launches[:1] > BEFORE_ALL, launches[1:] > launches[:-1])]
-        launches = np.append([BEFORE_ALL, BEFORE_ALL], launches)
+        launches = launches[np.append([True, True], launches[2:] > launches[1:-1])]
+        active = Union.of(*spans(activities))
+        starts, ends = np.append(BEFORE_ALL, active.ends), np.append(active.starts, AFTER_ALL)
+        # The same times between gaps: each column of ten million is let go before the next one.
+        active = Union(ends[:-1], starts[1:], active.first)
+        gaps = {"start_ns": starts, "end_ns": ends, "known": np.append(known[active.first], True)}
+        ready = np.where(known, activities["launch_end_ns"].to_numpy(), AFTER_ALL)
+        np.minimum.accumulate(ready[::-1], out=ready[::-1])
+        ready = ready[active.first]
+        gaps["ready_ns"] = np.append(ready, AFTER_ALL)
         overhead, waits = calls[calls["kind"] == OVERHEAD], blocking(calls)
         return cls(
-            # The same times between gaps, which need no memory of their own.
-            Union(ends[:-1], starts[1:], active.first),
+            active,
             pd.DataFrame(gaps, copy=False),
             launches,
             np.sort(waits["start_ns"].to_numpy()),
@@ -156,16 +153,15 @@ class Device:
 def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
     """The gaps in the steps [starts, ends), all at once, as there may be a million.
 
-    start_ns, end_ns, following; step: the number of the step that each is in; later: whether what
-    ended it was launched after that; and of each of ALL_CAUSES how much (ns) it explains.
+    start_ns, end_ns; step: the number of the step that each is in; and of each of ALL_CAUSES how
+    much (ns) it explains.
     """
     found, step = device.within(starts, ends)
     begin, until, first_ready, known = (
         found[name].to_numpy() for name in ("start_ns", "end_ns", "ready_ns", "known")
     )
     start, end = starts[step], ends[step]
-    later = first_ready >= end
-    is_tail = (until == end) & later
+    is_tail = (until == end) & (first_ready >= end)
     ready = np.where(is_tail, device.last_waits(starts, ends)[step], first_ready)
     turn = np.clip(ready, begin, until)
     # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
@@ -188,9 +184,8 @@ def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
         until - begin - entire,
         np.where(known, 0, rest),
     )
-    causes = dict(zip(ALL_CAUSES, parts, strict=True))
-    about = {"start_ns": begin, "end_ns": until, "following": found["following"].to_numpy()}
-    return pd.DataFrame(about | {"step": step, "later": later} | causes, copy=False)
+    about = {"start_ns": begin, "end_ns": until, "step": step}
+    return pd.DataFrame(about | dict(zip(ALL_CAUSES, parts, strict=True)), copy=False)
 
 
 def whole_steps(ranges: pd.DataFrame) -> pd.DataFrame:

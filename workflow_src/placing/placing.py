@@ -14,7 +14,7 @@ from workflow_src.captures.capture import UNKNOWN, Capture, Note, as_small, coun
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
-from workflow_src.common.nesting import NOWHERE, Tree, flattened, tree
+from workflow_src.common.nesting import NOWHERE, Nesting, flattened, tree
 from workflow_src.placing.threads import NONE, WHY, helped, rows_by
 
 WHOLE = "(whole)"
@@ -23,16 +23,18 @@ WHOLE = "(whole)"
 REASONS = NO_RANGE, NO_CALL = "no range was open at its launch", "its launch is not in the capture"
 """Why work has no path."""
 
+OF_ROWS = (16, 32)
+"""Bits of the numbers of ranges, paths and names, which there are one of for each activity."""
+
 
 @dataclass(frozen=True)
 class Placed:
-    """A capture's ranges with `parent`, and its work with `range` and `reason`.
+    """A capture's ranges with `parent`, and its work with `range`.
 
     busy_ns, span_ns of ranges: the device time launched in each and in its inner ones, and from the
     start of the first to the end of the last such activity, or 0.
     parent, range: row numbers of ranges, or NOWHERE; tree: the thread that a range or launch is
-    placed with, its own but for a helper's; reason: why work is nowhere, or "".
-    main_threads: of each process with ranges.
+    placed with, its own but for a helper's. main_threads: of each process with ranges.
     """
 
     ranges: pd.DataFrame
@@ -54,10 +56,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
         lent[why] += int((owner[rows] != NOWHERE).sum())
     for row, process in enumerate(ranges["process"].to_numpy()[own:], start=own):
         owner[(work["process"] == process).to_numpy()] = row
-    lost = np.flatnonzero(owner == NOWHERE)
-    reason = np.full(len(work), "", dtype=object)
-    reason[lost] = np.where(work["launch_ns"].iloc[lost] == UNKNOWN, NO_CALL, NO_RANGE)
-    work = work.assign(range=as_small(owner), tree=helpers.of_work, reason=reason)
+    work = work.assign(range=as_small(owner, OF_ROWS), tree=helpers.of_work)
     ranges = _with_times(ranges.assign(parent=parent), work)
     notes = counted({"overlapping": overlapping, "too deep": too_deep, **lent})
     return Placed(ranges, work, helpers.main, notes)
@@ -74,19 +73,18 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
     moments = work["launch_ns"].to_numpy()
     columns = ["process", "tree", "thread"]
     pushed, launched = rows_by(ranges[columns]), rows_by(work[columns])
-    overlapping, trees = 0, dict[tuple[int, ...], tuple[Indices, Tree]]()
+    overlapping, trees = 0, dict[tuple[int, ...], Nesting]()
     for key in sorted({*pushed, *launched}, key=lambda key: key[1] != key[2]):
         caller = (*key[:2], key[1])
         rows, mine = pushed.get(key, NONE), launched.get(key, NONE)
         if len(rows):
             above = pushed.get(caller, NONE) if key != caller else NONE
-            numbers = np.concatenate([above, rows, [NOWHERE]])
-            trees[key] = numbers, tree(start[numbers[:-1]], end[numbers[:-1]])
-            parent[rows] = numbers[trees[key][1].nesting.parent[len(above) :]]
-            overlapping += trees[key][1].overlapping
-            overlapping -= trees[caller][1].overlapping if len(above) else 0
+            trees[key] = tree(start, end, np.append(above, rows))
+            parent[rows] = trees[key].parent[len(above) :]
+            overlapping += trees[key].overlapping
+            overlapping -= trees[caller].overlapping if len(above) else 0
         if found := trees.get(key) or trees.get(caller):
-            owner[mine] = found[0][found[1].nesting.at(moments[mine])]
+            owner[mine] = found.at(moments[mine])
     owner[moments == UNKNOWN] = NOWHERE
     return parent, owner, overlapping
 

@@ -26,7 +26,6 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     Capture,
     Note,
-    joined_copies,
 )
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
@@ -140,15 +139,16 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
     alike = len({len(each) for each in ends}) == 1 and len(ends[0]) > 0
     ahead = [int(np.median(each - ends[0])) if alike else 0 for each in ends]
 
+    before = np.cumsum([0, *(len(part.work) for part in parts)])
     tables = {
         name: pd.concat([
-            _moved(getattr(part, name), rank.number, ns)
-            for part, rank, ns in zip(parts, ranks, ahead, strict=True)
+            part.copies.assign(work=part.copies["work"] + first)
+            if name == "copies"
+            else _moved(getattr(part, name), rank.number, ns)
+            for part, rank, ns, first in zip(parts, ranks, ahead, before, strict=False)
         ])
         for name in COLUMNS
-        if name != "copies"
     }  # fmt: skip
-    tables["copies"] = joined_copies([(part.copies, len(part.work)) for part in parts])
     counts = Counter[tuple[str, str]]()
     for note in (note for part in parts for note in part.notes):
         counts[note.code, note.about] += note.count

@@ -66,11 +66,6 @@ class Thread:
     launched: Indices
     names: Sequence[str]
 
-    @property
-    def is_first(self) -> bool:
-        """Whether it is its process's first thread, which has its number on Linux."""
-        return self.process == self.number
-
     @cached_property
     def times(self) -> Spans:
         """When its ranges begin and end, in the order of their rows."""
@@ -131,21 +126,23 @@ class Helped:
 
 def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
     """Find the helpers of a capture, and whom they help in those `ranges` that count."""
-    of_range, of_work = (rows["thread"].to_numpy(copy=True) for rows in (ranges, capture.work))
-    found = Helped(of_range, of_work, [], {})
+    of_range, of_work = ranges["thread"].to_numpy(copy=True), capture.work["thread"].to_numpy()
+    reasons, main = list[tuple[str, Indices]](), dict[int, int]()
     for process, group in groupby(_threads(capture, ranges), key=lambda each: each.process):
         threads = [*group]
         if not any(len(each.pushed) for each in threads):
             continue
         why, callers = _helpers(threads)
-        found.main[process] = callers[0].number
+        main[process] = callers[0].number
         for helper in threads:
             if helper not in callers:
                 turns = helper not in why and helper.takes_turns(callers)
-                found.why.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
+                # The column itself, which has a row per activity, until there is a helper.
+                of_work = of_work if reasons else of_work.copy()
+                reasons.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
                 caller = _caller(helper, callers)
                 of_range[helper.pushed] = of_work[helper.launched] = caller.number
-    return found
+    return Helped(of_range, of_work, reasons, main)
 
 
 def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
@@ -170,6 +167,8 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     one's device time; without it, the busiest one, or of several such the one with most ranges.
     """
     having = [each for each in threads if len(each.pushed)]
+    # A process's first thread has its number on Linux.
+    first = next((each for each in threads if each.process == each.number), None)
     speaking = [
         each
         for each in having
@@ -177,13 +176,13 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     ] or having
     named = [each for each in threads if any(map(AUTOGRADS_NAME.search, each.names))]
     why = dict.fromkeys(named, AUTOGRADS) or dict.fromkeys(
-        [each for each in speaking if not each.is_first and each.takes_turns(speaking)], TURNS
+        [each for each in speaking if each is not first and each.takes_turns(speaking)], TURNS
     )
     callers = [each for each in speaking if each not in why] or speaking
     main = callers[0]
     if len(callers) > 1:
         main = max(callers, key=lambda each: (each.busy, len(each.pushed)))
-        enough = [each for each in callers if each.is_first and each.busy >= FEW * main.busy]
+        enough = [each for each in callers if each is first and each.busy >= FEW * main.busy]
         main = enough[0] if enough else main
     return why, [main, *(each for each in callers if each is not main)]
 

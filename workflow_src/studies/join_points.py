@@ -20,11 +20,11 @@ from workflow_src.common.read_table import described
 from workflow_src.common.reading import reading
 from workflow_src.common.summary import spread
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.placing.families import load_rules, naming
+from workflow_src.placing.families import naming
 from workflow_src.studies.study import STUDIES, Row
 
 
-def prepared(row: Row, rules: pd.DataFrame) -> Row:
+def prepared(row: Row) -> Row:
     """A raw row with the spread of its samples (ms); of a profiled call its activities with their
     short names, families and precisions, how many `kernels` they are, and their device time,
     `busy_ms`."""
@@ -33,7 +33,7 @@ def prepared(row: Row, rules: pd.DataFrame) -> Row:
         return made
     found = pd.DataFrame(row["activities"], columns=["name", "calls", "busy_ns"])
     made["kernels"], made["busy_ms"] = found["calls"].sum(), found["busy_ns"].sum() / NS_PER_MS
-    named = found.assign(**naming(found["name"].astype("str"), rules))
+    named = found.assign(**naming(found["name"].astype("str")))
     return made | {"activities": named.to_dict("records")}
 
 
@@ -47,7 +47,7 @@ def host_speed(result: dict[str, Any]) -> Row:
     return {"host_operation_us_least": min(found), "host_operation_us_most": max(found)}
 
 
-def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame:
+def join(study: str, paths: Iterable[Path]) -> pd.DataFrame:
     """The described columns of the rows of all points of a study: what its `derive` makes of raw
     rows, and of each point its id, the environment, and `host_speed`.
 
@@ -62,7 +62,7 @@ def join(study: str, paths: Iterable[Path], rules: pd.DataFrame) -> pd.DataFrame
             environment, point = result["environment"], result["point"]
             around = {key: environment.get(key, "") for key in MEASURED_WITH} | host_speed(result)
             around |= {key: environment[key] for key in ("host_id",) if key in environment}
-            derived = derive(point, [prepared(row, rules) for row in result["rows"]])
+            derived = derive(point, [prepared(row) for row in result["rows"]])
             rows += [{"point": point["point"]} | row | around for row in derived]
     return described(pd.DataFrame(rows), f"studies/{study}")
 
@@ -75,10 +75,9 @@ def main() -> None:
     parser.add_argument(
         "--points", type=existing_file, nargs="+", required=True, help="JSON of each point"
     )
-    parser.add_argument("--families", type=existing_file, required=True, help="families.csv")
     parser.add_argument("--output", type=new_file, required=True)
     given = parser.parse_args()
-    write_csv(given.output, join(given.study, given.points, load_rules(given.families)))
+    write_csv(given.output, join(given.study, given.points))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import NOTES, OPERATOR
+from workflow_src.captures.capture import NOTES, OPERATOR, UNKNOWN
 from workflow_src.common.errors import TraceError
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.table_schema import tables_in
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.paths import OF_WORK, path_totals
-from workflow_src.placing.placing import WHOLE
+from workflow_src.placing.placing import NO_CALL, NO_RANGE, WHOLE
 from workflow_src.placing.steps import InSteps, steps
 from workflow_src.tables.certificate import certificate
 from workflow_src.tables.diagnosis_tables import diagnosis_tables
@@ -101,8 +101,10 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
 
     path: its number, or NOWHERE; text: the path itself, or in brackets the reason why it has none.
     """
-    keys, mine = ["process", "path", "reason", "named"], in_steps.work
-    rows = found.work[[*keys, "duration_ns"]].assign(mine=mine)
+    keys, mine = ["process", "path", "named", "no_call"], in_steps.work
+    nowhere = found.work["path"] == NOWHERE
+    no_call = nowhere & (found.work["launch_ns"] == UNKNOWN)
+    rows = found.work[[*keys[:-1], "duration_ns"]].assign(mine=mine, no_call=no_call)
     rows["mine_ns"] = rows["duration_ns"] if mine.all() else rows["duration_ns"].where(mine, 0)
     sums = rows.groupby(keys).agg(
         activities=("mine", "size"),
@@ -111,8 +113,8 @@ def _sums(found: Attributed, in_steps: InSteps) -> pd.DataFrame:
         busy_ns_in_steps=("mine_ns", "sum"),
     )
     sums = sums.reset_index().join(found.names, on="named")
-    text = np.append(found.paths.text, "")[sums["path"].to_numpy()]
-    return sums.assign(text=np.where(sums["path"] == NOWHERE, "(" + sums["reason"] + ")", text))
+    text = np.append(found.paths.text, f"({NO_RANGE})")[sums["path"].to_numpy()]
+    return sums.assign(text=np.where(sums["no_call"], f"({NO_CALL})", text))
 
 
 def _kernels(sums: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
@@ -130,7 +132,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     threads = ranges[["process", "thread"]].drop_duplicates()
     # Operators of a CPU are on no device.
-    streams = work.loc[work["kind"] != OPERATOR, ["process", "device", "stream"]].drop_duplicates()
+    streams = work[["kind", "process", "device", "stream"]].drop_duplicates()
+    streams = streams[streams.pop("kind") != OPERATOR].drop_duplicates()
     placed, backward, told = (
         work["duration_ns"].where(holds, 0)
         for holds in (work["path"] != NOWHERE, work["made_in"] != NOWHERE, work["made_in"] >= 0)

@@ -20,7 +20,6 @@ from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.measured import environment, timings
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.records import of_ranges
 
 
 def stats_total_ns(report: Path) -> int | None:
@@ -52,8 +51,8 @@ def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFram
 
     Launches outside every step range have an empty phase and path.
     """
-    placed = of_ranges(ranges, activities)
-    placed["path"] = placed["path"].where(placed["phase"] != "", "")
+    path = activities["path"].where(activities["phase"] != "", "")
+    placed = activities.assign(path=path).astype({"name": object})
     grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)
     table = grouped.agg(calls=("duration_ns", "size"), busy_ns=("duration_ns", "sum"))
     steps = ranges[ranges["step"] != NOWHERE].groupby("phase")["step"].nunique()

@@ -12,6 +12,7 @@ condition as for pandas' `eval` and `query`.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ ADDING = ("aten::addmm", "aten::baddbmm")
 COLUMNS = ("case", "phase", "law", "where", "left", "right", "difference", "allowed")
 
 READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
-"""The tables that the laws are about."""
-
 SIDE = re.compile(
     r"(?:(?P<how>max|nunique) )?(?P<what>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?"
 )
@@ -45,9 +44,10 @@ ROUNDING = 1e-12
 LAST_DIGIT = 0.5e-6
 """Times of operators and products (ms) are rounded to whole nanoseconds per step."""
 
+AT_MOST = "<="
+
 FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
-
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -116,9 +116,8 @@ def _phases(tables: Tables) -> pd.DataFrame:
 def _with_outer_paths(kernels: pd.DataFrame) -> pd.DataFrame:
     """Kernels in steps, a row for each range that they were launched in, outer ones too."""
     sums = kernels.query("phase != ''").groupby([*PHASE, "path"], as_index=False)[["busy_ns"]].sum()
-    parts = sums["path"].str.split("/")
-    outer = [["/".join(each[: n + 1]) for n in range(len(each))] for each in parts]
-    return sums.assign(path=pd.Series(outer, index=sums.index, dtype=object)).explode("path")
+    outer = sums["path"].map(lambda path: [*accumulate(path.split("/"), "{}/{}".format)])
+    return sums.assign(path=outer).explode("path")
 
 
 def _products(rows: pd.DataFrame) -> pd.DataFrame:
@@ -149,11 +148,6 @@ class Law:
     relation: str
     allowed: str
     why: str
-
-    @property
-    def at_most(self) -> bool:
-        """Whether the left side may be less."""
-        return self.relation == "<="
 
     def compared(self, rows: Tables) -> pd.DataFrame:
         """A row per key with its parts, left, right, difference (left - right, all in `unit`) and
@@ -193,7 +187,7 @@ class Law:
         where: the parts of the key besides case and phase.
         """
         difference = compared["difference"]
-        beyond = difference if self.at_most else difference.abs()
+        beyond = difference if self.relation == AT_MOST else difference.abs()
         found = compared[~(beyond <= compared["allowed"])]
         names = [name for name in self.keys.split() if name not in PHASE]
         rows = (row for _, row in found.iterrows())

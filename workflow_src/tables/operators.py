@@ -163,7 +163,7 @@ def operator_tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables operators, products and alignment of a case, from a capture and a benchmark."""
     case = case_of(result["case"])
-    steps = in_steps(ranges, activities)
+    steps = in_steps(activities)
     steps = steps.assign(family=families(steps["name"]), short_name=short_names(steps["name"]))
     modules = told_apart(ranges["path"].unique())
     made: dict[str, list[pd.DataFrame]] = {"operators": [], "products": [], "alignment": []}

@@ -22,6 +22,9 @@ SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float
 TIE = ["range_path", "of_operator", "product"]
 """What the record of a gradient and that of its forward operator have in common."""
 
+GIVEN = ("shapes", "dtypes")
+"""What is recorded of each input."""
+
 NOT_ALIGNED = -1
 RUN = 8
 """So many activities in a row must agree before two recordings count as together again."""
@@ -39,19 +42,10 @@ def families_of(launched: Launched) -> pd.Series:
     return families(pd.Series([each["operator"] for each in launched["operators"]], dtype="str"))
 
 
-def of_ranges(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """Attributed activities with `phase`, `step` and `path` of their numbered range, or ""."""
-    at = activities["range"].to_numpy()
-    named = {n: np.append(ranges[n].to_numpy(dtype=object), "") for n in ("phase", "step", "path")}
-    texts = {"name": activities["name"].astype(object)}
-    return activities.assign(**{name: values[at] for name, values in named.items()}, **texts)
-
-
-def in_steps(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """The same of those that were launched in a step, in the order they ran."""
-    placed = of_ranges(ranges, activities)
-    placed = placed[placed["phase"] != ""]
-    return placed.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
+def in_steps(activities: pd.DataFrame) -> pd.DataFrame:
+    """The activities of a case that were launched in a step, in the order they ran."""
+    inside = activities[activities["phase"] != ""].astype({"name": object})
+    return inside.sort_values(["phase", "step", "start_ns"], kind="stable", ignore_index=True)
 
 
 def with_records(
@@ -76,7 +70,8 @@ def with_records(
         first[later] = earlier
     operator, call = np.append(sequence[:, 0], NOT_ALIGNED)[place], first[place]
     products = call_names(launched, case)
-    words = pd.DataFrame([_in_words(each) for each in [*launched["operators"], _NOTHING]])
+    nothing = dict.fromkeys(("range_path", "operator_name", "forward_operator", *GIVEN), "")
+    words = pd.DataFrame([*map(_in_words, launched["operators"]), nothing])
     return with_paths(
         steps.assign(
             **words.iloc[operator].set_index(steps.index),
@@ -88,15 +83,8 @@ def with_records(
     )
 
 
-_NOTHING: Mapping[str, Any] = {
-    **dict.fromkeys(("range", "operator", "forward_operator"), ""),
-    **dict.fromkeys(("shapes", "dtypes"), ()),
-}
-"""The last record, that NOT_ALIGNED stands for."""
-
-
 def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
-    pairs = zip(operator["shapes"], operator["dtypes"], strict=True)
+    pairs = zip(*(operator[name] for name in GIVEN), strict=True)
     given = [(shape, dtype) for shape, dtype in pairs if dtype]
     return {
         "range_path": operator["range"],

@@ -5,8 +5,8 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 
 import gzip
 import json
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Iterator, Sequence
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +25,39 @@ PROCESSES = {HOST: "host", DEVICE: "device", IDLE: "device idle, by cause"}
 OF_RANGES = ("path", "component")
 OF_ACTIVITIES = (*OF_RANGES, "family", "phase", "step", "name")
 
+AT_ONCE = 2**13
+"""Events that are written at a time."""
+
 
 def write_trace(path: Path, found: Timeline, case: str) -> None:
-    """Write a timeline compressed; equal ones give equal bytes."""
-    text = json.dumps(chrome_trace(found, case), separators=(",", ":"))
-    write_whole(path, lambda partial: partial.write_bytes(gzip.compress(text.encode(), mtime=0)))
+    """Write a timeline compressed, a part at a time; equal ones give equal bytes."""
+    rest = {"displayTimeUnit": "ns", "otherData": {"case": case}}
+
+    def write(partial: Path) -> None:
+        events, before = trace_events(found), '{"traceEvents":['
+        with partial.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            while some := [*islice(events, AT_ONCE)]:
+                packed.write((before + _compact(some)[1:-1]).encode())
+                before = ","
+            packed.write(("]," + _compact(rest)[1:]).encode())
+
+    write_whole(path, write)
 
 
-def chrome_trace(found: Timeline, case: str) -> dict[str, Any]:
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def trace_events(found: Timeline) -> Iterator[dict[str, Any]]:
     """The whole capture as complete events (ph "X"), in microseconds from its start.
 
     Activities that overlap get lanes of their own, because events of one thread must nest.
     """
     ranges, work, launches, idle = found.ranges, found.activities, found.launches, found.idle
     zero = min([*ranges["start_ns"].tolist(), *work["start_ns"].tolist()], default=0)
-    events: list[dict[str, Any]] = [
-        {"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": {"name": name}}
-        for process, name in PROCESSES.items()
-    ]
+    for process, name in PROCESSES.items():
+        about_it = {"pid": process, "tid": 0, "args": {"name": name}}
+        yield {"name": "process_name", "ph": "M", **about_it}
     for process, rows, names, kinds, threads, about in (
         (HOST, ranges, ranges["name"], "range", ranges["thread"], OF_RANGES),
         (HOST, launches, "launch " + launches["short_name"], "launch", launches["thread"], ()),
@@ -55,12 +70,10 @@ def chrome_trace(found: Timeline, case: str) -> dict[str, Any]:
         columns = [table[name].tolist() for name in table]
         # Lists of columns take a third of the time of a dictionary of each row.
         told = zip(*(rows[name].tolist() for name in about), strict=True) if about else repeat(())
-        events += [
-            {"name": name, "cat": kind, "ph": "X", "ts": start, "dur": duration, "pid": process}
-            | {"tid": thread, "args": dict(zip(about, values, strict=True))}
-            for name, kind, thread, start, duration, values in zip(*columns, told, strict=False)
-        ]
-    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"case": case}}
+        for name, kind, thread, start, duration, values in zip(*columns, told, strict=False):
+            event = {"name": name, "cat": kind, "ph": "X", "ts": start, "dur": duration}
+            args = dict(zip(about, values, strict=True))
+            yield {**event, "pid": process, "tid": thread, "args": args}
 
 
 def _lanes(activities: pd.DataFrame) -> list[int]:

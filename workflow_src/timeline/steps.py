@@ -163,8 +163,9 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
 
     That of collectives is their family's, whatever launched them, so that they have a color.
     """
-    work = source.work[source.work["process"] == step["process"]]
-    mine = work[(work["launch_ns"] >= step["start_ns"]) & (work["launch_ns"] < step["end_ns"])]
+    work = source.work
+    inside = work["launch_ns"].between(step["start_ns"], step["end_ns"], inclusive="left")
+    mine = work[inside & (work["process"] == step["process"])]
     names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")
     shown: pd.DataFrame = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],

@@ -71,7 +71,7 @@ def gains_on(subject: Subject) -> Gains:
     later: these kernels run on no other.
     """
     card = subject.attributed.capture.recording.card
-    capability = card.capability if card and not card.amd else None
+    capability = card.capability if card else None
     if not capability:
         names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
         newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
