@@ -36,13 +36,15 @@ BARS, LEAST_BAR = 6, 2.0
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
     """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
-    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words.
+    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words;
+    `launches` of a step, a GPU's time `per_launch`, and the share of it in `products`.
     """
+    rows = kernels(run, phase)
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
     there = captured(run, phase) == "ok"
     steps = to(over(run.of_phase("ledger", phase), "case", "busy_ns", "median"), "ms")
-    summed = over(kernels(run, phase), "case", "ms", unit="ms")
+    summed = over(rows, "case", "ms", unit="ms")
     made = pd.DataFrame({"unprofiled": plain, "busy": steps.combine_first(summed)})
     made = named(made.reindex(run.cases.index))
     made["busy"] = made["busy"].where(there, NAN)
@@ -51,17 +53,27 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     works = to(made["busy"] / made["unprofiled"], "share")
     state = status.map(lambda each: STATES.get(each, each)).astype(object)
     found = run.cases.join(made).join(timed.set_index("case")["device"])
-    waits = (works < WORKING_FULLY).astype(bool) & (found["device"] != "cpu")
-    return found.assign(works=works, waits=waits, state=state)
+    on_gpu = found["device"] != "cpu"
+    waits = (works < WORKING_FULLY).astype(bool) & on_gpu
+    launches = over(rows, "case", "calls_per_step", unit="calls").reindex(found.index)
+    launches = launches.astype(object)
+    return found.assign(
+        works=works,
+        waits=waits,
+        state=state,
+        launches=launches,
+        per_launch=to((found["busy"] / launches).where(on_gpu, NAN), "us"),
+        products=product_share(rows).reindex(found.index).astype(object),
+    )
 
 
 def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
-    """The rows of `phase` by case and phase, with more times of each.
+    """The rows of `phase` by case and phase, with what timings.csv has of each, and more times.
 
     `profiled` (ms), or the `profiled_state`; `fastest` and `slowest` of several processes;
     `replayed` as one CUDA graph unless that ran other kernels, with `same`, whether it ran these;
     `told`: the unprofiled time in digits that it has earned, two where the host of one process sets
-    the pace; `longer`: profiled beyond unprofiled.
+    the pace; `longer`: profiled beyond unprofiled; `memory`: its peak, GiB.
     """
     every = pd.concat({name: phase(run, name) for name in names}, names=["phase"])
     order = pd.MultiIndex.from_product([run.cases.index, names], names=KEY)
@@ -78,10 +90,15 @@ def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
     profiled = over(steps, KEY, "host_ms", "median").reindex(order)
     made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
     found = found.join(named(pd.DataFrame(made, order, dtype=object)))
+    found = found.join(timed[timed.columns.difference(found.columns, sort=False)])
     found = found.assign(same=same, profiled_state=state.map(STATES).astype(object))
     longer = to(found["profiled"] / found["unprofiled"] - 1, "change")
     ends = (found["fastest"], found["slowest"])
-    return found.assign(told=told(found, found["unprofiled"], *ends), longer=longer)
+    return found.assign(
+        told=told(found, found["unprofiled"], *ends),
+        longer=longer,
+        memory=to(found["peak_memory_mib"], "GiB"),
+    )
 
 
 def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
