@@ -1,6 +1,6 @@
 """What chapters that answer questions share: times of cases, kernels, ceilings, an example."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from workflow_src.common.words import STATES
 from workflow_src.paper import written
 from workflow_src.paper.figures import Panel
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
-from workflow_src.paper.run import Run, facets
+from workflow_src.paper.run import Run, facets, ordered
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
@@ -228,6 +228,33 @@ def example(run: Run, among: pd.Index) -> str:
     return str(off.sort_values(["size", "context", "precision"]).index[0]) if len(off) else ""
 
 
+def leader(names: pd.Series, numbers: Numbers, rule: str) -> tuple[str, Any]:
+    """What most cases have, of several the first by name, and in how many of those with a number;
+    rule: what holds of these, with {} for the name."""
+    counts = names.value_counts()
+    name = min(counts.index, key=lambda each: (-counts[each], each), default="")
+    return name, of(holds(numbers, names == name, rule.format(name)), "count")
+
+
+def led(names: pd.Series, leads: Numbers) -> pd.Series:
+    """What leads, with the number of cases in which it does."""
+    pairs = zip(names, leads, strict=True)
+    return pd.Series([(name, ", ", number) for name, number in pairs], names.index, dtype=object)
+
+
+def across(rows: Mapping[str, pd.Series], run: Run) -> pd.DataFrame:
+    """Rows for the report's opening of cells by precision."""
+    frame = pd.DataFrame(rows, run.precisions, dtype=object).T
+    return frame.rename_axis("").reset_index()
+
+
+def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
+    """The rows of a case and of those that differ from it in precision alone; none of no case."""
+    same = run.cases.drop(columns=["precision", "label"])
+    same = same[(same == same.reindex([chosen]).iloc[0]).all(axis=1)]
+    return rows[rows["case"].isin(same.index)]
+
+
 def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
     """A panel for each of the facets of cases, of a line per size over the context."""
     context = pd.to_numeric(cases["context"], errors="coerce")
@@ -251,18 +278,21 @@ def bars(run: Run, rows: pd.DataFrame, whole: pd.Series) -> pd.DataFrame:
     found["part"] = found["part"].where(found["part"].isin(order), "other")
     found = found.groupby(key, sort=False)["share"].sum().reset_index()
     cases = run.cases.assign(facet=facets(run.cases))
-    name = (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+    name = size_and_context(cases)
     alike = pd.DataFrame({"facet": cases["facet"], "name": name}).duplicated(keep=False)
     cases["name"] = name.mask(alike, cases.index.to_series())
-    place = {case: number for number, case in enumerate(cases.index)}
     found = found.join(cases[["facet", "name"]], on="case")
-    found = found.sort_values("case", key=lambda names: names.map(place), kind="stable")
-    return found.sort_values("part", key=lambda names: names.map(order.index), kind="stable")
+    return ordered(ordered(found, "case", cases.index), "part", order)
 
 
-def stack(mine: pd.DataFrame, title: str) -> Panel:
+def size_and_context(cases: pd.DataFrame) -> pd.Series:
+    """What a bar of a case is called in a panel of its facet."""
+    return (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+
+
+def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:
     """Bars as a panel."""
-    label = "share of device time, %"
+    label = f"share of {whole}, %"
     return Panel(mine, x="share", y="name", by="part", mark="stack", title=title, xlabel=label)
 
 

@@ -44,7 +44,9 @@ def conditions(run: Run) -> pd.DataFrame:
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
     ratios = {n: ratio.mask((ratio < 1).astype(bool), 1 / ratio) for n, ratio in ratios.items()}
     ends = [f"other_processes_{end}" for end in ("most", "before", "after")]
-    capped = largest_capped(run).reindex(case).set_axis(rows.index)
+    capped = (
+        over(run["timings"], "case", "power_capped_share", "max").reindex(case).set_axis(rows.index)
+    )
     return pd.DataFrame(
         {
             "case": case,
@@ -115,11 +117,6 @@ def reasons(texts: pd.Series, capped: Numbers) -> pd.Series:
             told = told - {POWER_CAP} | ({POWER_CAP} if share > THROTTLED_BEYOND else set())
         found.append("; ".join(sorted(told)))
     return pd.Series(found, texts.index, dtype=object)
-
-
-def largest_capped(run: Run) -> Numbers:
-    """By case the largest share of a phase's readings in which power limited the clock."""
-    return over(run["timings"], "case", "power_capped_share", "max")
 
 
 def largest(frame: pd.DataFrame) -> Numbers:

@@ -77,8 +77,7 @@ def whole_ms(cell: Any) -> Any:
 def _said_first(known: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
     """The row of the process of the first finding; else that which waits least for others."""
     its = known[known["process"].isin(first["process"][:1])]
-    waits = known["collective_wait_ms"].astype(float)
-    return its if len(its) else known.loc[waits.sort_values(kind="stable").index]
+    return its if len(its) else known.sort_values("collective_wait_ms", kind="stable")
 
 
 def _unknown(capture: Capture) -> str:
@@ -178,8 +177,7 @@ def _often(times: Number) -> Any:
 
 def _most_work(work: pd.DataFrame) -> Facts:
     """The family and part of a step that take most of the device's time."""
-    most = work["device_ms"].astype(float).sort_values(ascending=False, kind="stable").index
-    row = first(work.loc[most])
+    row = first(work.sort_values("device_ms", ascending=False, kind="stable"))
     gap = whole_ms(row["device_ms"])
     return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
 
@@ -189,7 +187,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
     known, paths = capture.diagnoses, capture["steps"]["path"]
     told, plain = len(known) > 0, capture.plain
     few = first(known[known["steps"] <= FEW_STEPS])
-    late = first(known.sort_values("collective_wait_ms", key=lambda ms: -ms.astype(float)))
+    late = first(known.sort_values("collective_wait_ms", ascending=False, kind="stable"))
     unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
     why = capture["diagnoses"]["problem"]
     holds = {

@@ -32,7 +32,7 @@ from workflow_src.compare.runs import PLACE, Measured, read_run
 from workflow_src.compare.times import changes, decisive, in_one_run
 from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
 from workflow_src.paper.number import Number, Numbers, each, holds, of, over
-from workflow_src.paper.run import first
+from workflow_src.paper.run import first, ordered
 from workflow_src.paper.written import Facts
 
 SHOWN, MOST = 10, 100
@@ -137,7 +137,7 @@ def _ranked(phases: pd.DataFrame) -> pd.DataFrame:
     """Phases with a verdict first, then those of the largest ratios."""
     order = [Verdict.SLOWER, Verdict.FASTER, Verdict.UNKNOWN, Verdict.SAME]
     ranked = largest_first(phases, phases["ratio"].astype(float).map(math.log))
-    return ranked.sort_values("verdict", key=lambda each: each.map(order.index), kind="stable")
+    return ordered(ranked, "verdict", order)
 
 
 def _summary(times: pd.DataFrame) -> pd.DataFrame:

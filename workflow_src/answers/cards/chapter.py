@@ -48,8 +48,8 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     wrong = pd.DataFrame(made, dtype=object)
     for name in ("occurs", "leads"):
         wrong[name] = each(wrong[name], lambda number: replace(number, unit=f"of {cases:.0f}"))
-    order = wrong["leads"].astype(float).fillna(0).sort_values(ascending=False, kind="stable")
-    return wrong.loc[order.index].reset_index(names="what")
+    wrong = wrong.sort_values("leads", ascending=False, kind="stable")
+    return wrong.reset_index(names="what")
 
 
 def cards(run: Run) -> list[dict[str, Any]]:
@@ -100,8 +100,7 @@ def findings(run: Run) -> pd.DataFrame:
     saves most first: it `leads`."""
     rows = run.numbers("findings")
     rows = rows[rows["case"].isin(run.cases.index)]
-    saves = rows["saves_ms"].astype(float)
-    rows = rows.loc[saves.sort_values(ascending=False, kind="stable").index]
+    rows = rows.sort_values("saves_ms", ascending=False, kind="stable")
     found = rows.assign(
         what=rows["name"],
         part=rows["phase"].map(IN_WORDS).astype(object),

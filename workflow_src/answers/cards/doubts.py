@@ -21,7 +21,9 @@ DETAILS = {
 
 def doubts(run: Run, times: pd.DataFrame) -> pd.DataFrame:
     """A row per doubt, indexed by case: `about` a phase or all of them, `doubt`, `detail`."""
-    found = [recorded(run), unlike(times), certified(run)]
+    checks = run["captures"][run["captures"]["doubts"] != ""]
+    certified = checks[["case"]].assign(about="capture", doubt=checks["doubts"], detail="")
+    found = [recorded(run), unlike(times), certified]
     return pd.concat(found, ignore_index=True).set_index("case")
 
 
@@ -53,9 +55,3 @@ def unlike(times: pd.DataFrame) -> pd.DataFrame:
     masks = masks[masks.any(axis=1)]
     found = masks.index.to_frame(index=False).assign(doubt=masks.idxmax(axis=1).to_numpy())
     return found.assign(about=found["phase"].map(PHASES), detail="").drop(columns="phase")
-
-
-def certified(run: Run) -> pd.DataFrame:
-    """Checks of the capture that left a doubt."""
-    rows = run["captures"][run["captures"]["doubts"] != ""]
-    return rows[["case"]].assign(about="capture", doubt=rows["doubts"], detail="")

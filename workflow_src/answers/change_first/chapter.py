@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.change_first.known import rank
 from workflow_src.answers.change_first.savings import change, savings
-from workflow_src.answers.facts import disturbed, example, main, phase
+from workflow_src.answers.facts import across, disturbed, example, led, main, phase
 from workflow_src.answers.machines import conditions
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MOSTLY
@@ -14,7 +14,7 @@ from workflow_src.common.words import PHASES as WORDS
 from workflow_src.common.words import PHASES_IN_PROSE, STATES
 from workflow_src.paper.form import Both
 from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
-from workflow_src.paper.run import Run, first, matrices
+from workflow_src.paper.run import Run, first, matrices, ordered
 from workflow_src.paper.written import Facts
 
 PREDICTED = "\N{ALMOST EQUAL TO} "
@@ -39,21 +39,24 @@ def facts(run: Run) -> Facts:
     longest, found = (rows[rows["phase"] == shown[-1]] for rows in (every, counted))
     cases = by_case(run, longest, shown[-1])
     known = cases[cases.index.isin(found["case"])]
-    by_precision = leading(known, found, ["precision"])
+    by_precision = ordered(leading(known, found, ["precision"]), "precision", run.precisions)
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
     leaders = by_precision[by_precision["change"].notna()]
     regimes = leading(known, found, ["precision", "gpu"]).fillna({"change": NOTHING})
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
+    prose, indexed = PHASES_IN_PROSE[shown[-1]], leaders.set_index("precision")
+    opening = {
+        f"(f) saves most of the {prose}": led(indexed["remedies"], indexed["leads"]),
+        "(f) the best changes together save": indexed["together"],
+    }
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest),
-        "phase": PHASES_IN_PROSE[shown[-1]],
+        "phase": prose,
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
-        "regimes": regimes.sort_values(
-            "precision", key=lambda names: names.map(run.precisions.index), kind="stable"
-        ),
+        "regimes": ordered(regimes, "precision", run.precisions),
         "guessed": not longest["measured"].all(),
         "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
@@ -65,7 +68,7 @@ def facts(run: Run) -> Facts:
         "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
         "checked": checked(counted),
         "unchecked": unchecked(counted),
-        "opening": opening(run, leaders, PHASES_IN_PROSE[shown[-1]]),
+        "opening": across(opening if len(leaders) else {}, run),
     }
 
 
@@ -191,18 +194,6 @@ def unchecked(found: pd.DataFrame) -> str:
     """The single remedies that were predicted, but measured in no case."""
     names = {*found["remedies"]} - {*found["remedies"][found["measured"]]}
     return ", ".join(map(change, sorted((n for n in names if "+" not in n), key=rank)))
-
-
-def opening(run: Run, leaders: pd.DataFrame, prose: str) -> pd.DataFrame:
-    """The rows of the report's opening: what leads at each precision, and the best of each case."""
-    pairs = zip(leaders["remedies"], leaders["leads"], strict=True)
-    rows = {
-        f"(f) saves most of the {prose}": [(name, ", ", leads) for name, leads in pairs],
-        "(f) the best changes together save": leaders["together"].tolist(),
-    }
-    index = leaders["precision"].tolist()
-    frame = pd.DataFrame(rows if index else {}, index, dtype=object).T
-    return frame.reindex(columns=run.precisions).rename_axis("").reset_index()
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ def known(run: Run) -> pd.DataFrame:
     """
     timed, others, studied = times(run), pairs(run), study(run)
     plain = timed[timed["comparable"]].reset_index()
-    measured = [studied, in_replay(plain), in_other_cases(run, plain, others)]
+    replays = plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
+    measured = [studied, replays, in_other_cases(run, plain, others)]
     measured += [in_study_of_others(plain, others, studied)]
     sure = plain[plain["plain"].notna()]
     found = [rows.merge(sure[KEY], on=KEY) for rows in measured]
@@ -97,11 +98,6 @@ def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
     load = conditions(run).drop_duplicates("case").set_index("case")["load"]
     busy = load.astype(float).reindex(found.index.get_level_values("case")).to_numpy() > BUSY_LOAD
     return (on_both(found) & busy) | unlike(found)[[SPREAD, SHORTER]].any(axis=1)
-
-
-def in_replay(plain: pd.DataFrame) -> pd.DataFrame:
-    """Phases as one CUDA graph."""
-    return plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
 
 
 def pairs(run: Run) -> pd.DataFrame:

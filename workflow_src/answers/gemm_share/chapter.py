@@ -20,12 +20,13 @@ from workflow_src.answers.facts import (
     product_share,
     stack,
     stack_size,
+    twins,
 )
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
-from workflow_src.paper.run import Run, matrices, medians, wide
+from workflow_src.paper.run import Run, matrices, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
@@ -185,19 +186,13 @@ def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
 def parts(run: Run, chosen: str) -> pd.DataFrame:
     """Time and products' share of the parts of a case's step, and of those that differ from it in
     precision alone; without any if backward has no range of its own."""
-    if not chosen:
-        return pd.DataFrame()
-    same = run.cases.drop(columns=["precision", "label"])
-    rows = step_rows(run)
-    rows = rows[rows["case"].map((same == same.loc[chosen]).all(axis=1))]
+    rows = twins(run, step_rows(run), chosen)
     rows = pd.concat([rows, rows.assign(part="whole step")])
-    rows = rows.assign(precision=rows["case"].map(run.cases["precision"]))
     ms = over(rows, ["precision", "part"], "ms", unit="ms")
     products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
     share = to(over(products, ["precision", "part"], "ms", unit="ms") / ms, "share")
-    order = {name: place for place, name in enumerate((*PARTS, "elsewhere"))}
     found = pd.DataFrame({"ms": ms, "products": share}).reset_index()
-    return found.sort_values("part", key=lambda n: n.map(order).fillna(len(order)), kind="stable")
+    return ordered(found, "part", [*PARTS, "elsewhere", "whole step"])
 
 
 def gradients(run: Run) -> pd.DataFrame:
@@ -220,8 +215,7 @@ def gradients(run: Run) -> pd.DataFrame:
     found = pd.DataFrame(made, dtype=object).reset_index()
     most = found.groupby("component")["share"].transform(lambda cells: cells.astype(float).max())
     found = found[most.astype(float) >= LEAST_SHARE_SHOWN]
-    order = {name: place for place, name in enumerate(in_model_order(found["component"]))}
-    return found.sort_values("component", key=lambda names: names.map(order), kind="stable")
+    return ordered(found, "component", in_model_order(found["component"]))
 
 
 def layouts(run: Run) -> pd.DataFrame:
