@@ -16,6 +16,11 @@ DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
+TRACE = Markup(
+    '<div class="note"><a class="button" href="{}" download>Save this step for Perfetto</a></div>'
+)
+"""What saves the step's trace."""
+
 FIRST, SHOWN, CARDS = 10, 30, 7
 """Rows in Markdown of causes, of where time goes, and of what to change; the page has PAGE."""
 
@@ -41,7 +46,7 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "plain": capture.plain,
         "backward": contents.backward(capture),
         "passed": Number(float(passed.sum()), f"of {len(passed)}", frozenset(passed.index), "ok"),
-        "trace": trace_button(trace) if trace else "",
+        "trace": TRACE.format(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
     }
@@ -80,9 +85,3 @@ def candidates(capture: Capture) -> pd.DataFrame:
     often = paths[(paths["instances"] > 1) & (not capture.stepped)]
     depth = often["path"].str.replace(r"\\.", "", regex=True).str.count("/")
     return lifted(often.loc[depth.sort_values(kind="stable").index][:FIRST])
-
-
-def trace_button(path: str) -> Markup:
-    """What saves the step's trace."""
-    link = '<a class="button" href="{}" download>Save this step for Perfetto</a>'
-    return Markup(f'<div class="note">{link}</div>').format(path)

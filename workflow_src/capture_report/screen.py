@@ -44,7 +44,10 @@ def first_screen(capture: Capture) -> Facts:
     `pace`: what sets it, {} if neither side idles; `row`: that of the process that is told of."""
     known, noted = capture.diagnoses, capture.noted
     findings = capture.findings[~capture.findings["general"]]
-    row, finding = first(_said_first(known, findings)), first(findings)
+    # Of the process of the first finding; else of that which waits least for others.
+    its = known[known["process"].isin(findings["process"][:1])]
+    its = its if len(its) else known.sort_values("collective_wait_ms", kind="stable")
+    row, finding = first(its), first(findings)
     off = first(known[~known["understood"]])
     why, told = _unknown(capture), len(known) > 0
     paced = pace(capture, row) if told and not why else {}
@@ -72,12 +75,6 @@ def whole_ms(cell: Any) -> Any:
     if not isinstance(cell, Number):
         return cell
     return replace(cell, digits=max(2, len(str(int(abs(cell.value))))))
-
-
-def _said_first(known: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
-    """The row of the process of the first finding; else that which waits least for others."""
-    its = known[known["process"].isin(first["process"][:1])]
-    return its if len(its) else known.sort_values("collective_wait_ms", kind="stable")
 
 
 def _unknown(capture: Capture) -> str:
