@@ -10,7 +10,6 @@ from workflow_src.answers.facts import (
     marked,
     over_context,
     phases,
-    shown,
 )
 from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
 from workflow_src.common.thresholds import MATCH_WITHIN
@@ -68,7 +67,6 @@ def facts(run: Run) -> Facts:
         "per_launch": of(to(more[waited], "us"), "median"),
         "summary": medians(cases, rows),
         "unprofiled": matrices(cases, marked(cases)),
-        "profiled": matrices(cases, shown(cases["profiled"], cases["profiled_state"])),
         "faster": matrices(cases[faster.notna()], faster[faster.notna()]),
         "plainest": "".join(run.precisions[:1]),
         "of_waiting": of(faster[had_waited], "median"),
