@@ -25,7 +25,7 @@ from workflow_src.answers.facts import (
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import Run, matrices, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
@@ -71,7 +71,6 @@ def facts(run: Run) -> Facts:
             dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
         ),
         "summary": summary(both, bound),
-        "layouts": layouts(run),
         "gradients": gradients(run),
         "matrices": matrices(cases, cells) if len(both) else {},
         "example": cases.loc[chosen] if chosen else None,
@@ -216,37 +215,6 @@ def gradients(run: Run) -> pd.DataFrame:
     most = found.groupby("component")["share"].transform(lambda cells: cells.astype(float).max())
     found = found[most.astype(float) >= LEAST_SHARE_SHOWN]
     return ordered(found, "component", in_model_order(found["component"]))
-
-
-def layouts(run: Run) -> pd.DataFrame:
-    """Medians over cases, by precision, direction and layout of a training step's products, of the
-    TFLOP/s and of the time per FLOP over that of the same products in forward.
-
-    A kernel that adds up the parts of a product has no FLOPs, but its time is the product's.
-    """
-    rows = run.of_phase("products", AFTER)
-    rows = rows[(rows["layout"] != "") & (rows["busy_ms_per_step"] > 0)]
-    rows = rows.assign(ms=rows["busy_ms_per_step"], flops=rows["flops_per_step"])
-    group = ["case", "product", "direction", "layout"]
-    rows = rows[rows.groupby(group)["flops"].transform("sum") > 0]
-    forward, product = rows[rows["direction"] == "forward"], ["case", "product"]
-    keys = pd.MultiIndex.from_frame(rows[product])
-    took, did = (
-        over(forward, product, name, unit=unit).reindex(keys).set_axis(rows.index).astype(object)
-        for name, unit in (("ms", "ms"), ("flops", "flops"))
-    )
-    rows = rows.assign(expected=lift(rows["flops_per_step"]) / did * took)
-    by = ["case", "direction", "layout"]
-    known = ~rows["expected"].isna().groupby([rows[name] for name in by]).transform("any")
-    ms, flops = (over(rows, by, n, unit=u) for n, u in (("ms", "ms"), ("flops", "flops")))
-    expected = over(rows[known.astype(bool)], by, "expected")
-    found = pd.DataFrame({"rate": to(flops / ms, "TFLOP/s"), "times": ms / expected}, dtype=object)
-    found = found.reset_index()
-    found["precision"] = found["case"].map(run.cases["precision"])
-    found["times"] = found["times"].mask(found["direction"] == "forward", NAN)
-    by = ["precision", "direction", "layout"]
-    made = {name: over(found, by, name, "median") for name in ("rate", "times")}
-    return pd.DataFrame(made, dtype=object).reset_index()
 
 
 def figure(run: Run) -> Plot:
