@@ -113,11 +113,9 @@ def findings(run: Run) -> pd.DataFrame:
 def remedies(saved: pd.DataFrame) -> pd.DataFrame:
     """A row per case and remedies: ms with them and share saved in each phase, with a sign where
     that is predicted."""
-    names = saved["remedies"].where(
-        saved["trains"].astype(bool), saved["remedies"] + ", no training"
-    )
+    saved = saved[saved["trains"].astype(bool)]
     signs = saved["measured"].map({True: "", False: PREDICTED})
-    rows = saved[["case", "phase"]].assign(remedies=names)
+    rows = saved[["case", "phase", "remedies"]].copy()
     for name, cells in (("ms", saved["time"]), ("saves", saved["saved"])):
         pairs = list(zip(signs, cells, strict=True))
         rows[name] = pd.Series(pairs, saved.index, dtype=object)

@@ -156,18 +156,18 @@ def leading(known: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataF
 
 def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     """A row per phase, precision and remedies: medians over cases, and in how many they lead."""
-    by = ["phase", "precision", "remedies", "trains"]
+    by, found = ["phase", "precision", "remedies"], found[found["trains"].astype(bool)]
     rows = mostly_measured(found, by)
     leads = holds(found["saved"], found["first"], "it comes first")
     leads = over(found.assign(leads=leads), by, "leads", "count")
     order = sorted(
         leads.index,
-        key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2]), key[3]),
+        key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2])),
     )
     measured = rows["measured"].groupby([rows[name] for name in by]).all()
     saved = over(rows, by, "saved", "spread").reindex(order)
     made = told(saved, saved=saved, measured=measured.reindex(order), leads=leads)
-    return made.assign(saved=marked(made), trains=made["trains"].map({True: "", False: "no"}))
+    return made.assign(saved=marked(made))
 
 
 def checked(found: pd.DataFrame) -> pd.DataFrame:
