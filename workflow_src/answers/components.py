@@ -11,14 +11,9 @@ def components(paths: Iterable[str]) -> dict[str, Component]:
 
     One that isn't known is a module of a brought model, named by what tells it from the others.
     """
-    return {path: _component(path, name) for path, name in told_apart(paths).items()}
-
-
-def _component(path: str, name: str) -> Component:
-    range_name = path.rpartition("/")[2]
-    if range_name in ("", *PHASES):
-        return COMPONENTS["forward"]
-    return COMPONENTS.get(range_name, Component(name))
+    known = COMPONENTS | dict.fromkeys(("", *PHASES), COMPONENTS["forward"])
+    names = told_apart(paths).items()
+    return {path: known.get(path.rpartition("/")[2], Component(name)) for path, name in names}
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:

@@ -7,19 +7,16 @@ from workflow_src.common.case import PHASES
 from workflow_src.paper.number import Numbers, to, within
 from workflow_src.paper.run import Run
 
-BY = {"counter": "NVML's counter", "sampled power": "sampled power"}
-
 
 def energy(run: Run) -> pd.DataFrame:
-    """By case and phase `joules` of a step, `per_token` (mJ), both with the least and the most that
-    they may be, `watts`, and what told them, `energy_by`; NaN of a phase without."""
+    """By case and phase `joules` of a step and `per_token` (mJ), both with the least and the most
+    that they may be; NaN of a phase without."""
     rows = run.numbers("timings").drop_duplicates(KEY).set_index(KEY)
     ends = [rows[f"joules_{end}"] for end in ("least", "most")]
     joules = within(rows["joules_per_step"], *ends)
     a_token = [to(each / rows["tokens_per_step"], "mJ") for each in (joules, *ends)]
-    by = rows["energy_by"].map(BY)
-    found = {"joules": joules, "per_token": within(*a_token), "watts": rows["watts"]}
-    return pd.DataFrame(found | {"energy_by": by}, rows.index, dtype=object)
+    found = {"joules": joules, "per_token": within(*a_token)}
+    return pd.DataFrame(found, rows.index, dtype=object)
 
 
 def opened(run: Run) -> dict[str, tuple[Numbers, str]]:

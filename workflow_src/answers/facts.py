@@ -1,6 +1,6 @@
 """What chapters that answer questions share: times of cases, kernels, ceilings, an example."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from workflow_src.common.words import STATES
 from workflow_src.paper import written
 from workflow_src.paper.figures import Panel
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
-from workflow_src.paper.run import Run, facets
+from workflow_src.paper.run import Run, facets, ordered
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
@@ -36,13 +36,15 @@ BARS, LEAST_BAR = 6, 2.0
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
     """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
-    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words.
+    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words;
+    `launches` of a step, a GPU's time `per_launch`, and the share of it in `products`.
     """
+    rows = kernels(run, phase)
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
     there = captured(run, phase) == "ok"
     steps = to(over(run.of_phase("ledger", phase), "case", "busy_ns", "median"), "ms")
-    summed = over(kernels(run, phase), "case", "ms", unit="ms")
+    summed = over(rows, "case", "ms", unit="ms")
     made = pd.DataFrame({"unprofiled": plain, "busy": steps.combine_first(summed)})
     made = named(made.reindex(run.cases.index))
     made["busy"] = made["busy"].where(there, NAN)
@@ -51,17 +53,27 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     works = to(made["busy"] / made["unprofiled"], "share")
     state = status.map(lambda each: STATES.get(each, each)).astype(object)
     found = run.cases.join(made).join(timed.set_index("case")["device"])
-    waits = (works < WORKING_FULLY).astype(bool) & (found["device"] != "cpu")
-    return found.assign(works=works, waits=waits, state=state)
+    on_gpu = found["device"] != "cpu"
+    waits = (works < WORKING_FULLY).astype(bool) & on_gpu
+    launches = over(rows, "case", "calls_per_step", unit="calls").reindex(found.index)
+    launches = launches.astype(object)
+    return found.assign(
+        works=works,
+        waits=waits,
+        state=state,
+        launches=launches,
+        per_launch=to((found["busy"] / launches).where(on_gpu, NAN), "us"),
+        products=product_share(rows).reindex(found.index).astype(object),
+    )
 
 
 def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
-    """The rows of `phase` by case and phase, with more times of each.
+    """The rows of `phase` by case and phase, with what timings.csv has of each, and more times.
 
     `profiled` (ms), or the `profiled_state`; `fastest` and `slowest` of several processes;
     `replayed` as one CUDA graph unless that ran other kernels, with `same`, whether it ran these;
     `told`: the unprofiled time in digits that it has earned, two where the host of one process sets
-    the pace; `longer`: profiled beyond unprofiled.
+    the pace; `longer`: profiled beyond unprofiled; `memory`: its peak, GiB.
     """
     every = pd.concat({name: phase(run, name) for name in names}, names=["phase"])
     order = pd.MultiIndex.from_product([run.cases.index, names], names=KEY)
@@ -78,10 +90,15 @@ def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
     profiled = over(steps, KEY, "host_ms", "median").reindex(order)
     made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
     found = found.join(named(pd.DataFrame(made, order, dtype=object)))
+    found = found.join(timed[timed.columns.difference(found.columns, sort=False)])
     found = found.assign(same=same, profiled_state=state.map(STATES).astype(object))
     longer = to(found["profiled"] / found["unprofiled"] - 1, "change")
     ends = (found["fastest"], found["slowest"])
-    return found.assign(told=told(found, found["unprofiled"], *ends), longer=longer)
+    return found.assign(
+        told=told(found, found["unprofiled"], *ends),
+        longer=longer,
+        memory=to(found["peak_memory_mib"], "GiB"),
+    )
 
 
 def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
@@ -211,6 +228,33 @@ def example(run: Run, among: pd.Index) -> str:
     return str(off.sort_values(["size", "context", "precision"]).index[0]) if len(off) else ""
 
 
+def leader(names: pd.Series, numbers: Numbers, rule: str) -> tuple[str, Any]:
+    """What most cases have, of several the first by name, and in how many of those with a number;
+    rule: what holds of these, with {} for the name."""
+    counts = names.value_counts()
+    name = min(counts.index, key=lambda each: (-counts[each], each), default="")
+    return name, of(holds(numbers, names == name, rule.format(name)), "count")
+
+
+def led(names: pd.Series, leads: Numbers) -> pd.Series:
+    """What leads, with the number of cases in which it does."""
+    pairs = zip(names, leads, strict=True)
+    return pd.Series([(name, ", ", number) for name, number in pairs], names.index, dtype=object)
+
+
+def across(rows: Mapping[str, pd.Series], run: Run) -> pd.DataFrame:
+    """Rows for the report's opening of cells by precision."""
+    frame = pd.DataFrame(rows, run.precisions, dtype=object).T
+    return frame.rename_axis("").reset_index()
+
+
+def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
+    """The rows of a case and of those that differ from it in precision alone; none of no case."""
+    same = run.cases.drop(columns=["precision", "label"])
+    same = same[(same == same.reindex([chosen]).iloc[0]).all(axis=1)]
+    return rows[rows["case"].isin(same.index)]
+
+
 def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
     """A panel for each of the facets of cases, of a line per size over the context."""
     context = pd.to_numeric(cases["context"], errors="coerce")
@@ -234,18 +278,21 @@ def bars(run: Run, rows: pd.DataFrame, whole: pd.Series) -> pd.DataFrame:
     found["part"] = found["part"].where(found["part"].isin(order), "other")
     found = found.groupby(key, sort=False)["share"].sum().reset_index()
     cases = run.cases.assign(facet=facets(run.cases))
-    name = (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+    name = size_and_context(cases)
     alike = pd.DataFrame({"facet": cases["facet"], "name": name}).duplicated(keep=False)
     cases["name"] = name.mask(alike, cases.index.to_series())
-    place = {case: number for number, case in enumerate(cases.index)}
     found = found.join(cases[["facet", "name"]], on="case")
-    found = found.sort_values("case", key=lambda names: names.map(place), kind="stable")
-    return found.sort_values("part", key=lambda names: names.map(order.index), kind="stable")
+    return ordered(ordered(found, "case", cases.index), "part", order)
 
 
-def stack(mine: pd.DataFrame, title: str) -> Panel:
+def size_and_context(cases: pd.DataFrame) -> pd.Series:
+    """What a bar of a case is called in a panel of its facet."""
+    return (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+
+
+def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:
     """Bars as a panel."""
-    label = "share of device time, %"
+    label = f"share of {whole}, %"
     return Panel(mine, x="share", y="name", by="part", mark="stack", title=title, xlabel=label)
 
 

@@ -9,7 +9,9 @@ from workflow_src.common.environment import HOST_SPEEDS, POWER_CAP
 from workflow_src.common.thresholds import (
     BUSY_LOAD,
     HOST_CHANGED,
+    MATCH_WITHIN,
     SHARED_BEYOND,
+    SPREAD_BEYOND,
     THROTTLED_BEYOND,
 )
 from workflow_src.paper.number import NAN, Number, Numbers, over
@@ -21,6 +23,10 @@ NOT_LOCKED, OVERLAPPED = "no lock that all users see", "another case was measure
 DISTURBED, ELSEWHERE = "capture disturbed", "captured on another host"
 NOT_FINITE = "loss not finite"
 """The warnings, in words."""
+
+SPREAD, SHORTER = "samples spread widely", "faster under the profiler than without"
+LONGER = "its operators alone took longer under the profiler than all of it without"
+"""Why a phase's times on a CPU don't fit together."""
 
 
 def conditions(run: Run) -> pd.DataFrame:
@@ -38,7 +44,9 @@ def conditions(run: Run) -> pd.DataFrame:
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
     ratios = {n: ratio.mask((ratio < 1).astype(bool), 1 / ratio) for n, ratio in ratios.items()}
     ends = [f"other_processes_{end}" for end in ("most", "before", "after")]
-    capped = largest_capped(run).reindex(case).set_axis(rows.index)
+    capped = (
+        over(run["timings"], "case", "power_capped_share", "max").reindex(case).set_axis(rows.index)
+    )
     return pd.DataFrame(
         {
             "case": case,
@@ -80,6 +88,25 @@ def warned(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     return told
 
 
+def on_both(times: pd.DataFrame) -> "pd.Series[bool]":
+    """Which are a CPU's phases with a time without and one with the profiler."""
+    timed = times["unprofiled"].notna() & times["profiled"].notna()
+    return timed & (times["device"] == "cpu")
+
+
+def unlike(times: pd.DataFrame) -> pd.DataFrame:
+    """By case and phase whether times without and with the profiler can't both be right, a column
+    for each reason; times: facts.phases. A GPU works as fast whatever else its host does."""
+    ms = times[["unprofiled", "profiled", "busy", "p20_ms", "p80_ms"]].astype(float)
+    least = ((1 - MATCH_WITHIN) * ms["unprofiled"]).clip(upper=ms["p20_ms"])
+    masks = {
+        SPREAD: ms["p80_ms"] > SPREAD_BEYOND * ms["p20_ms"],
+        SHORTER: ms["profiled"] < least,
+        LONGER: ms["busy"] > ms["unprofiled"],
+    }
+    return pd.DataFrame(masks).mul(on_both(times), axis=0)
+
+
 def reasons(texts: pd.Series, capped: Numbers) -> pd.Series:
     """Why the driver lowered the clock: what it says, but of power what readings during steps say,
     where there are any."""
@@ -90,11 +117,6 @@ def reasons(texts: pd.Series, capped: Numbers) -> pd.Series:
             told = told - {POWER_CAP} | ({POWER_CAP} if share > THROTTLED_BEYOND else set())
         found.append("; ".join(sorted(told)))
     return pd.Series(found, texts.index, dtype=object)
-
-
-def largest_capped(run: Run) -> Numbers:
-    """By case the largest share of a phase's readings in which power limited the clock."""
-    return over(run["timings"], "case", "power_capped_share", "max")
 
 
 def largest(frame: pd.DataFrame) -> Numbers:

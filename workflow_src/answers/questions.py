@@ -46,7 +46,7 @@ QUESTIONS: dict[str, Question] = {
         "gemm_share",
         "How does the share of matrix products change from inference to training?",
         ("timings", "kernels", "captures"),
-        optional=("products", "operators", "ceilings"),
+        optional=("operators", "ceilings"),
     ),
     "e": Question(
         "softmax",

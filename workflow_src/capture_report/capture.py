@@ -114,7 +114,7 @@ class Capture:
         large = gaps["gap_ms"].astype(float) >= FINDING_AT_LEAST * float(in_ms(wall)) / number
         # What holds up each step or, between steps, each but the first; not what happened once.
         often = gaps["gaps"].astype(float) * number > number - 1.5
-        longest = gaps[large & often].sort_values("gap_ms", key=lambda ms: -ms.astype(float))
+        longest = gaps[large & often].sort_values("gap_ms", ascending=False, kind="stable")
         found = first(longest) if len(longest) else nothing
         found["share"] = share(idle, wall)
         return found

@@ -17,6 +17,11 @@ DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"
 """What a capture's work takes."""
 
+TRACE = Markup(
+    '<div class="note"><a class="button" href="{}" download>Save this step for Perfetto</a></div>'
+)
+"""What saves the step's trace."""
+
 FIRST, SHOWN, CARDS = 10, 30, 7
 """Rows in Markdown of causes, of where time goes, and of what to change; the page has PAGE."""
 
@@ -42,7 +47,7 @@ def facts(capture: Capture, trace: str = "") -> Facts:
         "plain": capture.plain,
         "backward": contents.backward(capture),
         "passed": Number(float(passed.sum()), f"of {len(passed)}", frozenset(passed.index), "ok"),
-        "trace": trace_button(trace) if trace else "",
+        "trace": TRACE.format(trace) if trace else "",
         # What is empty is a dash.
         **{name: table.where(table != "") for name, table in tables.items()},
     }
@@ -90,9 +95,3 @@ def once(capture: Capture) -> str:
     rows = paths[(paths["instances"] == 1) & ~paths["path"].str.contains(r"[/\\]")]
     most = rows[rows["busy_ms"] >= NEARLY_ALL * paths["own_ms"].sum()]
     return str(most["path"].iloc[0]) if len(most) else ""
-
-
-def trace_button(path: str) -> Markup:
-    """What saves the step's trace."""
-    link = '<a class="button" href="{}" download>Save this step for Perfetto</a>'
-    return Markup(f'<div class="note">{link}</div>').format(path)

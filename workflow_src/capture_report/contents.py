@@ -14,7 +14,7 @@ from workflow_src.capture_report.capture import PAGE, Capture, in_ms, in_steps, 
 from workflow_src.paper.form import Both
 from workflow_src.paper.markdown import escape as escape_markdown
 from workflow_src.paper.number import NAN, Number, each, over, to
-from workflow_src.paper.run import down_to, lifted, tree_order
+from workflow_src.paper.run import down_to, lifted, ordered, tree_order
 from workflow_src.paper.written import Facts
 from workflow_src.placing.ledger import ALL_CAUSES
 from workflow_src.placing.placing import is_unplaced
@@ -158,8 +158,7 @@ def kernels(capture: Capture) -> pd.DataFrame:
 def families(capture: Capture) -> pd.DataFrame:
     """What the work does, over all processes, most time first."""
     rows = _summed(capture, _work(capture), ["family"])
-    order = rows["ms"].astype(float).sort_values(ascending=False, kind="stable").index
-    return rows.loc[order].reset_index()
+    return rows.sort_values("ms", ascending=False, kind="stable").reset_index()
 
 
 def lost(capture: Capture) -> pd.DataFrame:
@@ -213,9 +212,7 @@ def contents(capture: Capture, table: str, *amounts: str) -> pd.DataFrame:
     summed = pd.DataFrame(sums, dtype=object).rename_axis("process").reset_index()
     summed[amounts[0]] = REST
     found = pd.concat([lifted(rows[large]).reset_index(drop=True), summed])
-    order = {name: place for place, name in enumerate(capture[table]["process"].unique())}
-    found = found.sort_values("process", key=lambda names: names.map(order), kind="stable")
-    return capture.of_process(found)
+    return capture.of_process(ordered(found, "process", capture[table]["process"]))
 
 
 def doubted(capture: Capture) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def ranked(capture: Capture) -> pd.DataFrame:
     assumes = rows["assumes"].where(rows["saves_ms"].notna(), "")
     rows = rows.assign(assumes=assumes, gain=rows["saves_ms"].map(whole_ms))
     rows = pd.concat([rows, *_launching(capture)])
-    rows = rows.sort_values("saves_ms", key=lambda ms: -ms.astype(float), kind="stable")
+    rows = rows.sort_values("saves_ms", ascending=False, kind="stable")
     return rows.assign(share=to(rows["saves_ms"] / rows["step_ms"], "share"))
 
 
@@ -94,7 +94,7 @@ def unfound(capture: Capture) -> pd.DataFrame:
     rows = rows.assign(share=to(rows["ms"] / step, "share")).reset_index()
     rows = rows[rows["share"].astype(float) >= UNNAMED]
     rows = rows.drop([at for at, row in rows.iterrows() if _is_found(capture, row)])
-    rows = rows.sort_values("ms", key=lambda ms: -ms.astype(float), kind="stable")
+    rows = rows.sort_values("ms", ascending=False, kind="stable")
     return capture.of_process(rows.drop_duplicates(["what", "path"]))
 
 

@@ -44,7 +44,10 @@ def first_screen(capture: Capture) -> Facts:
     `pace`: what sets it, {} if neither side idles; `row`: that of the process that is told of."""
     known, noted = capture.diagnoses, capture.noted
     findings = capture.findings[~capture.findings["general"]]
-    row, finding = first(_said_first(known, findings)), first(findings)
+    # Of the process of the first finding; else of that which waits least for others.
+    its = known[known["process"].isin(findings["process"][:1])]
+    its = its if len(its) else known.sort_values("collective_wait_ms", kind="stable")
+    row, finding = first(its), first(findings)
     off = first(known[~known["understood"]])
     why, told = _unknown(capture), len(known) > 0
     paced = pace(capture, row) if told and not why else {}
@@ -72,13 +75,6 @@ def whole_ms(cell: Any) -> Any:
     if not isinstance(cell, Number):
         return cell
     return replace(cell, digits=max(2, len(str(int(abs(cell.value))))))
-
-
-def _said_first(known: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
-    """The row of the process of the first finding; else that which waits least for others."""
-    its = known[known["process"].isin(first["process"][:1])]
-    waits = known["collective_wait_ms"].astype(float)
-    return its if len(its) else known.loc[waits.sort_values(kind="stable").index]
 
 
 def _unknown(capture: Capture) -> str:
@@ -178,8 +174,7 @@ def _often(times: Number) -> Any:
 
 def _most_work(work: pd.DataFrame) -> Facts:
     """The family and part of a step that take most of the device's time."""
-    most = work["device_ms"].astype(float).sort_values(ascending=False, kind="stable").index
-    row = first(work.loc[most])
+    row = first(work.sort_values("device_ms", ascending=False, kind="stable"))
     gap = whole_ms(row["device_ms"])
     return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
 
@@ -189,7 +184,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
     known, paths = capture.diagnoses, capture["steps"]["path"]
     told, plain = len(known) > 0, capture.plain
     few = first(known[known["steps"] <= FEW_STEPS])
-    late = first(known.sort_values("collective_wait_ms", key=lambda ms: -ms.astype(float)))
+    late = first(known.sort_values("collective_wait_ms", ascending=False, kind="stable"))
     unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
     why = capture["diagnoses"]["problem"]
     holds = {

@@ -32,7 +32,7 @@ from workflow_src.compare.runs import PLACE, Measured, read_run
 from workflow_src.compare.times import changes, decisive, in_one_run
 from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
 from workflow_src.paper.number import Number, Numbers, each, holds, of, over
-from workflow_src.paper.run import first
+from workflow_src.paper.run import first, ordered
 from workflow_src.paper.written import Facts
 
 SHOWN, MOST = 10, 100
@@ -85,7 +85,7 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
     most = first(ranked[ranked["verdict"] == verdict])
     more = work[(work["case"] == most["case"]) & (work["phase"] == most["phase"])]
     more = more[more["change_ms"].astype(float) > 0]
-    few = plain["why"].isin(TOO_FEW).any()
+    few, why = plain["why"].isin(TOO_FEW).any(), [each for each in plain["why"].unique() if each]
     changed = by_short_name(work)
     counted = {name.name.lower(): _count(phases, "verdict", name) for name in Verdict}
     moved = steps[steps["most"] > share].drop(columns="most")
@@ -102,7 +102,9 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "device_beyond": in_percent(max(DEVICE_BEYOND, share)),
         "plain_beyond": in_percent(share),
         "summary": _summary(times),
-        "doubts": _reasons(plain),
+        "doubts": pd.DataFrame(
+            {"why": why, "phases": [_count(plain, "why", name) for name in why]}
+        ),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
         "ranked": _worded(ranked[:SHOWN]),
         "energy": _worded(found["energy"]),
@@ -137,7 +139,7 @@ def _ranked(phases: pd.DataFrame) -> pd.DataFrame:
     """Phases with a verdict first, then those of the largest ratios."""
     order = [Verdict.SLOWER, Verdict.FASTER, Verdict.UNKNOWN, Verdict.SAME]
     ranked = largest_first(phases, phases["ratio"].astype(float).map(math.log))
-    return ranked.sort_values("verdict", key=lambda each: each.map(order.index), kind="stable")
+    return ordered(ranked, "verdict", order)
 
 
 def _summary(times: pd.DataFrame) -> pd.DataFrame:
@@ -153,12 +155,6 @@ def _summary(times: pd.DataFrame) -> pd.DataFrame:
         means, lambda mean: Number(math.exp(mean.value), mean.unit, mean.rows, said, None, digits)
     )
     return pd.DataFrame(made, means.index, dtype=object).rename_axis("").reset_index()
-
-
-def _reasons(plain: pd.DataFrame) -> pd.DataFrame:
-    """Why nothing can be told of plain times, each with its number of phases."""
-    why = [each for each in plain["why"].unique() if each]
-    return pd.DataFrame({"why": why, "phases": [_count(plain, "why", name) for name in why]})
 
 
 def _worded(rows: pd.DataFrame) -> pd.DataFrame:

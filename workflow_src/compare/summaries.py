@@ -134,15 +134,10 @@ def number(said: Mapping[str, Any], formula: str) -> Number:
     rows = frozenset(
         (f"{whose}: {table}", line)
         for table, lines in re.findall(r"([^;:\s]+)\.csv:([\d, -]+)", said["rows"])
-        for line in _lines(lines)
+        for part in lines.split(", ")
+        for line in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)
     )
     made = Number(said["value"], said["unit"], rows, formula)
     low, high = said.get("interval", (NAN, NAN))
     ends = (Number(end, made.unit, rows, formula) for end in (low, high))
     return made.within(*ends) if low == low else made
-
-
-def _lines(text: str) -> Iterable[int]:
-    for part in text.split(", "):
-        first, _, last = part.strip().partition("-")
-        yield from range(int(first), int(last or first) + 1)

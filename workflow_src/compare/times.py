@@ -12,6 +12,7 @@ from workflow_src.compare.machines import doubts
 from workflow_src.compare.plain import Why, judged
 from workflow_src.compare.runs import PLACE, SAMPLES, Measured
 from workflow_src.paper.number import NAN, Number, lift
+from workflow_src.paper.run import ordered
 
 NOT_PLANNED = "not planned"
 
@@ -92,8 +93,7 @@ def _replay(run: Measured) -> pd.DataFrame:
 
 def decisive(times: pd.DataFrame) -> pd.DataFrame:
     """The time that decides on each phase: slower before faster before the same."""
-    order = {verdict: place for place, verdict in enumerate(Verdict)}
-    ranked = times.sort_values("verdict", key=lambda each: each.map(order), kind="stable")
+    ranked = ordered(times, "verdict", Verdict)
     found = ranked[~ranked.index.duplicated()]
     return found.reindex(times.index.unique())
 

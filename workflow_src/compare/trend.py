@@ -19,7 +19,7 @@ from workflow_src.compare.page import SCHEMA, write_texts
 from workflow_src.compare.summaries import WHERE, Summary, read_all
 from workflow_src.paper.number import NAN, Number, each
 from workflow_src.paper.plain import told
-from workflow_src.paper.run import first
+from workflow_src.paper.run import first, ordered
 from workflow_src.paper.written import Facts
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
@@ -70,7 +70,7 @@ def facts(runs: Sequence[Summary]) -> Facts:
     table = trend(runs)
     known = table[table["ratio"].notna()]
     known = largest_first(known, known["ratio"].astype(float).map(math.log))
-    ranked = known.sort_values("changed", key=lambda cell: cell.map(ORDER.index), kind="stable")
+    ranked = ordered(known, "changed", ORDER)
     verdict = ranked["changed"].iloc[0] if len(ranked) else "nothing"
     mine = ranked[ranked["changed"] == verdict].reset_index()
     mine = mine.assign(a=mine[runs[0].name], b=mine[runs[-1].name])

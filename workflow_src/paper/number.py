@@ -188,11 +188,7 @@ def of(cells: Numbers, how: str = "spread") -> Any:
 
 def holds(cells: Numbers, mask: pd.Series, rule: str) -> Numbers:
     """1 where a rule holds for a Number, 0 where it doesn't, NaN where there is none."""
-    pairs = zip(cells, mask, strict=True)
-    made: list[object] = [
-        Number(float(m), "count", c.rows, rule) if isinstance(c, Number) else NAN for c, m in pairs
-    ]
-    return pd.Series(made, cells.index, dtype=object)
+    return each(cells, lambda number, it: Number(float(it), "count", number.rows, rule), mask)
 
 
 def added(frame: pd.DataFrame) -> Numbers:
@@ -209,9 +205,7 @@ def to(cells: Numbers, unit: str) -> Numbers:
 
 def within(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
     """Numbers with the digits that their ends earn, and their ends."""
-    rows = zip(cells, low, high, strict=True)
-    made: list[object] = [c.within(a, b) if isinstance(c, Number) else NAN for c, a, b in rows]
-    return pd.Series(made, cells.index, dtype=object)
+    return each(cells, Number.within, low, high)
 
 
 def end(cells: Numbers, which: int) -> Numbers:
@@ -219,9 +213,10 @@ def end(cells: Numbers, which: int) -> Numbers:
     return each(cells, lambda number: number.ends[which] if number.ends else NAN)
 
 
-def each(cells: Numbers, make: Callable[[Number], object]) -> Numbers:
-    """What a function makes of each Number; what is none stays as it is."""
-    made: list[object] = [make(cell) if isinstance(cell, Number) else cell for cell in cells]
+def each(cells: Numbers, make: Callable[..., object], *beside: pd.Series) -> Numbers:
+    """What a function makes of each Number and of what is beside it; what is none stays."""
+    rows = zip(cells, *beside, strict=True)
+    made: list[object] = [make(c, *more) if isinstance(c, Number) else c for c, *more in rows]
     return pd.Series(made, cells.index, dtype=object)
 
 

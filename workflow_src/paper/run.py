@@ -11,6 +11,7 @@ import pandas as pd
 
 from workflow_src.common.case import VARIED
 from workflow_src.common.errors import StageError, remake
+from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.read_table import read_table
 from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import columns
@@ -103,8 +104,8 @@ class Run:
 
     @cached_property
     def precisions(self) -> list[str]:
-        """In the order of the cases."""
-        return list(self.cases["precision"].unique())
+        """From plain to better."""
+        return precisions_of(self.cases)
 
     def of_phase(self, name: str, phase: str) -> pd.DataFrame:
         """The rows of one phase of the cases."""
@@ -166,13 +167,17 @@ def wide(found: Numbers) -> pd.DataFrame:
     return found.unstack(sort=False) if len(found) else pd.DataFrame(dtype=object)
 
 
+def precisions_of(cases: pd.DataFrame) -> list[str]:
+    """The precisions of some cases, from plain to better."""
+    return sorted(cases["precision"].unique(), key=PRECISIONS.index)
+
+
 def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.DataFrame:
     """A row per quantity, a column per precision: cells by case, and how they become one.
 
     Without rows of which nothing is known.
     """
-    order = list(dict.fromkeys(cases["precision"]))
-    made = {}
+    order, made = precisions_of(cases), {}
     for label, (cells, how) in rows.items():
         frame = pd.DataFrame({"precision": cases["precision"], "cell": cells.astype(object)})
         found = over(frame, "precision", "cell", how)
@@ -204,6 +209,12 @@ def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
             table = table.loc[mine["size"].unique(), across].rename_axis(columns=None)
             found[str(title)] = table.reset_index()
     return found
+
+
+def ordered(rows: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:
+    """Rows in the order that the cells of a column have in another; those in none are last."""
+    places = {cell: place for place, cell in enumerate(dict.fromkeys(order))}
+    return rows.sort_values(column, key=lambda cells: cells.map(places), kind="stable")
 
 
 def down_to(path: str) -> list[str]:

@@ -7,15 +7,16 @@ import pandas as pd
 from workflow_src.answers.facts import (
     PRODUCTS,
     example,
+    in_first,
     kernels,
     memory,
     memory_bound,
-    product_share,
+    phase,
 )
 from workflow_src.answers.forward_time.chapter import times
 from workflow_src.answers.gemm_share.chapter import changes
 from workflow_src.answers.softmax.chapter import attention
-from workflow_src.common.precisions import NARROW, PRECISIONS
+from workflow_src.common.precisions import NARROW
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.paper.number import NAN, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
@@ -60,39 +61,28 @@ def waiting_where(cases: pd.DataFrame) -> str:
 def leads(run: Run) -> str:
     """Whether products take most of the forward pass's device time, by the median of the cases of
     the plainest precision and of the best: "products", "rest", "by precision" or ""."""
-    found = product_share(kernels(run, "forward"))
-    precision = run.cases["precision"].reindex(found.index)
-    there = in_order(run)
-    middle = [of(found[precision == name], "median") for name in (there[0], there[-1])]
+    found = phase(run, "forward")
+    ends = [*run.precisions[:1], *run.precisions[-1:]]
+    middle = [of(found["products"][found["precision"] == name], "median") for name in ends]
     known = [share > 0.5 for share in middle if share == share]
     if not known:
         return ""
     return "products" if all(known) else "by precision" if known[0] else "rest"
 
 
-def in_order(run: Run) -> list[str]:
-    """The precisions of a run's cases, from plain to better; [""] of no case."""
-    return sorted(run.precisions, key=PRECISIONS.index) or [""]
-
-
 def precision(run: Run) -> Facts:
     """How many times as fast as in the plainest precision products are in the best one, and as long
     all else takes: medians over pairs that differ in it alone, and the pair of the longest pass."""
-    there = in_order(run)
-    high, low = there[0], there[-1]
+    high, low = "".join(run.precisions[:1]), "".join(run.precisions[-1:])
     rows = kernels(run, "forward")
     kind = rows["family"].isin(PRODUCTS).map({True: "products", False: "rest"})
     ms = wide(over(rows.assign(kind=kind), ["case", "kind"], "ms", unit="ms"))
-    cells = ms.reindex(index=run.cases.index, columns=["products", "rest"]).astype(object)
-    cells["plain"] = times(run)["unprofiled"]
-    alike = run.cases.drop(columns=["precision", "label"]).apply(tuple, axis=1)
+    ms = ms.reindex(index=run.cases.index, columns=["products", "rest"]).astype(object)
     label = run.cases["label"].str.removesuffix(f" in {high}").str.replace(f"-{high}", "")
-    cells["label"] = label.astype(object)
-    of_high, of_low = (run.cases["precision"] == name for name in (high, low))
-    of_low &= high != low
-    plainest, best = (cells[mine].set_axis(alike[mine]) for mine in (of_high, of_low))
-    pairs = plainest.join(best.add_suffix("_best"), how="inner")
-    longest = pairs.dropna().sort_values("plain", key=lambda times: times.astype(float))
+    plain = phase(run, "forward")["unprofiled"]
+    cases = run.cases.join(ms).assign(plain=plain, label=label)
+    pairs = in_first(run, cases).join(ms.add_suffix("_best"))[cases["precision"] == low]
+    longest = pairs.dropna().sort_values("plain", kind="stable")
     return {
         "high": high,
         "low": low,

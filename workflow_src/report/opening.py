@@ -4,17 +4,18 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, disturbed, phases, states, tables_of
+from workflow_src.answers.facts import disturbed, phases, tables_of
 from workflow_src.answers.machines import conditions, counted, hosts, of_cases, warned
 from workflow_src.answers.questions import OPENING, QUESTIONS
 from workflow_src.common import words
-from workflow_src.common.case import LATER, OWN, PHASES
+from workflow_src.common.case import LATER, OWN
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.paper.form import Both, Link
 from workflow_src.paper.number import NAN, of, over, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, main
 from workflow_src.report.lessons import bound_by_memory, leads, pace, precision
+from workflow_src.report.ran import missing
 from workflow_src.report.steps import figure
 
 NO_LESSON = ("failed", "can't tell", "")
@@ -72,8 +73,8 @@ def how_sure(run: Run) -> dict[str, Any]:
 
     repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
     processes: the unprofiled time of the slowest over the fastest, at most, also where the device
-    is `working` all the time and where it is `waiting`. warned: cases with a warning, of which `why` has all. mixed: columns
-    of hardware and versions in which cases differ, so that their times don't compare.
+    is `working` all the time and where it is `waiting`. warned: cases with a warning, of which
+    `why` has all. mixed: columns of hardware and versions in which cases differ, so that their times don't compare.
     """
     spoiled = disturbed(run)
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
@@ -84,11 +85,7 @@ def how_sure(run: Run) -> dict[str, Any]:
     rows = conditions(run)
     warnings = warned(run, rows).eq(True)
     doubted = rows[warnings.any(axis=1)]
-    lacking = [
-        (states(run, phase) != "ok") | (captured(run, phase) != "ok")
-        for phase in PHASES
-    ]  # fmt: skip
-    without = run.cases.index[pd.concat(lacking, axis=1).any(axis=1)]
+    without = run.cases.index[run.cases.index.isin(missing(run)["case"])]
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
         "processes": of(differ, "max"),

@@ -14,7 +14,7 @@ from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
 from workflow_src.paper.form import is_missing
 from workflow_src.paper.number import Number, Numbers, to
-from workflow_src.paper.run import Run
+from workflow_src.paper.run import Run, ordered
 from workflow_src.paper.written import Facts, main
 
 SIZE = ("d_model", "d_ff", "layers", "heads")
@@ -154,11 +154,10 @@ def missing(run: Run) -> pd.DataFrame:
     reason = reason.mask((reason == "") & unknown, NO_RESULT)
     said = {name: rows[name].map(lambda each: words.STATES.get(each, each)) for name in
             ("unprofiled", "profiled")}  # fmt: skip
-    order = {case: place for place, case in enumerate(run.cases.index)}
     rows = rows.assign(**said, phase=rows["phase"].map(words.PHASES), reason=reason)
     by = ["case", "unprofiled", "profiled", "reason"]
     together = rows.groupby(by, sort=False)["phase"].agg(", ".join).reset_index()
-    return together.sort_values("case", key=lambda names: names.map(order), kind="stable")
+    return ordered(together, "case", run.cases.index)
 
 
 def ceilings(run: Run) -> pd.DataFrame:

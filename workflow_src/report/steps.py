@@ -3,11 +3,11 @@
 import pandas as pd
 
 from workflow_src.answers.components import components
-from workflow_src.answers.facts import kernels, phases
+from workflow_src.answers.facts import kernels, phases, size_and_context, stack
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.paper.figures import Panel, Plot
+from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN
 from workflow_src.paper.run import Run, facets
 from workflow_src.placing.kernel_words import changes_type
@@ -66,17 +66,14 @@ def figure(run: Run) -> Plot:
     longer; a panel of each precision."""
     found = parts(run)
     cases = run.cases.assign(facet=facets(run.cases))
-    names = (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0")
+    names = size_and_context(cases)
     told = found["unprofiled"].map(lambda number: f"{number} ms").astype(object)
     cases["name"] = names + ": " + told.where(found[PARTS[0]].notna(), found["state"])
     shares = 100 * found[list(PARTS)].div(found[list(PARTS)].sum(axis=1), axis=0).fillna(0.0)
     rows = shares.rename_axis("case").reset_index().melt("case", None, "part", "share")
     rows = rows.join(cases[["facet", "name"]], on="case")
-    panels = [
-        Panel(mine, x="share", y="name", by="part", mark="stack", title=str(title),
-              xlabel="share of the step's unprofiled time, %")
-        for title, mine in rows.groupby("facet", sort=False)
-    ]  # fmt: skip
+    groups = rows.groupby("facet", sort=False)
+    panels = [stack(mine, str(title), "the step's unprofiled time") for title, mine in groups]
     tall = 1.1 + 0.17 * int(rows.groupby("facet")["name"].nunique().max() if len(rows) else 1)
     none = "no training step was measured and captured"
     return Plot(panels, none, size=(3.9, tall), wide=3, above=True)

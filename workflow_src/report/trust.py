@@ -17,7 +17,7 @@ ANSWERS = "all answers, in these cases"
 UNPROFILED = "unprofiled and profiled times: (a), (d)'s rates, (f)"
 """What checks touch: UNPROFILED is what the host decides."""
 
-OPERATORS = "(d)'s layouts, (f)'s predictions, FLOPs"
+OPERATORS = "modules' rates, (f)'s predictions, FLOPs"
 
 TOUCHED = {
     doubts.BUSY: UNPROFILED,

@@ -48,8 +48,8 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     wrong = pd.DataFrame(made, dtype=object)
     for name in ("occurs", "leads"):
         wrong[name] = each(wrong[name], lambda number: replace(number, unit=f"of {cases:.0f}"))
-    order = wrong["leads"].astype(float).fillna(0).sort_values(ascending=False, kind="stable")
-    return wrong.loc[order.index].reset_index(names="what")
+    wrong = wrong.sort_values("leads", ascending=False, kind="stable")
+    return wrong.reset_index(names="what")
 
 
 def cards(run: Run) -> list[dict[str, Any]]:
@@ -100,8 +100,7 @@ def findings(run: Run) -> pd.DataFrame:
     saves most first: it `leads`."""
     rows = run.numbers("findings")
     rows = rows[rows["case"].isin(run.cases.index)]
-    saves = rows["saves_ms"].astype(float)
-    rows = rows.loc[saves.sort_values(ascending=False, kind="stable").index]
+    rows = rows.sort_values("saves_ms", ascending=False, kind="stable")
     found = rows.assign(
         what=rows["name"],
         part=rows["phase"].map(IN_WORDS).astype(object),
@@ -114,11 +113,9 @@ def findings(run: Run) -> pd.DataFrame:
 def remedies(saved: pd.DataFrame) -> pd.DataFrame:
     """A row per case and remedies: ms with them and share saved in each phase, with a sign where
     that is predicted."""
-    names = saved["remedies"].where(
-        saved["trains"].astype(bool), saved["remedies"] + ", no training"
-    )
+    saved = saved[saved["trains"].astype(bool)]
     signs = saved["measured"].map({True: "", False: PREDICTED})
-    rows = saved[["case", "phase"]].assign(remedies=names)
+    rows = saved[["case", "phase", "remedies"]].copy()
     for name, cells in (("ms", saved["time"]), ("saves", saved["saved"])):
         pairs = list(zip(signs, cells, strict=True))
         rows[name] = pd.Series(pairs, saved.index, dtype=object)

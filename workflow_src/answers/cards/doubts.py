@@ -4,7 +4,6 @@ import pandas as pd
 
 from workflow_src.answers import machines
 from workflow_src.answers.machines import conditions, warned
-from workflow_src.common.thresholds import MATCH_WITHIN, SPREAD_BEYOND
 from workflow_src.common.words import PHASES
 from workflow_src.paper.number import NAN, Number, Row
 from workflow_src.paper.run import Run
@@ -19,13 +18,12 @@ DETAILS = {
 }
 """By the warning the column of conditions that says more of it."""
 
-SPREAD, SHORTER = "samples spread widely", "faster under the profiler than without"
-LONGER = "its operators alone took longer under the profiler than all of it without"
-
 
 def doubts(run: Run, times: pd.DataFrame) -> pd.DataFrame:
     """A row per doubt, indexed by case: `about` a phase or all of them, `doubt`, `detail`."""
-    found = [recorded(run), unlike(times), certified(run)]
+    checks = run["captures"][run["captures"]["doubts"] != ""]
+    certified = checks[["case"]].assign(about="capture", doubt=checks["doubts"], detail="")
+    found = [recorded(run), unlike(times), certified]
     return pd.concat(found, ignore_index=True).set_index("case")
 
 
@@ -52,25 +50,8 @@ def counted(row: Row, cases: str) -> object:
 
 
 def unlike(times: pd.DataFrame) -> pd.DataFrame:
-    """Of a CPU's phases: times without and with the profiler that can't both be right.
-
-    A GPU works as fast whatever else its host does.
-    """
-    ms = times[["unprofiled", "profiled", "busy", "p20", "p80"]].astype(float)
-    ms = ms[(times["device"] == "cpu") & ms[["unprofiled", "profiled"]].notna().all(axis=1)]
-    plain = ms["unprofiled"]
-    masks = {
-        SPREAD: ms["p80"] > SPREAD_BEYOND * ms["p20"],
-        SHORTER: ms["profiled"] < ((1 - MATCH_WITHIN) * plain).clip(upper=ms["p20"]),
-        LONGER: ms["busy"] > plain,
-    }
-    keys = ms.index.to_frame(index=False)
-    made = [keys[mask.to_numpy(bool)].assign(doubt=doubt) for doubt, mask in masks.items()]
-    found = pd.concat(made).drop_duplicates(["case", "phase"])
+    """The first reason why a CPU's phase can't have the times that it has."""
+    masks = machines.unlike(times)
+    masks = masks[masks.any(axis=1)]
+    found = masks.index.to_frame(index=False).assign(doubt=masks.idxmax(axis=1).to_numpy())
     return found.assign(about=found["phase"].map(PHASES), detail="").drop(columns="phase")
-
-
-def certified(run: Run) -> pd.DataFrame:
-    """Checks of the capture that left a doubt."""
-    rows = run["captures"][run["captures"]["doubts"] != ""]
-    return rows[["case"]].assign(about="capture", doubt=rows["doubts"], detail="")

@@ -6,8 +6,7 @@ import pandas as pd
 
 from workflow_src.answers import facts
 from workflow_src.answers.energy import energy
-from workflow_src.answers.facts import KEY, PRODUCTS, kernels
-from workflow_src.common.case import PHASES
+from workflow_src.answers.facts import KEY
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
@@ -27,14 +26,7 @@ SOLD_GB = (16, 24, 40, 80, 141, 192)
 """What GPUs are sold with, at 10^9 bytes a GB; what they have beyond is left to the CUDA context
 and to what the allocator can't use."""
 
-TIMED = {
-    "samples": "samples", "processes": "processes", "deviation": "std_ms",
-    "clock": "sm_clock_mhz", "clock_least": "sm_clock_least_mhz",
-    "clock_most": "sm_clock_most_mhz", "power": "power_w", "capped": "power_capped_share",
-    "parameters": "parameters", "tokens": "tokens_per_step", "items": "samples_per_step",
-    "counted": "counted_flops_per_step", "p20": "p20_ms", "p80": "p80_ms",
-}  # fmt: skip
-"""What is taken from timings.csv as it is."""
+ENERGY_BY = {"counter": "NVML's counter", "sampled power": "sampled power"}
 
 OTHER_IDLE = ("synchronization", "tail", "profiler", "unexplained")
 
@@ -45,30 +37,27 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase with all columns of this module."""
     found = times(run)
-    rows = pd.concat([kernels(run, name) for name in PHASES])
-    columns = [idle(run, found), of_device(rows, found), of_memory(found), energy(run)]
+    columns = [idle(run, found), of_memory(found), energy(run)]
     found = found.join([each.reindex(found.index) for each in columns])
     return found.join(speed(run, found))
 
 
 def times(run: Run) -> pd.DataFrame:
-    """facts.phases with TIMED; `replayed`, or why there is none; `shown`: the unprofiled time,
-    marked where the device waits, or why there is none; `steps` captured."""
+    """facts.phases; `replayed`, or why there is none; `shown`: the unprofiled time, marked where
+    the device waits, or why there is none; `steps` captured."""
     found = facts.phases(run)
-    timed = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
     whole = run["ranges"]
     whole = whole[whole["path"] == whole["phase"]].assign(step_count=1.0)
-    same, why = found["same"], timed["replay_status"]
+    same, why = found["same"], found["replay_status"]
     why = why.mask(why == "ok", "not_comparable").replace("", NAN)
-    reason = timed["replay_reason"].where(why != "not_comparable", OTHER_KERNELS)
+    reason = found["replay_reason"].where(why != "not_comparable", OTHER_KERNELS)
     return found.assign(
-        **{name: timed[column] for name, column in TIMED.items()},
         steps=over(whole, KEY, "step_count", unit="count").reindex(found.index),
         shown=facts.marked(found),
+        energy_by=found["energy_by"].map(ENERGY_BY).astype(object),
         replayed=found["replayed"].where(same, why.map(STATES)),
         replay_reason=reason.mask(same | why.isna(), ""),
-        reason=timed["reason"].where(~timed["status"].isin(["ok", "not_measured"]), ""),
-        memory=to(timed["peak_memory_mib"], "GiB"),
+        reason=found["reason"].where(~found["status"].isin(["ok", "not_measured"]), ""),
     )
 
 
@@ -84,16 +73,6 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     frame = frame.where((found["device"] != "cpu") & frame["unexplained"].notna(), NAN)
     waits = {"idle_launch": frame["launch"], "idle_queued": frame["queued"]}
     return pd.DataFrame(waits | {"idle_other": added(frame[[*OTHER_IDLE]])}, dtype=object)
-
-
-def of_device(rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Products' share of device time, and device time per launch."""
-    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
-    whole, taken = (over(each, KEY, "ms", unit="ms") for each in (rows, products))
-    launched = over(rows, KEY, "calls_per_step", unit="calls").reindex(found.index)
-    launched = launched.where(found["device"] != "cpu", NAN)
-    per_launch = to(found["busy"] / launched, "us")
-    return pd.DataFrame({"products": to(taken / whole, "share"), "per_launch": per_launch})
 
 
 def of_memory(found: pd.DataFrame) -> pd.DataFrame:
@@ -116,13 +95,15 @@ def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     name = found.index.get_level_values("phase")
     multiplied = of_cases(forward, found) * name.map(PASSES)
     known = named(found[["unprofiled", "fastest", "slowest", "works", "products"]])
-    flops = found["counted"].where(found["counted"].notna(), multiplied)
+    counted = found["counted_flops_per_step"]
+    flops = counted.where(counted.notna(), multiplied)
     rate = to(multiplied / known["unprofiled"], "TFLOP/s")
     mfu = to(rate / of_cases(datasheet(run), found), "share")
     made = {"flops": to(flops, "GFLOP"), "mfu": mfu}
     made["rate_of_peak"] = to(mfu / known["works"] / known["products"], "share")
-    amounts = {"flops_rate": (flops, "TFLOP/s"), "tokens_rate": (found["tokens"], "count/s")}
-    amounts["items_rate"] = (found["items"], "count/s")
+    amounts = {"flops_rate": (flops, "TFLOP/s")}
+    amounts["tokens_rate"] = (found["tokens_per_step"], "count/s")
+    amounts["items_rate"] = (found["samples_per_step"], "count/s")
     for column, (amount, unit) in amounts.items():
         ends = (to(amount / known[each], unit) for each in ("unprofiled", "slowest", "fastest"))
         made[column] = facts.told(found, *ends)

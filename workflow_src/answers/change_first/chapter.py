@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.change_first.known import rank
 from workflow_src.answers.change_first.savings import change, savings
-from workflow_src.answers.facts import disturbed, example, main, phase
+from workflow_src.answers.facts import across, disturbed, example, led, main, phase
 from workflow_src.answers.machines import conditions
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MOSTLY
@@ -14,7 +14,7 @@ from workflow_src.common.words import PHASES as WORDS
 from workflow_src.common.words import PHASES_IN_PROSE, STATES
 from workflow_src.paper.form import Both
 from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
-from workflow_src.paper.run import Run, first, matrices
+from workflow_src.paper.run import Run, first, matrices, ordered
 from workflow_src.paper.written import Facts
 
 PREDICTED = "\N{ALMOST EQUAL TO} "
@@ -39,19 +39,25 @@ def facts(run: Run) -> Facts:
     longest, found = (rows[rows["phase"] == shown[-1]] for rows in (every, counted))
     cases = by_case(run, longest, shown[-1])
     known = cases[cases.index.isin(found["case"])]
-    by_precision = leading(known, found, ["precision"])
+    by_precision = ordered(leading(known, found, ["precision"]), "precision", run.precisions)
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
     leaders = by_precision[by_precision["change"].notna()]
-    regimes = leading(known, found, ["gpu", "precision"]).sort_values(
-        ["gpu", "precision"], key=lambda names: names.map([IDLES, WORKS, "", *run.precisions].index)
-    )
-    led = regimes[regimes["change"].notna()]
-    where = led if {IDLES, WORKS} <= {*led["gpu"]} else led[:0]
+    regimes = ordered(leading(known, found, ["gpu", "precision"]), "precision", run.precisions)
+    regimes = ordered(regimes, "gpu", [IDLES, WORKS, ""])
+    where = regimes[regimes["change"].notna()]
+    where = where[{IDLES, WORKS} <= {*where["gpu"]} & (where["gpu"] != "")]
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
+    prose = PHASES_IN_PROSE[shown[-1]]
+    parts = {f"where the GPU {gpu}": rows for gpu, rows in where.groupby("gpu")}
+    opening = {
+        f"(f) saves most {of_what}": led(*(rows.set_index("precision")[["remedies", "leads"]].T))
+        for of_what, rows in (parts or {f"of the {prose}": leaders}).items()
+    }
+    opening["(f) the best changes together save"] = leaders.set_index("precision")["together"]
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
-        "phase": PHASES_IN_PROSE[shown[-1]],
+        "phase": prose,
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
@@ -69,7 +75,7 @@ def facts(run: Run) -> Facts:
         "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
         "checked": checked(counted),
         "unchecked": unchecked(counted),
-        "opening": opening(run, leaders, where, PHASES_IN_PROSE[shown[-1]]),
+        "opening": across(opening if len(leaders) else {}, run),
     }
 
 
@@ -161,18 +167,18 @@ def leading(known: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataF
 
 def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     """A row per phase, precision and remedies: medians over cases, and in how many they lead."""
-    by = ["phase", "precision", "remedies", "trains"]
+    by, found = ["phase", "precision", "remedies"], found[found["trains"].astype(bool)]
     rows = mostly_measured(found, by)
     leads = holds(found["saved"], found["first"], "it comes first")
     leads = over(found.assign(leads=leads), by, "leads", "count")
     order = sorted(
         leads.index,
-        key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2]), key[3]),
+        key=lambda key: (PHASES.index(key[0]), run.precisions.index(key[1]), rank(key[2])),
     )
     measured = rows["measured"].groupby([rows[name] for name in by]).all()
     saved = over(rows, by, "saved", "spread").reindex(order)
     made = told(saved, saved=saved, measured=measured.reindex(order), leads=leads)
-    return made.assign(saved=marked(made), trains=made["trains"].map({True: "", False: "no"}))
+    return made.assign(saved=marked(made))
 
 
 def checked(found: pd.DataFrame) -> pd.DataFrame:
@@ -199,22 +205,6 @@ def unchecked(found: pd.DataFrame) -> str:
     """The single remedies that were predicted, but measured in no case."""
     names = {*found["remedies"]} - {*found["remedies"][found["measured"]]}
     return ", ".join(map(change, sorted((n for n in names if "+" not in n), key=rank)))
-
-
-def opening(run: Run, leaders: pd.DataFrame, where: pd.DataFrame, prose: str) -> pd.DataFrame:
-    """The rows of the report's opening: what leads at each precision, and the best of each case."""
-    groups = {f"of the {prose}": leaders}
-    if len(where):
-        groups = {f"where the GPU {gpu}": where[where["gpu"] == gpu] for gpu in (IDLES, WORKS)}
-    rows = {
-        f"(f) saves most {of_what}": pd.Series(
-            zip(mine["remedies"], [", "] * len(mine), mine["leads"], strict=True), mine["precision"]
-        )
-        for of_what, mine in groups.items()
-    }
-    rows["(f) the best changes together save"] = leaders.set_index("precision")["together"]
-    frame = pd.DataFrame(rows if len(leaders) else {}, dtype=object).T
-    return frame.reindex(columns=run.precisions).rename_axis("").reset_index()
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from dataclasses import replace
 import pandas as pd
 
 from workflow_src.answers.facts import KEY, phases
+from workflow_src.answers.machines import SHORTER, SPREAD, conditions, on_both, unlike
 from workflow_src.common.case import ATTENTIONS, COMPILED, EXECUTIONS, OPTIMIZERS, PHASES
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, SPREAD_BEYOND
+from workflow_src.common.thresholds import BUSY_LOAD
 from workflow_src.paper.number import NAN, Numbers, each, named, of
 from workflow_src.paper.run import AXES, Run
 
@@ -44,7 +45,8 @@ def known(run: Run) -> pd.DataFrame:
     """
     timed, others, studied = times(run), pairs(run), study(run)
     plain = timed[timed["comparable"]].reset_index()
-    measured = [studied, in_replay(plain), in_other_cases(run, plain, others)]
+    replays = plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
+    measured = [studied, replays, in_other_cases(run, plain, others)]
     measured += [in_study_of_others(plain, others, studied)]
     sure = plain[plain["plain"].notna()]
     found = [rows.merge(sure[KEY], on=KEY) for rows in measured]
@@ -62,30 +64,25 @@ def times(run: Run) -> pd.DataFrame:
     phases of several spread, as a share of `beyond` (device time repeats); or its percentiles.
     """
     found = phases(run)
-    every = run.numbers("timings").drop_duplicates(KEY).set_index(KEY).reindex(found.index)
-    ok, on_cpu = every["status"] == "ok", every["device"] == "cpu"
-    columns = {"plain": every["median_ms"].where(ok, NAN)}
-    columns |= {name: every[f"{name}_ms"] for name in ("p20", "p80")}
-    columns |= {name: found[name] for name in ("fastest", "slowest", "profiled", "busy")}
-    columns["replayed"] = replayed = found["replayed"]
+    found[["plain"]] = named(found[["unprofiled"]].set_axis(["plain"], axis=1))
     for name, end in zip(REPLAYED[1:], ("p20", "p80"), strict=True):
-        cells = every[f"replayed_{end}_ms"]
-        columns[name] = cells.where(found["same"] & cells.notna(), replayed)
-    found = named(pd.DataFrame(columns, dtype=object))
+        cells = found[f"replayed_{end}_ms"]
+        found[name] = cells.where(found["same"] & cells.notna(), found["replayed"])
+    on_cpu = found["device"] == "cpu"
     works = found["plain"].notna() & found["busy"].notna() & ~on_cpu
     beyond = (found["plain"] - found["busy"]).where(works, found["plain"])
     found["beyond"] = each(beyond, lambda ms: replace(ms, value=max(ms.value, 0.0)))
     low, high = ends(found)
-    comparable = ok & ~(on_cpu & doubted(run, found))
+    comparable = (found["status"] == "ok") & ~doubted(run, found)
     return found.assign(plain_low=low, plain_high=high, comparable=comparable)
 
 
 def ends(found: pd.DataFrame) -> tuple[Numbers, Numbers]:
     """The least and the most that plain times may be; see `times`."""
     both = found["fastest"].notna() & found["slowest"].notna()
-    off = named(found[both & (found["beyond"] > 0).astype(bool)])
+    off = found[both & (found["beyond"] > 0).astype(bool)]
     made = []
-    for sign, column, fallback in ((-1, "fastest", "p20"), (1, "slowest", "p80")):
+    for sign, column, fallback in ((-1, "fastest", "p20_ms"), (1, "slowest", "p80_ms")):
         away = sign * (off[column] - off["plain"]) / off["beyond"]
         spread = of(each(away, lambda n: replace(n, value=max(n.value, 0.0))), "median")
         usual = found[fallback].where(found[fallback].notna(), found["plain"])
@@ -98,19 +95,9 @@ def ends(found: pd.DataFrame) -> tuple[Numbers, Numbers]:
 def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
     """Of a CPU's phases: whether the times without and with the profiler can't be compared, as
     other work kept it busy, samples spread widely, or the profiler made it faster."""
-    machine = run["environments"].drop_duplicates("case").set_index("case")
-    busy = machine["load_average_before"] / machine["cpu_cores"] > BUSY_LOAD
-    case = found.index.get_level_values("case")
-    ms = found[["plain", "profiled", "p20", "p80"]].astype(float)
-    shorter = ms["profiled"] < ((1 - MATCH_WITHIN) * ms["plain"]).clip(upper=ms["p20"])
-    wide = ms["p80"] > SPREAD_BEYOND * ms["p20"]
-    both = ms["plain"].notna() & ms["profiled"].notna()
-    return both & (busy.reindex(case, fill_value=False).to_numpy() | wide | shorter)
-
-
-def in_replay(plain: pd.DataFrame) -> pd.DataFrame:
-    """Phases as one CUDA graph."""
-    return plain.rename(columns=AS_TIME).assign(remedies=GRAPH, how=REPLAY)
+    load = conditions(run).drop_duplicates("case").set_index("case")["load"]
+    busy = load.astype(float).reindex(found.index.get_level_values("case")).to_numpy() > BUSY_LOAD
+    return (on_both(found) & busy) | unlike(found)[[SPREAD, SHORTER]].any(axis=1)
 
 
 def pairs(run: Run) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from workflow_src.answers.facts import KEY
 from workflow_src.common.case import OPTIMIZERS, PHASES
 from workflow_src.common.remedies import GRAPH, counts_in_graph
 from workflow_src.common.words import in_words
-from workflow_src.paper.number import NAN, Number, Numbers, end, named, to
+from workflow_src.paper.number import NAN, Numbers, each, end, named, to
 from workflow_src.paper.run import Run
 
 NAME = [*KEY, "remedies", "trains"]
@@ -71,7 +71,7 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
     times = named(rows[[*PLAIN_TIME, *TIME]])
     share = 1 - times["time"] / times["plain"]
     low, high = 1 - times["high"] / times["plain_low"], 1 - times["low"] / times["plain_high"]
-    saved = ended(*(to(each, "share") for each in (share, low, high)))
+    saved = ended(*(to(cells, "share") for cells in (share, low, high)))
     plain, time = (ended(*(rows[name] for name in names)) for names in (PLAIN_TIME, TIME))
     left = {name: (times[column] / times["plain"]).astype(float) for name, column in LEFT.items()}
     sure = end(saved, 0).astype(float) > 0
@@ -81,9 +81,7 @@ def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ended(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
     """Numbers with their ends."""
-    rows = zip(cells, low, high, strict=True)
-    made: list[Number] = [replace(cell, ends=(least, most)) for cell, least, most in rows]
-    return pd.Series(made, cells.index, dtype=object)
+    return each(cells, lambda number, *ends: replace(number, ends=ends), low, high)
 
 
 def in_rank(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +113,7 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     graph = rows["remedies"] == GRAPH
     lame = (graph & ~trains).groupby(keys).transform("any")
     lame &= ~(graph & trains).groupby(keys).transform("any")
-    besides = [len(each) == 2 and {*each} - {*OPTIMIZERS} == {GRAPH} for each in names]
+    besides = [len(some) == 2 and {*some} - {*OPTIMIZERS} == {GRAPH} for some in names]
     pair = shortest(rest, keys, lame & trains & pd.Series(besides, rows.index, dtype=bool))
     may = ((number == 1) & trains) | pair
     may &= (sure & may).groupby(keys).transform("any")

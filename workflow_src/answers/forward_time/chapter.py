@@ -6,17 +6,15 @@ from workflow_src.answers.energy import opened as energy_opened
 from workflow_src.answers.facts import (
     example,
     in_first,
-    kernels,
     main,
     marked,
     over_context,
     phases,
-    shown,
 )
 from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
 from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, of, over, to
+from workflow_src.paper.number import NAN, Numbers, holds, of, to
 from workflow_src.paper.run import Run, first, matrices, medians
 from workflow_src.paper.written import Facts
 
@@ -33,10 +31,8 @@ def facts(run: Run) -> Facts:
     launched = cases["works"].where(cases["device"] != "cpu", NAN)
     waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
     agreeing = {name: counted.where(mine, NAN) for name, mine in groups(cases).items()}
-    launches = over(kernels(run, FORWARD), "case", "calls_per_step", unit="calls")
-    cases = cases.assign(launches=launches.reindex(cases.index).astype(object))
     more = (cases["profiled"] - cases["unprofiled"]) / cases["launches"]
-    each_takes = to((cases["busy"] / cases["launches"]).where(launched.notna(), NAN), "us")
+    each_takes = cases["per_launch"].where(launched.notna(), NAN)
     base = in_first(run, cases)
     faster, had_waited = base["told"] / cases["told"], base["waits"].eq(True)
     waited = cases["waits"]
@@ -71,7 +67,6 @@ def facts(run: Run) -> Facts:
         "per_launch": of(to(more[waited], "us"), "median"),
         "summary": medians(cases, rows),
         "unprofiled": matrices(cases, marked(cases)),
-        "profiled": matrices(cases, shown(cases["profiled"], cases["profiled_state"])),
         "faster": matrices(cases[faster.notna()], faster[faster.notna()]),
         "plainest": "".join(run.precisions[:1]),
         "of_waiting": of(faster[had_waited], "median"),

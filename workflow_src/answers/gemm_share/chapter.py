@@ -20,12 +20,13 @@ from workflow_src.answers.facts import (
     product_share,
     stack,
     stack_size,
+    twins,
 )
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, is_number, lift, named, of, over, to
-from workflow_src.paper.run import Run, matrices, medians, wide
+from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
+from workflow_src.paper.run import Run, matrices, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
@@ -70,7 +71,6 @@ def facts(run: Run) -> Facts:
             dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
         ),
         "summary": summary(both, bound),
-        "layouts": layouts(run),
         "gradients": gradients(run),
         "matrices": matrices(cases, cells) if len(both) else {},
         "example": cases.loc[chosen] if chosen else None,
@@ -185,19 +185,13 @@ def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
 def parts(run: Run, chosen: str) -> pd.DataFrame:
     """Time and products' share of the parts of a case's step, and of those that differ from it in
     precision alone; without any if backward has no range of its own."""
-    if not chosen:
-        return pd.DataFrame()
-    same = run.cases.drop(columns=["precision", "label"])
-    rows = step_rows(run)
-    rows = rows[rows["case"].map((same == same.loc[chosen]).all(axis=1))]
+    rows = twins(run, step_rows(run), chosen)
     rows = pd.concat([rows, rows.assign(part="whole step")])
-    rows = rows.assign(precision=rows["case"].map(run.cases["precision"]))
     ms = over(rows, ["precision", "part"], "ms", unit="ms")
     products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
     share = to(over(products, ["precision", "part"], "ms", unit="ms") / ms, "share")
-    order = {name: place for place, name in enumerate((*PARTS, "elsewhere"))}
     found = pd.DataFrame({"ms": ms, "products": share}).reset_index()
-    return found.sort_values("part", key=lambda n: n.map(order).fillna(len(order)), kind="stable")
+    return ordered(found, "part", [*PARTS, "elsewhere", "whole step"])
 
 
 def gradients(run: Run) -> pd.DataFrame:
@@ -220,39 +214,7 @@ def gradients(run: Run) -> pd.DataFrame:
     found = pd.DataFrame(made, dtype=object).reset_index()
     most = found.groupby("component")["share"].transform(lambda cells: cells.astype(float).max())
     found = found[most.astype(float) >= LEAST_SHARE_SHOWN]
-    order = {name: place for place, name in enumerate(in_model_order(found["component"]))}
-    return found.sort_values("component", key=lambda names: names.map(order), kind="stable")
-
-
-def layouts(run: Run) -> pd.DataFrame:
-    """Medians over cases, by precision, direction and layout of a training step's products, of the
-    TFLOP/s and of the time per FLOP over that of the same products in forward.
-
-    A kernel that adds up the parts of a product has no FLOPs, but its time is the product's.
-    """
-    rows = run.of_phase("products", AFTER)
-    rows = rows[(rows["layout"] != "") & (rows["busy_ms_per_step"] > 0)]
-    rows = rows.assign(ms=rows["busy_ms_per_step"], flops=rows["flops_per_step"])
-    group = ["case", "product", "direction", "layout"]
-    rows = rows[rows.groupby(group)["flops"].transform("sum") > 0]
-    forward, product = rows[rows["direction"] == "forward"], ["case", "product"]
-    keys = pd.MultiIndex.from_frame(rows[product])
-    took, did = (
-        over(forward, product, name, unit=unit).reindex(keys).set_axis(rows.index).astype(object)
-        for name, unit in (("ms", "ms"), ("flops", "flops"))
-    )
-    rows = rows.assign(expected=lift(rows["flops_per_step"]) / did * took)
-    by = ["case", "direction", "layout"]
-    known = ~rows["expected"].isna().groupby([rows[name] for name in by]).transform("any")
-    ms, flops = (over(rows, by, n, unit=u) for n, u in (("ms", "ms"), ("flops", "flops")))
-    expected = over(rows[known.astype(bool)], by, "expected")
-    found = pd.DataFrame({"rate": to(flops / ms, "TFLOP/s"), "times": ms / expected}, dtype=object)
-    found = found.reset_index()
-    found["precision"] = found["case"].map(run.cases["precision"])
-    found["times"] = found["times"].mask(found["direction"] == "forward", NAN)
-    by = ["precision", "direction", "layout"]
-    made = {name: over(found, by, name, "median") for name in ("rate", "times")}
-    return pd.DataFrame(made, dtype=object).reset_index()
+    return ordered(found, "component", in_model_order(found["component"]))
 
 
 def figure(run: Run) -> Plot:

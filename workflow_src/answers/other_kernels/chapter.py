@@ -14,6 +14,7 @@ from workflow_src.answers.facts import (
     example,
     in_first,
     kernels,
+    leader,
     main,
     placed,
     product_share,
@@ -25,7 +26,7 @@ from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITH
 from workflow_src.common.words import STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import AXES, Run, first, matrices, medians, wide
+from workflow_src.paper.run import AXES, Run, first, matrices, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
 
@@ -129,11 +130,11 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
     mine, base = known[known["precision"].isin(ends[1:])], in_first(run, known)
     base = base.loc[mine.index]
     faster, less = (of(base[name] / mine[name]) for name in ("products", "others"))
-    lead = leader(known)
+    largest, leads = leader(known["largest"], known["largest_share"], "the largest is {}")
     told = is_number(less) and is_number(faster) and faster > less and of(mine["besides"]) > MOST
     verdicts = {
         "can't tell": known.empty,
-        "nothing": lead["largest"] == "",
+        "nothing": largest == "",
         "slower": told and less < 1,
         "faster": told,
         "most": bool((known["besides"] > MOST).any()),
@@ -141,17 +142,7 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
     said = next((name for name, true in verdicts.items() if true), "less")
     longer = of(mine["others"] / base["others"])
     times = {"faster": faster, "less": less, "longer": longer, "precisions": ends}
-    return {"verdict": said, **times, **lead}
-
-
-def leader(cases: pd.DataFrame) -> Facts:
-    """The component that is the largest of all else in most cases (of several, the first by name),
-    and in how many."""
-    counts = cases["largest"].value_counts()
-    name = min(counts.index, key=lambda each: (-counts[each], each), default="")
-    mine = cases["largest"] == name
-    leads = of(holds(cases["largest_share"], mine, f"the largest is {name}"), "count")
-    return {"largest": name, "leads": leads}
+    return {"verdict": said, **times, "largest": largest, "leads": leads}
 
 
 def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
@@ -200,9 +191,8 @@ def worked(rows: pd.DataFrame) -> pd.DataFrame:
     by, about = ["component", "what"], {"calls_per_step": "count", "ms": "ms"}
     made = {name: over(rows, by, name, unit=unit) for name, unit in about.items()}
     found = pd.DataFrame(made, dtype=object).reset_index()
-    order = in_model_order(found["component"])
     found = found.assign(share=to(found["ms"] / of(found["ms"], "sum"), "share"))
-    return found.sort_values("component", key=lambda n: n.map(order.index), kind="stable")
+    return ordered(found, "component", in_model_order(found["component"]))
 
 
 def in_order(shares: pd.DataFrame) -> pd.DataFrame:

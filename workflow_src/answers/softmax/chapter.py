@@ -21,6 +21,7 @@ from workflow_src.answers.facts import (
     memory_bound,
     over_context,
     placed,
+    twins,
 )
 from workflow_src.common.case import ATTENTIONS, COMPILED
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
@@ -28,7 +29,7 @@ from workflow_src.common.thresholds import MOSTLY
 from workflow_src.common.words import STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import Run, matrices, medians, wide
+from workflow_src.paper.run import Run, matrices, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import TO_FP32
 
@@ -247,20 +248,14 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
 
 def steps(run: Run, chosen: str) -> pd.DataFrame:
     """What each step of softmax takes in a case, and in those that differ in precision alone."""
-    if not chosen:
-        return pd.DataFrame()
-    same = run.cases.drop(columns=["precision", "label"])
-    alike = (same == same.loc[chosen]).all(axis=1)
-    rows = with_roles(placed(run, kernels(run, "forward")))
-    rows = rows[(rows["role"] == "softmax") & rows["case"].map(alike)]
+    rows = with_roles(placed(run, twins(run, kernels(run, "forward"), chosen)))
+    rows = rows[rows["role"] == "softmax"]
     rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
-    rows["precision"] = rows["case"].map(run.cases["precision"])
     ms = over(rows, ["precision", "step"], "ms", unit="ms")
     whole = over(rows, "precision", "ms", unit="ms")
     found = ms.rename("ms").rename_axis(["precision", "step"]).reset_index()
     found["share"] = to(found["ms"] / found["precision"].map(whole), "share")
-    order = {name: place for place, name in enumerate(dict.fromkeys(STEPS.values()))}
-    return found.sort_values("step", key=lambda names: names.map(order), kind="stable")
+    return ordered(found, "step", STEPS.values())
 
 
 def opening(mine: pd.DataFrame) -> pd.DataFrame:

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, example, main
+from workflow_src.answers.facts import across, captured, example, leader, led, main
 from workflow_src.answers.top_kernel.tops import BACKWARD, BOTH, FORWARD, tops
 from workflow_src.common.words import PARTS, STATES
-from workflow_src.paper.number import NAN, holds, of
-from workflow_src.paper.run import Run, first, matrices
+from workflow_src.paper.number import holds, of
+from workflow_src.paper.run import Run, first, matrices, precisions_of
 from workflow_src.paper.written import Facts
 
 SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
@@ -33,7 +33,7 @@ def facts(run: Run) -> Facts:
     kinds = forward["what"].groupby(cases["precision"].reindex(forward.index)).nunique()
     differing = cases[cases["precision"].map(kinds) != 1]
     every = found.assign(case=found.index.get_level_values("case"), part=parts.map(PARTS))
-    return headline(leader(forward), told) | {
+    return headline(most_often(forward), told) | {
         "summary": summary(run, by_precision, part),
         "matrices": matrices(differing, does.reindex(differing.index).fillna(state)),
         "example": cases["label"].get(chosen, ""),
@@ -42,26 +42,23 @@ def facts(run: Run) -> Facts:
         "where": said(places.loc[[(chosen, FORWARD)]]) if chosen else "",
         "backward": first(backward[backward.index == chosen]),
         "every": every,
-        "opening": opening(run, told),
+        "opening": across({"(b) forward's top kernel": led(told["what"], told["leads"])}, run),
     }
 
 
-def leader(part: pd.DataFrame) -> pd.Series:
-    """What the top kernel does in most cases (of several, the first), and how often it `leads`;
-    the medians of its calls and its share there."""
-    counts = part["what"].value_counts()
-    what = min(counts.index, key=lambda each: (-counts[each], each), default="")
-    mine, rule = part["what"] == what, f"the top kernel is of the kind {what}"
-    leads = of(holds(part["ms"], mine, rule), "count")
-    of_it = {name: of(part[name][mine]) for name in ("calls", "share")}
+def most_often(part: pd.DataFrame) -> pd.Series:
+    """What the top kernel does in most cases, and how often it `leads`; the medians of its calls
+    and its share there."""
+    what, leads = leader(part["what"], part["ms"], "the top kernel is of the kind {}")
+    of_it = {name: of(part[name][part["what"] == what]) for name in ("calls", "share")}
     return pd.Series({"what": what, "leads": leads, **of_it}, dtype=object)
 
 
 def leading(part: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
-    """The leader of each precision, a row each, indexed by it."""
+    """What is `most_often` in each precision, a row each, indexed by it."""
     precision = cases["precision"].reindex(part.index)
-    names = [name for name in cases["precision"].unique() if (precision == name).any()]
-    rows = [leader(part[precision == name]) for name in names]
+    names = [name for name in precisions_of(cases) if (precision == name).any()]
+    rows = [most_often(part[precision == name]) for name in names]
     columns = ["what", "leads", "calls", "share"]
     return pd.DataFrame(rows, index=names, columns=columns, dtype=object)
 
@@ -118,14 +115,6 @@ def said(places: pd.DataFrame) -> tuple[object, ...]:
     """Places with the calls in each: "feed-forward 48, QK^T 24"."""
     cells = zip(places["at"], places["calls"], strict=True)
     return tuple(part for at, calls in cells for part in (", ", at, " ", calls))[1:]
-
-
-def opening(run: Run, told: pd.DataFrame) -> pd.DataFrame:
-    """The row of the report's opening: what leads in each precision, and in how many cases."""
-    pairs = zip(told["what"], told["leads"], strict=True)
-    cells = dict(zip(told.index, ((what, ", ", leads) for what, leads in pairs), strict=True))
-    row = ["(b) forward's top kernel", *(cells.get(name, NAN) for name in run.precisions)]
-    return pd.DataFrame([row], columns=["", *run.precisions], dtype=object)
 
 
 if __name__ == "__main__":

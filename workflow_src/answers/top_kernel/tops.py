@@ -156,7 +156,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
     of_layers = (sized["calls_per_step"] - outside).groupby([sized[name] for name in PART]).sum()
     parts = (
         (sized, of_layers, names_of_sizes(sized)),
-        (kernel, in_layers(kernel, layers), names_of_places(kernel)),
+        (kernel, in_layers(kernel, layers), places(kernel)["place"].groupby(PART).agg(joined)),
     )
     # A part may be in both: fused attention on a CPU is held against products of sizes.
     made = [
@@ -169,14 +169,6 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
     found = pd.concat(made)
     found = found.sort_values("product_ms", ascending=False, kind="stable")
     return found[~found.index.duplicated()]
-
-
-def names_of_places(rows: pd.DataFrame) -> "pd.Series[str]":
-    """Kernels that multiply, named by the places where they run, most time first."""
-    sums = rows.groupby([*PART, "component"], as_index=False)
-    found = sums.agg({"busy_ns": "sum", "place": "first"})
-    found = found.sort_values(["busy_ns", "component"], ascending=[False, True])
-    return found.groupby(PART)["place"].agg(joined)
 
 
 def names_of_sizes(rows: pd.DataFrame) -> "pd.Series[str]":
