@@ -141,7 +141,7 @@ class PlainPoint:
         step = launched(pd.DataFrame(list(self._work(phase)), columns=list(WORK)))
         return About(
             step, self._rates, case.precision, case.optimizer, case.batch * case.context,
-            parameter_count(case), update_in_graph=False, beside=self._beside,
+            parameter_count(case), beside=self._beside,
         )  # fmt: skip
 
     @cached_property

@@ -5,7 +5,7 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
-from workflow_src.captures.rows import rows_where
+from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.recording import TIES
@@ -38,8 +38,9 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
     wanted = work[["thread", "launch_ns"]].rename(columns={"launch_ns": "start_ns"})
     call = wanted.merge(known, on=keys, how="left")["call"].fillna(NOWHERE).to_numpy(dtype=np.int64)
-    texts = work[["kind", "name", "family"]].astype(object)
-    table = work[["path", "lane", "start_ns", "end_ns"]].assign(**texts)
+    paths = np.append(attributed.paths.text, "")[work["path"].to_numpy()]
+    texts = work[["kind", "name", "family"]].assign(path=paths).astype(object)
+    table = work[["lane", "start_ns", "end_ns"]].assign(**texts)
     table = table.assign(
         activity=work.index, call=call, step=np.append(calls["step"].to_numpy(), NOWHERE)[call]
     )
@@ -65,7 +66,7 @@ def timed(
     device while one of another lane ran that was launched later starts as long as recorded after
     the latest end of work that was launched before it.
     """
-    start, end, before = work["start_ns"].to_numpy(), work["end_ns"].to_numpy(), lane_before(work)
+    (start, end), before = spans(work), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
     delay, gap = start - launched_ns, start - freed
     by_launch = launched_ns >= freed
@@ -95,9 +96,7 @@ def _observed(work: pd.DataFrame, late: Indices, freed: Indices) -> pd.DataFrame
     later counts only among kernels, which share the device. Then the tie is to what ended last of
     all that was launched before; freed: when the lane of each was free.
     """
-    start, end, lane, call = (
-        work[name].to_numpy() for name in ("start_ns", "end_ns", "lane", "call")
-    )
+    (start, end), lane, call = spans(work), work["lane"].to_numpy(), work["call"].to_numpy()
     is_kernel = (work["kind"] == KERNEL).to_numpy()
     by_end = np.argsort(end, kind="stable")
     rows = np.flatnonzero(late > PROMPT_NS)
@@ -148,7 +147,7 @@ def event_ties(
     lanes = pairs.dropna().groupby(["work", "record_device", "record_stream"])
     pairs = lanes["after"].max().reset_index()[["work", "after"]].astype("int64")
     # What had started before can't have waited.
-    start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
+    start, end = spans(work)
     held = end[pairs["after"]] <= start[pairs["work"]]
     return pairs[held].reset_index(drop=True)
 

@@ -7,6 +7,7 @@ from math import nan
 
 import numpy as np
 
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.thresholds import (
     FINDING_AT_LEAST,
@@ -19,7 +20,7 @@ from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.finding import Finding
 from workflow_src.diagnosis.mechanisms import KINDS
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
-from workflow_src.diagnosis.replay import Bounds, bounds, changed
+from workflow_src.diagnosis.replay import Bounds, bounds, changed, replay
 from workflow_src.diagnosis.subject import Subject, rows_of
 
 
@@ -83,7 +84,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         held = [edit for each in found if each.key == "other_thread" for edit in each.edits]
         running_ns = changed(subject.recording, held).gap_ns
         host = [plain(subject.recording, plain_ns, running_ns, share)]
-    step_ms = subject.step_with(*host) / NS_PER_MS
+    step_ms = replay(subject.recording, host).step_ns / NS_PER_MS
 
     def saved_ms(*some: Finding) -> float:
         """What a step saves without some places: at most what they take.
@@ -92,7 +93,7 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
         scaled last, so that it is scaled of what is left.
         """
         edits = [edit for each in some for edit in each.edits]
-        saves_ms = step_ms - subject.step_with(*edits, *host) / NS_PER_MS
+        saves_ms = step_ms - replay(subject.recording, [*edits, *host]).step_ns / NS_PER_MS
         return min(saves_ms, sum(each.takes_ms for each in some))
 
     candidates = [replace(each, saves_ms=saved_ms(each)) for each in found]
@@ -118,8 +119,8 @@ def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
     Where a device sets the pace the host's time is spent in waiting for it, and counts least.
     """
     step_ms = subject.check.recorded_ns / NS_PER_MS
-    busy = Union.of(*(subject.work[name].to_numpy() for name in ("start_ns", "end_ns")))
-    hidden = subject.ms_a_step(busy.total()) >= SETS_THE_PACE * step_ms
+    busy_ns = Union.of(*spans(subject.work)).total()
+    hidden = subject.ms_a_step(busy_ns) >= SETS_THE_PACE * step_ms
 
     def takes(each: Finding) -> tuple[float, float]:
         return (each.device_ms, each.host_ms) if hidden else (each.takes_ms, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import AFTER_ALL, Indices
 from workflow_src.diagnosis.recording import Recording
 
 Factors = npt.NDArray[np.float64]
@@ -120,15 +120,14 @@ class ScaleHost:
 
     factor: float
     up_to_ns: int
-    running_ns: Indices | None = None
+    running_ns: int | Indices = AFTER_ALL
     held: float = 1.0
 
     def apply(self, plan: Plan) -> None:
         """Change a plan."""
         own = ~plan.recording.columns["calls.beside"]
-        running = plan.gap_ns if self.running_ns is None else self.running_ns
-        beyond = np.maximum(plan.gap_ns - running, 0)
-        for times, most in ((plan.gap_ns, running), (plan.cost_ns, plan.cost_ns)):
+        beyond = np.maximum(plan.gap_ns - self.running_ns, 0)
+        for times, most in ((plan.gap_ns, self.running_ns), (plan.cost_ns, AFTER_ALL)):
             scaled = np.clip(np.minimum(times, most)[own], 0, self.up_to_ns)
             times[own] -= np.rint(scaled * (1 - self.factor)).astype(np.int64)
         plan.gap_ns[own] -= np.rint(beyond[own] * (1 - self.held)).astype(np.int64)

@@ -31,7 +31,7 @@ def step_work(subject: Subject) -> pd.DataFrame:
         {
             "family": names["family"].to_numpy()[named],
             "precision": precisions.to_numpy()[named],
-            "path": subject.parts(work["path_text"]),
+            "path": subject.parts(work["path"]),
             "example": names["short_name"].to_numpy()[named],
             "device_ns": work["device_ns"].to_numpy(),
         }
@@ -53,7 +53,7 @@ def step_calls(subject: Subject) -> pd.DataFrame:
         {
             "what": calls["family"].where(calls["launches"], calls["name"]),
             "launches": calls["launches"],
-            "path": subject.parts(calls["path_text"]),
+            "path": subject.parts(calls["path"]),
             "host_ns": calls["gap_ns"] + calls["cost_ns"],
             "blocked_ns": calls["blocked_ns"],
         }
@@ -76,7 +76,7 @@ def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFra
 def waits(subject: Subject) -> pd.DataFrame:
     """A row per call and path that the device held up: call, path, calls, blocked_ms."""
     held = subject.calls[subject.calls["blocked_ns"] > 0]
-    table = held.groupby(["name", "path_text"], sort=False)["blocked_ns"].agg(["size", "sum"])
+    table = held.groupby(["name", "path"], sort=False)["blocked_ns"].agg(["size", "sum"])
     table = (table / [1, NS_PER_MS] / subject.step_count).reset_index()
     table.columns = pd.Index(["call", "path", "calls", "blocked_ms"])
     return table.sort_values("blocked_ms", ascending=False, ignore_index=True)
@@ -90,7 +90,7 @@ def copies(subject: Subject) -> pd.DataFrame:
     """
     work, blocked = subject.work.loc[subject.copies.index], subject.calls["blocked_ns"]
     known = subject.copies.assign(
-        path=work["path_text"],
+        path=work["path"],
         device_ms=work["device_ns"] / NS_PER_MS,
         blocked_ms=work["call"].map(blocked).fillna(0) / NS_PER_MS,
     )
@@ -108,7 +108,7 @@ def large_gaps(subject: Subject) -> pd.DataFrame:
 
     gap_ms: all of them a step; longest_ms: the longest one.
     """
-    calls = subject.own[["name", "path_text"]].set_axis(["call", "path"], axis=1)
+    calls = subject.own[["name", "path"]].set_axis(["call", "path"], axis=1)
     places = calls.shift(fill_value="").add_prefix("after_").join(calls.add_prefix("before_"))
     gaps = places.assign(gap_ms=subject.own["gap_ns"] / NS_PER_MS)
     return by_place(gaps, subject.step_count)
@@ -136,9 +136,9 @@ def differing_steps(subject: Subject) -> pd.DataFrame:
         calls.assign(what="blocked", ns=calls["blocked_ns"]),
         work.assign(what="device", ns=work["device_ns"]),
     )
-    rows = pd.concat([part[["step", "what", "path_text", "ns"]] for part in parts])
+    rows = pd.concat([part[["step", "what", "path", "ns"]] for part in parts])
     rows = rows[rows["step"] >= 0]
-    sums = rows.pivot_table("ns", "step", ["what", "path_text"], "sum", fill_value=0)
+    sums = rows.pivot_table("ns", "step", ["what", "path"], "sum", fill_value=0)
     ms = sums.reindex(range(len(steps)), fill_value=0).to_numpy(dtype=np.float64) / NS_PER_MS
     median = np.median(ms, axis=0)
     limit = DIFFERS * steps["time_ns"].median() / NS_PER_MS

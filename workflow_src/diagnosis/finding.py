@@ -88,7 +88,7 @@ def found(
     """
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
-        where = main_place(named) if "lane" in rows else common_path(rows["path_text"])
+        where = main_place(named) if "lane" in rows else common_path(rows["path"])
     recording, changes = subject.recording, _changes(subject, edits)
     counted = np.arange(len(changes.calls)) >= recording.first_counted
     if device_ns is None:
@@ -151,7 +151,7 @@ def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
     work = subject.work[changes.calls[subject.work["call"]]]
     if not where or work.empty:
         return ""
-    most = str(work["device_ns"].groupby(subject.parts(work["path_text"])).sum().idxmax())
+    most = str(work["device_ns"].groupby(subject.parts(work["path"])).sum().idxmax())
     outer, inner = sorted((re.sub(NUMBER, "*", name) for name in (most, where)), key=len)
     return "" if f"{inner}/".startswith(f"{outer}/") else most
 

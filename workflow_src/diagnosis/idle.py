@@ -13,13 +13,13 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import rows_where
+from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Mask
 from workflow_src.diagnosis.facts import by_place
-from workflow_src.diagnosis.step import Loop, loop_of, ranges_of
+from workflow_src.diagnosis.step import Loop, loop_of, open_ranges, texts
 from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
@@ -48,7 +48,7 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
     """
     recording = subject.recording
     work, calls, steps = recording.work, recording.calls, recording.steps
-    busy = Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
+    busy = Union.of(*spans(work))
     done = np.append(steps["start_ns"].iloc[0], np.maximum.accumulate(work["end_ns"].to_numpy()))
     ends = done[np.searchsorted(work["call"], steps["last_call"], side="right")]
     first = ends[0] if len(ends) > 1 else done[0]
@@ -71,8 +71,8 @@ def idle_causes(subject: Subject) -> pd.DataFrame:
         {
             "before": np.select([waited, later, idled, launched], before, Before.DEVICE),
             "call": named.where(at != NOWHERE, ""),
-            "path": np.append(subject.texts(calls["path"]), "")[at],
-            "next_path": subject.texts(work["path"])[ending].to_numpy(),
+            "path": np.append(calls["path"], "")[at],
+            "next_path": work["path"].to_numpy()[ending],
             "idle_ns": idle_ns,
         }
     )
@@ -120,12 +120,12 @@ def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame
 
 def _gaps(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> pd.DataFrame:
     work = work.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    start, end = (work[name].to_numpy() for name in ("start_ns", "end_ns"))
+    start, end = spans(work)
     active = Union.of(start, end)
     # The gap before each interval of operators: which begins it, and which ended last before it.
     last = np.maximum.accumulate(np.where(end == np.maximum.accumulate(end), work.index, 0))
     after, before = last[active.first[1:] - 1], active.first[1:]
-    steps = Union.of(*(loop.steps[name].to_numpy() for name in ("start_ns", "end_ns")))
+    steps = Union.of(*spans(loop.steps))
     within = steps.until(start[before]) - steps.until(end[after])
     names = attributed.names["short_name"].to_numpy(dtype=object)[work["named"]]
     gaps = pd.DataFrame(
@@ -146,14 +146,11 @@ def _places(attributed: Attributed, loop: Loop, moments: Indices) -> "pd.Series[
     of_torch = every["domain"].map(is_library) & ~is_profilers(every["name"].to_numpy())
     every = every[of_torch]
     own, library = (
-        rows[nesting.at(moments)]
-        for nesting, rows in (
-            ranges_of(ranges, loop.process, loop.thread) for ranges in (counted, every)
-        )
+        open_ranges(ranges, loop.process, loop.thread, moments) for ranges in (counted, every)
     )
     begins = np.append(counted["start_ns"].to_numpy(), -1)
     inside = np.append(every["start_ns"].to_numpy(), -2)[library] >= begins[own]
     names = np.append(every["name"].to_numpy(dtype=object), "")
-    path = pd.Series(np.append(attributed.paths.text[attributed.paths.of_range], "")[own])
+    path = pd.Series(texts(attributed)[own], dtype=str)
     joined = path + np.where(path == "", "", "/") + pd.Series(names[library]).map(escaped)
     return path.where(~inside | (library == NOWHERE), joined)

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.errors import TraceError
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import AFTER_ALL, Indices
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import ScaleHost
@@ -41,7 +42,7 @@ USUAL = 0.95
 def plain(
     recording: Recording,
     plain_ns: float,
-    running_ns: Indices | None = None,
+    running_ns: int | Indices = AFTER_ALL,
     share: Share = UNKNOWN,
 ) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler.
@@ -56,16 +57,15 @@ def plain(
 
     Raises TraceError if a step takes much longer than plain_ns even without the host's time.
     """
-    own = ~recording.calls["beside"]
-    gaps = recording.calls.loc[own, "gap_ns"]
-    running = gaps if running_ns is None else pd.Series(running_ns)[own]
+    gaps = recording.calls.loc[~recording.calls["beside"], "gap_ns"]
+    running = pd.Series(np.minimum(recording.columns["calls.gap_ns"], running_ns))[gaps.index]
     enough = plain_ns * (1 + CLOSE)
 
     def takes(change: ScaleHost, **more: Any) -> float:
         return replay(recording, [replace(change, **more)]).step_ns
 
     first = ScaleHost(0, int(running.quantile(USUAL)), running_ns)
-    if running_ns is not None and takes(first, factor=share.least) > enough:
+    if takes(first, factor=share.least) > enough:
         usual = replace(first, factor=share.usual)
         if takes(usual, held=0.0) <= enough:
             return replace(usual, held=largest(lambda held: takes(usual, held=held), 1.0, enough))

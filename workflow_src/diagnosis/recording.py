@@ -38,7 +38,7 @@ class Recording:
     """Consecutive steps of one process. Rows are numbered from 0; NOWHERE is no row.
 
     calls: a row per host call in order of start, with CALLS: `kind` (captures.call_kinds), `path`
-        (a number of Attributed.paths), `step` (a row of `steps`), gap_ns (the host's own time since
+        ("" where no range was open), `step` (a row of `steps`), gap_ns (the host's own time since
         the call before it), cost_ns (of the call if nothing holds it up). Of a call `beside`, on a
         thread that works for itself, gap_ns is from the start of the last call that isn't.
     work: a row per device activity in order of launch, with WORK: `activity` (its row in

@@ -12,10 +12,10 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import call_kinds, matching
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
-from workflow_src.captures.rows import rows_where
+from workflow_src.captures.rows import Values, rows_where, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import BEFORE_ALL, Indices
-from workflow_src.common.nesting import NOWHERE, Nesting, tree
+from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.diagnosis.awaited import own_costs, queue_of, waits
 from workflow_src.diagnosis.device_work import WAIT_EVENT, device_work, event_ties, timed
 from workflow_src.diagnosis.recording import CALLS, OTHER, WORK, Recording
@@ -114,7 +114,7 @@ def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFra
     calls = calls[~trifle | calls["start_ns"].isin(work["launch_ns"])].reset_index(drop=True)
     return calls[["thread", "start_ns", "end_ns", "kind", "may_wait"]].assign(
         name=calls["name"].astype(object),
-        path=_paths(attributed, loop, calls),
+        path=pd.Series(_paths(attributed, loop, calls), dtype=object),
         step=_step_at(loop.steps, calls["start_ns"].to_numpy()),
         beside=~calls["thread"].isin(helping),
         gap_ns=_gaps,
@@ -148,30 +148,32 @@ def _step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
     return np.where(inside & (row >= 0), row, NOWHERE)
 
 
-def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Indices:
+def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Values:
     """The path of the innermost range open at each call: of its thread, or else of the loop's."""
-    ranges, path_of = attributed.placed.ranges, np.append(attributed.paths.of_range, NOWHERE)
-    path = np.full(len(calls), NOWHERE)
+    ranges, path = attributed.placed.ranges, np.full(len(calls), "", dtype=object)
     for thread in [loop.thread, *calls["thread"].unique().tolist()]:
-        nesting, rows = ranges_of(ranges, loop.process, thread)
-        found = path_of[rows[nesting.at(calls["start_ns"].to_numpy())]]
+        found = open_ranges(ranges, loop.process, thread, calls["start_ns"].to_numpy())
         asked = (found != NOWHERE) & ((calls["thread"] == thread) | (thread == loop.thread))
-        path[asked] = found[asked]
+        path[asked] = texts(attributed)[found[asked]]
     return path
 
 
-def ranges_of(ranges: pd.DataFrame, process: int, thread: int) -> tuple[Nesting, Indices]:
-    """How the ranges of a thread are nested, and the row of each, with NOWHERE last."""
+def texts(attributed: Attributed) -> Values:
+    """The path of each placed range, and "" last."""
+    return np.append(attributed.paths.text[attributed.paths.of_range], "")
+
+
+def open_ranges(ranges: pd.DataFrame, process: int, thread: int, moments: Indices) -> Indices:
+    """The row of a thread's innermost range open at each moment, or NOWHERE."""
     rows = np.flatnonzero((ranges["process"] == process) & (ranges["thread"] == thread))
-    begins, ends = (ranges[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-    return tree(begins, ends), np.append(rows, NOWHERE)
+    return np.append(rows, NOWHERE)[tree(*spans(ranges.iloc[rows])).at(moments)]
 
 
 def _steps(loop: Loop, calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """The steps that hold calls, with the first and the last one and their recorded times."""
     own = np.flatnonzero(~calls["beside"].to_numpy())
     start = calls["start_ns"].to_numpy()[own]
-    first, after = (np.searchsorted(start, loop.steps[name]) for name in ("start_ns", "end_ns"))
+    first, after = (np.searchsorted(start, moments) for moments in spans(loop.steps))
     having = after > first
     if not having.any():
         raise TraceError(f"the steps of process {loop.process} hold no API call")

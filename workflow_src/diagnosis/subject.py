@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.recording import OTHER, Recording
-from workflow_src.diagnosis.replay import Bounds, Check, bounds, check, replay
+from workflow_src.diagnosis.replay import Bounds, Check, bounds, check
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import Attributed
 
@@ -71,10 +69,6 @@ class Subject:
         """The time of a step as it is replayed without changes."""
         return self.check.replayed_ns
 
-    def step_with(self, *changes: Change) -> float:
-        """The time of a step (ns) as it is replayed with some changes."""
-        return replay(self.recording, changes).step_ns if changes else self.step_ns
-
     @cached_property
     def bounds(self) -> Bounds:
         """What the host and the device alone would take for a step."""
@@ -84,16 +78,15 @@ class Subject:
     def calls(self) -> pd.DataFrame:
         """Recording.calls from the first of the first step to the last one of the last step, with:
 
-        path_text ("" where no range was open), blocked_ns (of its duration, held up), launches
-        (whether any work), device_ns (of all of it), family (of the first, or ""), launched (the
-        name of the only one, or else the call's own: a CUDA graph isn't one of the kernels in it).
+        blocked_ns (of its duration, held up), launches (whether any work), device_ns (of all of
+        it), family (of the first, or ""), launched (the name of the only one, or else the call's
+        own: a CUDA graph isn't one of the kernels in it).
         """
         calls, steps = self.recording.calls, self.recording.steps
         calls = calls.loc[steps["call"].iloc[0] : steps["last_call"].iloc[-1]]
         only = self.work[self.work["alone"]].set_index("call")["name"]
         first = self.work.drop_duplicates("call").set_index("call")["family"]
         return calls.assign(
-            path_text=self.texts(calls["path"]),
             blocked_ns=calls["end_ns"] - calls["start_ns"] - calls["cost_ns"],
             launches=calls.index.isin(first.index),
             device_ns=self.work.groupby("call")["device_ns"].sum().reindex(calls.index).fillna(0),
@@ -112,9 +105,9 @@ class Subject:
 
         Columns: launched_before and before (its path), launched and after.
         """
-        own = self.own[["launched", "path_text"]]
+        own = self.own[["launched", "path"]]
         before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
-        return before.join(own.rename(columns={"path_text": "after"}))
+        return before.join(own.rename(columns={"path": "after"}))
 
     def launching(self, forward: bool) -> pd.DataFrame:
         """The loop's calls that launch work, of its own thread, forward's, or of autograd's."""
@@ -123,14 +116,13 @@ class Subject:
 
     @cached_property
     def work(self) -> pd.DataFrame:
-        """Recording.work that the steps' calls launched, with path_text, device_ns and `alone`.
+        """Recording.work that the steps' calls launched, with device_ns and `alone`.
 
         device_ns: its duration; alone: whether its call launched nothing else.
         """
         work, steps = self.recording.work, self.recording.steps
         work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
         return work.assign(
-            path_text=self.texts(work["path"]),
             device_ns=work["end_ns"] - work["start_ns"],
             alone=~work["call"].duplicated(keep=False),
         )
@@ -153,11 +145,6 @@ class Subject:
         """Nanoseconds of all steps as milliseconds of one."""
         return float(total_ns) / self.step_count / NS_PER_MS
 
-    def texts(self, paths: pd.Series) -> "pd.Series[str]":
-        """The text of each path, "" for NOWHERE."""
-        texts = np.append(self.attributed.paths.text, "")[paths.to_numpy()]
-        return pd.Series(texts, index=paths.index, dtype=object)
-
     def parts(self, paths: pd.Series) -> "pd.Series[str]":
         """The part of a step that each path lies in: of a step's range, at most one name more."""
         known = self.attributed.paths
@@ -178,7 +165,7 @@ def ended(recording: Recording) -> Recording:
     calls, steps = recording.calls, recording.steps.copy()
     last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
     tail = max(end - int(calls["end_ns"].iloc[last]), 0)
-    final = calls.loc[[last]].assign(kind=OTHER, name=END, path=NOWHERE, gap_ns=tail, cost_ns=0)
+    final = calls.loc[[last]].assign(kind=OTHER, name=END, path="", gap_ns=tail, cost_ns=0)
     final = final.assign(start_ns=end, end_ns=end, beside=False)
     steps.loc[steps.index[-1], "last_call"] = last + 1
     work = recording.work[recording.work["call"] <= last]
@@ -201,12 +188,12 @@ def main_place(work: pd.DataFrame) -> str:
     Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
     unless all of its work has the same.
     """
-    place = work["path_text"].str.replace(NUMBER, "*", regex=True)
+    place = work["path"].str.replace(NUMBER, "*", regex=True)
     sums = work["device_ns"].groupby(place, sort=False).sum()
     share = sums / max(work["device_ns"].sum(), 1)
     likely = share.index[share >= min(MAIN_SHARE, share.max())]
     name = str(max(likely, key=lambda path: str(path).count("/")))
-    literal = work.loc[place == name, "path_text"].unique()
+    literal = work.loc[place == name, "path"].unique()
     return str(literal[0]) if len(literal) == 1 else name
 
 

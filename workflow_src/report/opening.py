@@ -74,7 +74,8 @@ def how_sure(run: Run) -> dict[str, Any]:
     repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
     processes: the unprofiled time of the slowest over the fastest, at most, also where the device
     is `working` all the time and where it is `waiting`. warned: cases with a warning, of which
-    `why` has all. mixed: columns of hardware and versions in which cases differ, so that their times don't compare.
+    `why` has all. mixed: columns of hardware and versions in which cases differ, so that their
+    times don't compare.
     """
     spoiled = disturbed(run)
     steps, timed, machines = run["ledger"], phases(run), run["environments"]

@@ -1,6 +1,6 @@
 """Kernels that one kernel could do the work of: elementwise chains, attention not fused.
 
-And device work in the order in which each lane runs it: neighbors, runs, work that goes.
+And device work in the order in which each lane runs it: neighbors and runs.
 """
 
 from collections.abc import Iterator
@@ -73,16 +73,6 @@ def fused(subject: Subject, key: str, chains: pd.DataFrame, left_ns: "pd.Series[
     return found(
         subject, key, chains, shorter, *merged(subject.recording, calls, group[~mixed], ns)
     )
-
-
-def without_work(subject: Subject, key: str, work: pd.DataFrame, left: float = 0.0) -> Finding:
-    """Some work as one place, without it and its launches, or with a share of its time left.
-
-    Of calls that launch other work, too, such as graphs, the work alone goes.
-    """
-    alone = work["alone"] & (left == 0)
-    gone = Edit(work["call"].to_numpy()[alone], cost=0, drops=True)
-    return found(subject, key, work, Edit(work=rows_of(work[~alone]), factor=left), gone)
 
 
 def repeated(names: tuple[str, ...], shortest: float) -> int:

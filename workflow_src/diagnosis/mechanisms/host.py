@@ -149,7 +149,7 @@ def _loads(subject: Subject, path: str) -> bool:
     """Whether a range is named for a batch, and nothing is computed from one in it."""
     if not re.search(LOADING, path.rsplit("/", 1)[-1]):
         return False
-    computes = subject.work.loc[subject.work["family"].isin(COMPUTES), "path_text"]
+    computes = subject.work.loc[subject.work["family"].isin(COMPUTES), "path"]
     return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
 
 

@@ -9,11 +9,11 @@ import re
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.mechanisms.numbers import check_calls
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_HOST, of_size
-from workflow_src.diagnosis.step import ranges_of
+from workflow_src.diagnosis.step import open_ranges, texts
 from workflow_src.diagnosis.subject import END, LARGE, NUMBER, Subject, once
 
 LOW, LOWEST = 0.25, 0.1
@@ -75,7 +75,7 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     tails = steps["end_ns"].to_numpy() - calls["end_ns"].reindex(steps["last_call"]).to_numpy()
     tails = np.append(tails[:-1], table.loc[ends, "gap_ns"])
     table.loc[ends, "usual_ns"] = pd.Series(tails).quantile(LOW)
-    table.loc[ends, "after"] = calls.loc[steps["call"].iloc[-1], "path_text"]
+    table.loc[ends, "after"] = calls.loc[steps["call"].iloc[-1], "path"]
     checks, fetched = check_calls(subject), of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
     loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
     loads_ns = loading.until(end) - loading.until(end - calls["gap_ns"].to_numpy())
@@ -165,7 +165,7 @@ def in_torch(subject: Subject, beginning: str) -> Union:
     own = ranges["name"].str.startswith(beginning)
     own &= ranges["process"] == subject.recording.process
     own &= ranges["thread"] == subject.loop_thread
-    return Union.of(*(ranges.loc[own, name].to_numpy() for name in ("start_ns", "end_ns")))
+    return Union.of(*spans(ranges[own]))
 
 
 def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":
@@ -173,9 +173,8 @@ def paths_in_gaps(subject: Subject, rows: Indices) -> "pd.Series[str]":
 
     "" where it was in none.
     """
-    paths, ranges = subject.attributed.paths, subject.attributed.placed.ranges
-    nesting, numbers = ranges_of(ranges, subject.recording.process, subject.loop_thread)
+    ranges = subject.attributed.placed.ranges
     calls = subject.recording.calls.loc[rows]
     midway = (calls["start_ns"] - calls["gap_ns"] // 2 - 1).to_numpy()
-    path = np.append(paths.of_range, NOWHERE)[numbers][nesting.at(midway)]
-    return subject.texts(pd.Series(path, calls.index))
+    inside = open_ranges(ranges, subject.recording.process, subject.loop_thread, midway)
+    return pd.Series(texts(subject.attributed)[inside], calls.index, dtype=object)

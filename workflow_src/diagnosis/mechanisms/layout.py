@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from workflow_src.captures.call_kinds import matching
 from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.mechanisms.fusion import without_work
 from workflow_src.diagnosis.subject import NUMBER, Subject, rows_of
 
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
@@ -42,19 +41,23 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
     )
     if len(turned):
         stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-        yield without_work(subject, "convolution_layout", turned, stays)
+        # Of calls that launch other work, too, such as graphs, the work alone goes.
+        gone = turned[turned["alone"] & (stays == 0)]
+        left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
+        launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
+        yield found(subject, "convolution_layout", turned, left, launches)
 
 
 def layer_copies(subject: Subject) -> Iterator[Finding]:
     """Copies on the device in one layer that the others, alike but for their number, lack."""
     copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
-    paths = subject.work["path_text"].drop_duplicates()
+    paths = subject.work["path"].drop_duplicates()
     layers = paths[paths.str.contains(NUMBER)]
-    spent = copies.groupby("path_text")["device_ns"].sum().reindex(layers, fill_value=0)
+    spent = copies.groupby("path")["device_ns"].sum().reindex(layers, fill_value=0)
     kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
     usual = kinds.transform("median")
     more = spent[(kinds.transform("size") >= LIKE) & (spent > OUT_OF_LINE * usual)]
     for path in more.index:
-        rows = copies[copies["path_text"] == path]
+        rows = copies[copies["path"] == path]
         edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
         yield found(subject, "layer_copies", rows, edit)

@@ -158,7 +158,7 @@ def _selecting(subject: Subject, sizes: pd.DataFrame) -> Indices:
     fetched_numbers.
     """
     calls = subject.own
-    own, path = rows_of(calls), calls["path_text"].to_numpy()
+    own, path = rows_of(calls), calls["path"].to_numpy()
     kernels = {name: matching(calls["launched"], pattern) for name, pattern in KERNELS.items()}
     between, reads = calls["family"].isin(BETWEEN).to_numpy(), kernels["reads"]
     # What is there for reading and writing by index alone.

@@ -45,11 +45,11 @@ def parameter_by_parameter(subject: Subject) -> Iterator[Finding]:
     calls = calls[calls["kind"] == LAUNCH]
     one = ~calls.index.isin(subject.work.loc[~subject.work["alone"], "call"])
     product = calls["family"].isin(PRODUCTS) & one
-    alone = ~calls["path_text"].isin(calls.loc[product, "path_text"])
+    alone = ~calls["path"].isin(calls.loc[product, "path"])
     alone |= in_torch(subject, UPDATE).holds(calls["start_ns"].to_numpy())
     calls = calls.assign(number=product.cumsum(), alone=alone)
     updates = (calls["family"] == "elementwise") & ~matching(calls["launched"], COMPARISON)
-    together = ["number", "step", "path_text", "alone"]
+    together = ["number", "step", "path", "alone"]
     launches = calls[updates & one].groupby(together).filter(_in_turn)
     if len(launches):
         group = launches.groupby(together).ngroup().to_numpy().astype(np.int64)

@@ -65,25 +65,22 @@ def product_runs(subject: Subject) -> pd.DataFrame:
     return runs.assign(step=subject.calls["step"].reindex(runs["first"]).to_numpy())
 
 
-def micro_batches(subject: Subject) -> float:
-    """How many micro batches each step has; nan where no backward pass is told from forward.
+def in_micro_batches(subject: Subject) -> bool:
+    """Whether each step has several micro batches, as many as the others.
 
     That is forward passes with the same products, each followed by a backward pass, and no update
-    by an optimizer's kernels between them. Steps that differ have none.
+    by an optimizer's kernels between them.
     """
     every = product_runs(subject)
     every = every[every["first"] >= subject.recording.first_counted]
     forward = every[every["forward"] & every["forward"].shift(-1).notna()]
-    if not len(forward):
-        return np.nan
     kind = forward.groupby("names", sort=False).ngroup()
-    alike = forward[kind == kind.mode()[0]]
-    counts = alike["step"].value_counts()
+    alike = forward[kind.isin(kind.mode()[:1])]
     updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
-    # Two passes of one step are micro batches only if no update comes between them.
     updated = np.diff(np.searchsorted(np.sort(updates), alike["first"])) > 0
     in_one = (updated & (np.diff(alike["step"]) == 0)).any()
-    return float(counts.iloc[0]) if counts.nunique() == 1 and not in_one else 1.0
+    counts = alike["step"].value_counts()
+    return counts.nunique() == 1 and bool(counts.iloc[0] > 1) and not in_one
 
 
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
@@ -139,8 +136,8 @@ def passes_in_vain(subject: Subject) -> Iterator[Finding]:
     products = subject.work[subject.work["family"].isin(PRODUCTS)]
     needless = products["call"].isin(inside)
     forward = products["call"].isin(subject.launching(True).index)
-    where = common_path(products.loc[needless, "path_text"])
-    kept = common_path(products.loc[forward & ~needless, "path_text"])
+    where = common_path(products.loc[needless, "path"])
+    kept = common_path(products.loc[forward & ~needless, "path"])
     first, after = calls["step"].reindex(np.ravel(spans)).to_numpy().reshape(-1, 2).T
     apart = where != kept or bool((first != after).any())
     key, passes = "evaluation" if apart else "forward_twice", calls.loc[[one for one, _ in spans]]
@@ -161,7 +158,7 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
     repeats, products = (calls["family"].isin(PRODUCTS).sum() for calls in (rows, forward))
     if repeats >= max(RECOMPUTED * products, 1):
         edit = Edit(rows_of(rows), gap=0, cost=0, drops=True)
-        work = subject.work.loc[subject.work["call"].isin(rows.index), "path_text"]
+        work = subject.work.loc[subject.work["call"].isin(rows.index), "path"]
         yield found(subject, "recomputation", rows, edit, where=common_path(work))
 
 
@@ -177,7 +174,7 @@ def metrics(subject: Subject) -> Iterator[Finding]:
     # Softmaxes with a gradient, and what else is of a loss.
     loss = matching(calls["launched"], SOFTMAX) | (calls["family"] == "loss").to_numpy()
     own = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | calls["begins"].to_numpy())
-    elsewhere = calls[["path_text", "step", "after"]]
+    elsewhere = calls[["path", "step", "after"]]
     breaks = (elsewhere != elsewhere.shift()).any(axis=1).to_numpy()
     calls = calls.assign(segment=runs(own, breaks))
     rows = []
@@ -189,7 +186,7 @@ def metrics(subject: Subject) -> Iterator[Finding]:
         calls = subject.calls.loc[np.concatenate(rows)]
         work = subject.work[subject.work["call"].isin(calls.index)]
         edit = Edit(rows_of(calls), gap=0, cost=0, drops=True)
-        yield found(subject, "metrics", calls, edit, where=common_path(work["path_text"]))
+        yield found(subject, "metrics", calls, edit, where=common_path(work["path"]))
 
 
 def _after_products(subject: Subject) -> pd.DataFrame:

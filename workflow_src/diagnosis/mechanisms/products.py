@@ -115,7 +115,7 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
     factor = np.where(wide[slow.index], gains.get("tf32", 1) / gains["fp16"], 1 / usual)
     if (factor < 1).any():
         # Forward's ranges name layers, where there are any; backward's often don't.
-        layers = slow[slow["path_text"].str.contains(NUMBER, regex=True)]
+        layers = slow[slow["path"].str.contains(NUMBER, regex=True)]
         where = main_place(layers if len(layers) else slow)
         edit = Edit(work=rows_of(slow), factor=factor)
         yield found(subject, "float32_products", slow, edit, where=where)

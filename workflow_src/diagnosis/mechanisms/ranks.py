@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
+from workflow_src.captures.rows import spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
@@ -14,7 +15,8 @@ from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import runs
 from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
-from workflow_src.diagnosis.mechanisms.passes import micro_batches, product_runs
+from workflow_src.diagnosis.mechanisms.passes import in_micro_batches, product_runs
+from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, once, rows_of
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
@@ -32,17 +34,12 @@ def communication(subject: Subject) -> pd.DataFrame:
     of the rest, that in which the process's devices do nothing else.
     """
     is_moving = subject.work["family"] == COLLECTIVE
-    moving, busy = subject.work[is_moving], _busy(subject.work[~is_moving])
+    moving, busy = subject.work[is_moving], Union.of(*spans(subject.work[~is_moving]))
     waits = subject.attributed.work["wait_ns"].reindex(moving["activity"]).to_numpy()
-    start, end = (moving[name].to_numpy() for name in ("start_ns", "end_ns"))
+    start, end = spans(moving)
     alone = moving["device_ns"] - (busy.until(end) - busy.until(start))
     exposed_ns = np.minimum(alone, moving["device_ns"] - waits)
     return moving.assign(wait_ns=waits, exposed_ns=exposed_ns)
-
-
-def _busy(work: pd.DataFrame) -> Union:
-    """When some work runs."""
-    return Union.of(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
 
 
 def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
@@ -53,7 +50,7 @@ def reduced_in_each_micro_batch(subject: Subject) -> Iterator[Finding]:
     """
     reducing = collectives(communication(subject))
     reducing = reducing[matching(reducing["name"], REDUCING)]
-    if reducing.empty or not micro_batches(subject) > 1:
+    if reducing.empty or not in_micro_batches(subject):
         return
     runs = product_runs(subject)
     reducing = reducing[reducing["call"] >= runs["first"].iloc[0]]
@@ -121,7 +118,8 @@ def exposed_communication(subject: Subject) -> Iterator[Finding]:
     unknown = several and not subject.attributed.waits_known
     if not len(moving) or unknown or _latest(subject) != subject.recording.process:
         return
-    room_ns = _busy(subject.work).total() - _busy(moving).total()
+    busy, communicating = (Union.of(*spans(work)) for work in (subject.work, moving))
+    room_ns = busy.total() - communicating.total()
     hidden = min(room_ns / max(float(moving["exposed_ns"].sum()), 1.0), 1.0)
     left = 1 - hidden * moving["exposed_ns"] / moving["device_ns"].clip(lower=1)
     edit = Edit(work=rows_of(moving), factor=left.to_numpy(dtype=np.float64))
@@ -144,7 +142,7 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     except TraceError:
         return
     edit = Edit(work=rows_of(waiting), factor=1 - _waiting(waiting))
-    saved_ms = (subject.step_ns - subject.step_with(edit)) / NS_PER_MS
+    saved_ms = (subject.step_ns - replay(subject.recording, [edit]).step_ns) / NS_PER_MS
     pairs = zip(_times_by_path(other), _times_by_path(subject), strict=True)
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
@@ -160,5 +158,5 @@ def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":
     calls = subject.own
     calls = calls[calls["gap_ns"] > LARGE * calls["gap_ns"].median()]
     gaps = calls["gap_ns"].groupby(paths_in_gaps(subject, rows_of(calls)))
-    work = subject.work[subject.work["family"] != COLLECTIVE].groupby("path_text")["device_ns"]
+    work = subject.work[subject.work["family"] != COLLECTIVE].groupby("path")["device_ns"]
     return [each.sum() / NS_PER_MS / subject.step_count for each in (gaps, work)]

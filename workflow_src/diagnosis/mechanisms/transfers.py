@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import PAGEABLE
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit
@@ -24,7 +25,7 @@ SMALL_BYTES = 1024
 def transfers(subject: Subject) -> pd.DataFrame:
     """A row per copy between host and device, by its row of work.
 
-    call, step, path_text; wait: the synchronization directly after it on its thread, or NOWHERE;
+    call, step, path; wait: the synchronization directly after it on its thread, or NOWHERE;
     last: the later one of both; direction; memory: the host's; bytes; device_ns.
     """
     copies = subject.copies
@@ -36,7 +37,7 @@ def transfers(subject: Subject) -> pd.DataFrame:
     awaited = (after["kind"] == SYNCHRONIZE).to_numpy()
     awaited = awaited & (after["thread"].to_numpy() == made["thread"].to_numpy())
     to_device = copies["direction"] == TO_DEVICE
-    table: pd.DataFrame = made[["step", "path_text"]].assign(
+    table: pd.DataFrame = made[["step", "path"]].assign(
         call=call,
         wait=np.where(awaited, following, NOWHERE),
         last=np.where(awaited, following, call),
@@ -61,7 +62,7 @@ def calls_of(copies: pd.DataFrame) -> Indices:
 
 def by_place(rows: pd.DataFrame) -> list[pd.DataFrame]:
     """The rows of each path, of which those that differ in numbers alone are one."""
-    folded = rows["path_text"].str.replace(NUMBER, "", regex=True)
+    folded = rows["path"].str.replace(NUMBER, "", regex=True)
     return [each for _, each in rows.groupby(folded)]
 
 
@@ -74,11 +75,11 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
     sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)
     pageable, work = sent["memory"] == PAGEABLE, subject.work
     others, own = work.drop(sent.index[~pageable]), work.loc[sent.index]
-    busy = Union.of(others["start_ns"].to_numpy(), others["end_ns"].to_numpy())
-    overlap = busy.until(own["end_ns"].to_numpy()) - busy.until(own["start_ns"].to_numpy())
+    busy, (start, end) = Union.of(*spans(others)), spans(own)
+    overlap = busy.until(end) - busy.until(start)
     alone = overlap < MOST * sent["device_ns"]
     key = np.select([pageable, alone], ["pageable_batch", "unhidden_copy"], "")
-    for (reason, _), each in sent[key != ""].groupby([key[key != ""], "path_text"]):
+    for (reason, _), each in sent[key != ""].groupby([key[key != ""], "path"]):
         edits = Edit(calls_of(each), cost=SHORT_NS), Edit(work=rows_of(each), factor=0.0)
         yield found(subject, str(reason), each, *edits)
 
@@ -92,7 +93,7 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)
     own, gap = rows_of(subject.own), subject.calls["gap_ns"]
     usual_ns, launching = int(gap[own].median()), subject.work["call"]
-    for _, each in fetched.groupby("path_text"):
+    for _, each in fetched.groupby("path"):
         rare = each["step"].nunique() <= MOST * subject.step_count
         calls, first = calls_of(each), each.groupby("step")["call"].min().to_numpy()
         after = np.append(own, own[-1:])[np.searchsorted(own, each["last"], side="right")]
@@ -121,5 +122,5 @@ def memory(subject: Subject) -> Iterator[Finding]:
     if freed["step"].nunique() >= MOST * subject.step_count:  # Of few steps it is warm-up.
         again = calls[calls["run"].duplicated()]
         edits = Edit(rows_of(calls), cost=0, drops=True), Edit(rows_of(again), gap=0)
-        where = common_path(freed["path_text"])
+        where = common_path(freed["path"])
         yield found(subject, "empty_cache", calls, *edits, where=where)

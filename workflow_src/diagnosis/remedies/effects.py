@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from workflow_src.common.intervals import Indices
-from workflow_src.common.remedies import GRAPH, counts_in_graph
+from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.edit import Edit, Mask, Plan, graphed, merged
 from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of, products
@@ -223,24 +223,21 @@ def _update(optimizer: str, trial: Trial) -> None:
 def _fuse_chains(trial: Trial) -> None:
     """The elementwise kernels of a range become one, which reads first and writes last."""
     step = trial.about.step
-    made = chains(step, trial.fused_attention)
-    if not len(chains(step, False).calls):
+    if not step.of("kind", ELEMENTWISE).any():
         raise NotKnownError("no chain of elementwise kernels is known of it")
-    left = np.minimum(1.0, made.share * trial.value("what fusion leaves", CHAIN_LEFT))
-    whole_ns = np.bincount(made.group, trial.plan.duration_ns[made.calls], len(left))
+    calls, group, share = chains(step, trial.fused_attention)
+    left = np.minimum(1.0, share * trial.value("what fusion leaves", CHAIN_LEFT))
+    whole_ns = np.bincount(group, trial.plan.duration_ns[calls], len(left))
     ns = np.rint(left * whole_ns).astype(np.int64)
-    trial.change(*merged(trial.plan.recording, made.calls, made.group, ns))
+    trial.change(*merged(trial.plan.recording, calls, group, ns))
     inside = step.where(~step.of("pass", OPTIMIZER))
     trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
 
 
 def _graph(trial: Trial) -> None:
-    """All launches become one."""
-    step = trial.about.step
-    inside = np.ones(len(step.row), dtype=bool)
-    if not (trial.about.update_in_graph or counts_in_graph(trial.optimizer)):
-        inside[step.where(step.of("pass", OPTIMIZER))] = False
-    trial.change(*graphed(trial.plan.recording.calls, np.flatnonzero(inside)))
+    """All launches become one, also those of AdamW written out: its time is that of a replay."""
+    calls = trial.plan.recording.calls
+    trial.change(*graphed(calls, np.arange(len(calls))))
 
 
 EFFECTS: dict[str, Callable[[Trial], None]] = {

@@ -71,10 +71,13 @@ class PlainStep:
         # What it takes of the device without the host.
         bare = self._with(remedies, Plan.of(step.recording), {})
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
+        removed_ms = abs(float(step.work["device_ms"].sum()) - device_ms)
         usual_ms = time_ms({})
-        quantities = [*sorted(bare.asked), *self._uncertain(graph)]
-        unsure_ms = self._unsure_ms(usual_ms, device_ms, graph)
-        return interval(time_ms, quantities, unsure_ms, self.about.least_ms(bare.precision))
+        host_ms = 0.0 if graph else max(0.0, usual_ms - device_ms)
+        unsure_ms = hypot(REPEATED * usual_ms, REMOVED_UNSURE * removed_ms, HOST_UNSURE * host_ms)
+        own = [DEVICE, GAPS] if graph else [LUCK, *self._unsure_hosts()]
+        least_ms = self.about.least_ms(bare.precision)
+        return interval(time_ms, [*sorted(bare.asked), *own], unsure_ms, least_ms)
 
     def _with(self, remedies: Sequence[str], plan: Plan, ends: Ends) -> Trial:
         """A plan with remedies and quantities at these ends."""
@@ -83,20 +86,11 @@ class PlainStep:
             EFFECTS[remedy](trial)
         return trial
 
-    def _unsure_ms(self, usual_ms: float, device_ms: float, graph: bool) -> float:
-        """How far a time with remedies may be off if all quantities are certain."""
-        removed_ms = abs(float(self.about.step.work["device_ms"].sum()) - device_ms)
-        host_ms = 0.0 if graph and self.about.update_in_graph else max(0.0, usual_ms - device_ms)
-        return hypot(REPEATED * usual_ms, REMOVED_UNSURE * removed_ms, HOST_UNSURE * host_ms)
-
-    def _uncertain(self, graph: bool) -> list[str]:
-        """The uncertain quantities of the plain step itself."""
-        if graph and self.about.update_in_graph:
-            return [DEVICE, GAPS]
+    def _unsure_hosts(self) -> list[str]:
+        """The passes' quantities of HOST that aren't certain."""
         made = set(self.about.step.work["pass"])
         certain = {name for name, span in self.hosts.items() if span.least >= span.most}
-        hosts = [HOST.format(name) for name in PASSES if name in made - certain]
-        return [LUCK, *hosts, *([DEVICE, GAPS] if graph else [])]
+        return [HOST.format(name) for name in PASSES if name in made - certain]
 
     def _plan(self, graph: bool, ends: Ends) -> Plan:
         """The plain step, which takes the plain time.

@@ -124,8 +124,7 @@ fused attention in all layers; "cast_bytes": of weights and activations under au
 class About:
     """What is known of a case's phase.
 
-    tokens: of a batch; parameters: 0 if it isn't known; update_in_graph: whether a graph holds
-    AdamW written out, too, which counts its steps on the host: its time is that of a replay.
+    tokens: of a batch; parameters: 0 if it isn't known.
     """
 
     step: Launched
@@ -134,7 +133,6 @@ class About:
     optimizer: str
     tokens: int
     parameters: float
-    update_in_graph: bool = True
     beside: Beside = field(default_factory=dict)
 
     def least_ms(self, precision: str) -> float:

@@ -58,46 +58,35 @@ class Run:
         rates = None if self.ceilings is None else rates_of(self.ceilings, self.products)
         work = dict(iter(work_of(self.operators).groupby(["case", "phase"])))
         updates = self.operators[self.operators["path"].str.endswith(f"/{OPTIMIZER}")]
-        found = {}
-        for case, rows in self.timings.groupby("case", sort=False):
-            of_case = {phase: work[case, phase] for phase in PHASES if (case, phase) in work}
-            mine = updates[updates["case"] == case]
-            found[str(case)] = _case(rows.set_index("phase"), of_case, mine, rates)
-        return found
+        return {
+            str(case): _case(rows.set_index("phase"), work, updates[updates["case"] == case], rates)
+            for case, rows in self.timings.groupby("case", sort=False)
+        }
+
+
+Phase = tuple[About, str, float, tuple[float, float]]
+"""What is known of a phase, its last pass, its plain time (ms), and the ends of that: the medians
+of the fastest and the slowest process, or of a single one percentiles of its steps."""
 
 
 @dataclass(frozen=True)
 class CaseOfRun:
-    """A case's timings by phase, and what is known of each that was both timed and recorded.
+    """A case's timings by phase, and its phases that were both timed and recorded.
 
     given: the combinations of remedies that change it; reason: why nothing can be told of it, or
     "".
     """
 
     timings: pd.DataFrame
-    abouts: Mapping[str, About]
+    phases: Mapping[str, Phase]
     given: Sequence[Sequence[str]]
     reason: str
-
-    @cached_property
-    def phases(self) -> list[tuple[About, str, float, tuple[float, float]]]:
-        """Of each phase: what is known of it, its last pass, plain_ms, and the ends of that."""
-        found = []
-        for phase, last in zip(PHASES, PASSES, strict=True):
-            if phase in self.abouts:
-                row: Any = self.timings.loc[phase]
-                # The medians of the fastest and slowest process; of one, percentiles of its steps.
-                several = row["processes"] > 1
-                ends = ("fastest_ms", "slowest_ms") if several else ("p20_ms", "p80_ms")
-                ends_ms = float(row[ends[0]]), float(row[ends[1]])
-                found.append((self.abouts[phase], last, float(row["median_ms"]), ends_ms))
-        return found
 
     @cached_property
     def solutions(self) -> dict[str, Solved]:
         """What each phase tells of its last pass, by that pass's name."""
         found: dict[str, Solved] = {}
-        for about, last, plain_ms, _ in self.phases:
+        for about, last, plain_ms, _ in self.phases.values():
             earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
             found[last] = solved(about.step, plain_ms, earlier, last)
         return found
@@ -105,27 +94,27 @@ class CaseOfRun:
     def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, PlainStep]:
         """Each phase without remedies."""
         hosts: dict[str, Span] = {}
-        for number, (about, last, _, _) in enumerate(self.phases):
+        every = [*self.phases.values()]
+        for number, (about, last, *_) in enumerate(every):
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
             # What a phase takes beyond the one before it tells its last pass's.
-            both = [ends_ms for *_, ends_ms in self.phases[max(number - 1, 0) : number + 1]]
+            both = [ends_ms for *_, ends_ms in every[max(number - 1, 0) : number + 1]]
             told = usual.get(last), unsure_ms(both)
             hosts[last] = host_span(about.step, self.solutions[last], earlier, last, *told)
         known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
-        steps = [
-            PlainStep(about, plain_ms, known, luck(plain_ms, *ends_ms), graph_gap_ns)
-            for about, _, plain_ms, ends_ms in self.phases
-        ]
-        return dict(zip(self.abouts, steps, strict=True))
+        return {
+            phase: PlainStep(about, plain_ms, known, luck(plain_ms, *ends_ms), graph_gap_ns)
+            for phase, (about, _, plain_ms, ends_ms) in self.phases.items()
+        }
 
 
 def _case(
     timings: pd.DataFrame,
-    work: Mapping[str, pd.DataFrame],
+    work: Mapping[Any, pd.DataFrame],
     updates: pd.DataFrame,
     rates: Rates | None,
 ) -> CaseOfRun:
-    """A case by its timings and its work, both by phase, and its optimizer's operators."""
+    """A case by its timings by phase, the work of all, and its optimizer's operators."""
     first: Any = timings.iloc[0]
     # The implementation of AdamW of a brought model is told by its operators.
     told = updates["operator"].str.extract("_(foreach|fused)_")[0].dropna()
@@ -139,8 +128,9 @@ def _case(
         "the run has no table of ceilings": rates is None,
     }
     reason = next((why for why, holds in reasons.items() if holds), "")
+    phases: dict[str, Phase] = {}
     if rates is None:
-        return CaseOfRun(timings, {}, given, reason)
+        return CaseOfRun(timings, phases, given, reason)
     # The bytes of addcdiv in a training step tell how many parameters there are, if it has it.
     addcdiv = updates["operator"].str.contains("addcdiv")
     parameters = float(updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
@@ -148,12 +138,15 @@ def _case(
     others = rates.products["group"] != f"{first['size']} {first['context']}"
     known = replace(rates, products=rates.products[others]), str(first["precision"]), optimizer
     tokens = int(first["batch"]) * int(first["context"])
-    abouts = {
-        phase: About(launched(rows.reset_index(drop=True)), *known, tokens, parameters)
-        for phase, rows in work.items()
-        if timings["status"].get(phase) == "ok"
-    }
-    return CaseOfRun(timings, abouts, given, reason)
+    for phase, last in zip(PHASES, PASSES, strict=True):
+        rows = work.get((first["case"], phase))
+        if rows is not None and timings["status"].get(phase) == "ok":
+            row: Any = timings.loc[phase]
+            about = About(launched(rows.reset_index(drop=True)), *known, tokens, parameters)
+            ends = ("fastest_ms", "slowest_ms") if row["processes"] > 1 else ("p20_ms", "p80_ms")
+            ends_ms = float(row[ends[0]]), float(row[ends[1]])
+            phases[phase] = about, last, float(row["median_ms"]), ends_ms
+    return CaseOfRun(timings, phases, given, reason)
 
 
 def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[Row]:

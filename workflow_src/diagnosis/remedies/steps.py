@@ -6,7 +6,7 @@ That is one step whose launches the host makes one after another, in the order o
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -114,17 +114,6 @@ UNIT_NS = 1_000_000
 """The host's time before each launch of a recording: replays scale it to what it is."""
 
 
-class Chains(NamedTuple):
-    """Elementwise kernels in chains: the launches, the group of each, and each group's share.
-
-    A group is the launches of a range each time it runs, in one pass; its share is 1 / its length.
-    """
-
-    calls: Indices
-    group: Indices
-    share: Factors
-
-
 @dataclass(frozen=True, eq=False)
 class Launched:
     """A phase's step as it would be launched.
@@ -153,8 +142,12 @@ class Launched:
 
 
 @lru_cache(maxsize=4)
-def chains(step: Launched, outside_core: bool) -> Chains:
-    """The chains of a step, all or those outside of attention's core."""
+def chains(step: Launched, outside_core: bool) -> tuple[Indices, Indices, Factors]:
+    """Elementwise kernels in chains: the launches, the group of each, and each group's share.
+
+    Of a step all, or those outside of attention's core. A group is the launches of a range each
+    time it runs, in one pass; its share is 1 / its length.
+    """
     rows = step.of("kind", ELEMENTWISE)
     rows &= ~(step.of("leaf", *CORE) & outside_core)
     place = np.full(len(rows), -1)
@@ -167,7 +160,7 @@ def chains(step: Launched, outside_core: bool) -> Chains:
     times = np.minimum(groups["instances"].first().to_numpy(dtype=np.int64), size)
     nth = np.arange(len(calls)) - np.repeat(np.cumsum(size) - size, size)
     group = (np.cumsum(times) - times)[number] + nth * times[number] // size[number]
-    return Chains(calls, group, np.repeat(times / size, times))
+    return calls, group, np.repeat(times / size, times)
 
 
 def launched(work: pd.DataFrame) -> Launched:
