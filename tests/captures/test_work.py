@@ -128,6 +128,8 @@ def test_the_order_of_rows_changes_nothing(tmp_path: Path) -> None:
         ("request 3f2a9c1e-12ab-4cde-8f01-23456789abcd", "request *"),
         ("commit 83f6e32a", "commit *"),
         ("facade", "facade"),
+        ("execute_context_1(888_788544)_generation_0(0)", "execute_context_*"),
+        ("execute_32_context_0(sq0sk0)_generation_32(sq32sk32785sqsq32)", "execute_*"),
     ],
 )  # fmt: skip
 def test_a_shape_has_no_numbers(name: str, expected: str) -> None:

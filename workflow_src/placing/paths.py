@@ -37,6 +37,8 @@ _NUMBER = re.compile(
     r"|(?<![0-9A-Za-z])(?=[a-f]*\d)[0-9a-f]{8,}(?![0-9A-Za-z])"
     r"|\d+(?:\.\d+)*(?![A-Za-z\d])"
 )
+_ENGINE = re.compile(r"\A(execute_(?:context_)?)\d.*", re.DOTALL)
+"""How vLLM and SGLang name the steps of their engine: after it come counts of requests, tokens."""
 _CALL = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
 """In the names of emit_nvtx's ranges: which call it is, a number that no other call has."""
 
@@ -51,7 +53,7 @@ def escaped(name: str) -> str:
 
 def shape(name: str) -> str:
     """A name with ANY for each number: "step 3" and "step 4" are both "step *"."""
-    return _NUMBER.sub(ANY, name)
+    return _NUMBER.sub(ANY, _ENGINE.sub(rf"\1{ANY}", name))
 
 
 def shapes(names: Texts) -> Names:

@@ -47,8 +47,8 @@ PROFILERS = r"\AProfilerStep(#\d*|#\*)?\Z"
 PROFILER_STEPS = "ProfilerStep"
 """The domain of torch.profiler's steps where they count, unlike its other ranges."""
 
-CALLED = r"(?i)(?<![a-z])(step|iteration|iter|batch)[^a-z]*\Z"
-"""The shape of a range that is named as a step, and maybe numbered."""
+CALLED = r"(?i)((?<![a-z])(step|iteration|iter|batch)[^a-z]*|\Aexecute_(context_)?\*)\Z"
+"""The shape of a range that is named as a step, and maybe numbered; also as vLLM's are."""
 
 NUMBERED = r"\*\Z"
 

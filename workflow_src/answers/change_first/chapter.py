@@ -44,8 +44,8 @@ def facts(run: Run) -> Facts:
     leaders = by_precision[by_precision["change"].notna()]
     regimes = ordered(leading(known, found, ["gpu", "precision"]), "precision", run.precisions)
     regimes = ordered(regimes, "gpu", [IDLES, WORKS, ""])
-    where = regimes[regimes["change"].notna()]
-    where = where[{IDLES, WORKS} <= {*where["gpu"]} & (where["gpu"] != "")]
+    where = regimes[regimes["change"].notna() & (regimes["gpu"] != "")]
+    where = where if where["gpu"].nunique() > 1 else where[:0]
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
     prose = PHASES_IN_PROSE[shown[-1]]

@@ -112,7 +112,6 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     number = names.map(len)
     graph = rows["remedies"] == GRAPH
     lame = (graph & ~trains).groupby(keys).transform("any")
-    lame &= ~(graph & trains).groupby(keys).transform("any")
     besides = [len(some) == 2 and {*some} - {*OPTIMIZERS} == {GRAPH} for some in names]
     pair = shortest(rest, keys, lame & trains & pd.Series(besides, rows.index, dtype=bool))
     may = ((number == 1) & trains) | pair
