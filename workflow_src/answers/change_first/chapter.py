@@ -49,12 +49,15 @@ def facts(run: Run) -> Facts:
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
     chosen = example(run, known.index[known["change"].notna()])
     prose = PHASES_IN_PROSE[shown[-1]]
-    parts = {f"where the GPU {gpu}": rows for gpu, rows in where.groupby("gpu")}
-    opening = {
-        f"(f) saves most {of_what}": led(*(rows.set_index("precision")[["remedies", "leads"]].T))
-        for of_what, rows in (parts or {f"of the {prose}": leaders}).items()
+    led_by = leaders.set_index("precision")
+    parts = {
+        f"where the GPU {gpu}": rows for gpu, rows in where.set_index("precision").groupby("gpu")
     }
-    opening["(f) the best changes together save"] = leaders.set_index("precision")["together"]
+    opening = {
+        f"(f) saves most {of_what}": led(rows["remedies"], rows["leads"])
+        for of_what, rows in (parts or {f"of the {prose}": led_by}).items()
+    }
+    opening["(f) the best changes together save"] = led_by["together"]
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
         "phase": prose,

@@ -32,6 +32,7 @@ def facts(run: Run) -> Facts:
     waits = holds(launched, cases["waits"], "device time / unprofiled < 90 %")
     agreeing = {name: counted.where(mine, NAN) for name, mine in groups(cases).items()}
     more = (cases["profiled"] - cases["unprofiled"]) / cases["launches"]
+    between = to(cases["told"] / cases["launches"], "us").where(launched.notna(), NAN)
     each_takes = cases["per_launch"].where(launched.notna(), NAN)
     base = in_first(run, cases)
     faster, had_waited = base["told"] / cases["told"], base["waits"].eq(True)
@@ -43,6 +44,7 @@ def facts(run: Run) -> Facts:
         "device time, ms": (cases["busy"], "spread"),
         "device time / unprofiled": (cases["works"], "spread"),
         "launch-bound: the device idles for over 10 %": (waits, "count"),
+        "unprofiled time per launch, us": (between, "spread"),
         "device time per launch, us": (each_takes, "spread"),
         "profiled within 10 % of unprofiled, where launch-bound": (agreeing["waiting"], "count"),
         "the same elsewhere": (agreeing["working"], "count"),
@@ -61,7 +63,7 @@ def facts(run: Run) -> Facts:
         "verdict": verdict(counted, cases),
         "agree": of(counted, "count"),
         **{name: of(cells, "count") for name, cells in agreeing.items()},
-        "python": of(run.numbers("captures")["host_operation_us"], "median"),
+        "python": of(between[waited], "median"),
         "short": of(each_takes[waited], "median"),
         "long": of(each_takes[~waited], "median"),
         "per_launch": of(to(more[waited], "us"), "median"),
