@@ -93,7 +93,7 @@ def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     work = run["work"]
     forward = over(work[work["component"] != "softmax"], "case", "flops")
     name = found.index.get_level_values("phase")
-    multiplied = of_cases(forward, found) * name.map(PASSES)
+    multiplied = of_cases(forward, found) * name.map(PASSES).astype("object")
     known = named(found[["unprofiled", "fastest", "slowest", "works", "products"]])
     counted = found["counted_flops_per_step"]
     flops = counted.where(counted.notna(), multiplied)
