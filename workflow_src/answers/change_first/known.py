@@ -106,7 +106,8 @@ def pairs(run: Run) -> pd.DataFrame:
     cases = run.cases[[*AXES]].join(devices.drop_duplicates("case").set_index("case"))
     cases = cases.rename_axis("case").reset_index()
     same = [name for name in cases if name not in ("case", *BETTER)]
-    found = cases.merge(cases, on=same, suffixes=("", "_other")).assign(remedies="")
+    found = cases.merge(cases, on=same, suffixes=("", "_other"))
+    found["remedies"] = pd.Series("", found.index, dtype=object)
     for axis, order in BETTER.items():
         places = {value: place for place, value in enumerate(order)}
         its, equal = found[f"{axis}_other"], found[axis] == found[f"{axis}_other"]
