@@ -19,6 +19,7 @@ from tests.captures.building import (
 )
 from tests.captures.text import written
 from workflow_src.capture_report import contents
+from workflow_src.capture_report.screen import in_some
 from workflow_src.captures.reading import read
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ledger import ALL_CAUSES
@@ -292,3 +293,16 @@ def test_steps_are_turns_of_a_loop_whose_parts_alone_have_ranges(
     assert [(s, e - s) for s, e in zip(steps["start_ns"], steps["end_ns"], strict=True)] == expected
     assert found.steps.rule == (Rule.TURNS if expected else Rule.NONE)
     assert notes(placed_tables(found)) == {}
+
+
+@pytest.mark.parametrize(
+    ("updates", "expected"),
+    [("012", ""), ("0", "`step_*/update_*` is in 1 of 3"), ("", "")],
+)
+def test_a_part_that_not_each_step_has_is_named(
+    export: Export, updates: str, expected: str
+) -> None:
+    parts = [f"step_{n} {n}00-{n}90; forward_{n} {n}10-{n}20; *{n}11 5" for n in range(3)]
+    parts += [f"update_{n} {n}50-{n}60; *{n}51 5" for n in updates]
+    tables = written("; ".join(parts), export).tables()
+    assert in_some(as_capture({name: tables[name] for name in ("steps", "paths")})) == expected

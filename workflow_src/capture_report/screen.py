@@ -32,6 +32,9 @@ FEW_STEPS = 3
 
 WARM_UP = r"(?i)warm.?up"
 
+SEEN = 0.02
+"""The share of steps' device time from which on a part that not each step has is named."""
+
 GAP_AT_LEAST = 0.1
 """A gap of the host that takes this share of a step is named; else launches come one by one."""
 
@@ -193,6 +196,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "unlike": len(unlike) > 0,
         "waiting": late["collective_wait_ms"] >= WAITS * late["device_ms"],
         "few": is_number(few["steps"]),
+        "unlike steps": bool(lacking := in_some(capture)),
         "warm-up": paths.str.contains(WARM_UP).any(),
         "updates": (capture["summary"]["steps_by"] == Rule.UPDATES).any(),
         "turns": (capture["summary"]["steps_by"] == Rule.TURNS).any(),
@@ -202,6 +206,24 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "doubts": [name for name, doubted in holds.items() if doubted],
         "unlike": first(unlike)[["recorded_ms", "step_ms"]].map(whole_ms),
         "few": few["steps"],
+        "lacking": lacking,
         "waiting": late[["process", "collective_wait_ms", "device_ms"]].map(whole_ms),
         "why": next((text for text in why if text), ""),
     }
+
+
+def in_some(capture: Capture) -> str:
+    """The part of steps with most device time, of those that not each step has and that come to
+    SEEN of it, and how many have it; "" without one. Numbers in names don't count."""
+    paths = capture["paths"]
+    is_step = paths["path"].isin(capture["steps"]["path"])
+    outer = paths["path"].str.replace(r"(^|/)[^/]*$", "", regex=True)
+    parts = paths[outer.isin(paths["path"][is_step])]
+    named = parts["path"].str.replace(r"\d+", "*", regex=True).rename("named")
+    times = ["instances_per_step", "busy_ms_per_step"]
+    found = parts.groupby(["process", "steps", named])[times].sum().reset_index()
+    there = (found["instances_per_step"] * found["steps"]).round()
+    seen = found["busy_ms_per_step"] >= SEEN * paths.loc[is_step, "busy_ms_per_step"].sum()
+    found = found.assign(there=there)[seen & (there < found["steps"])]
+    most = found.sort_values("busy_ms_per_step")[-1:].itertuples()
+    return "".join(f"`{row.named}` is in {row.there:.0f} of {row.steps:.0f}" for row in most)

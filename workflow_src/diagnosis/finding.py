@@ -105,8 +105,9 @@ def found(
         for each in (rows.get("call", rows.index), np.flatnonzero(changes.calls))
     )
     at = np.flatnonzero(occurs) if occurs.any() else np.arange(len(last))
+    timed = at[last[at] >= recording.first_counted]
     told: dict[str, Any] = {
-        "calls": max(round(float(np.median(often[at]))), 1),
+        "calls": max(round(float(np.median(often[timed if len(timed) else at]))), 1),
         "in_steps": len(at),
         "of_steps": len(last),
         "also_in": _elsewhere(subject, where, changes),
