@@ -140,7 +140,7 @@ def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) ->
     """Without the wait, the host sleeps while the device works: 0.9 ms of kernels are left."""
     of = found(tmp_path, loop(tmp_path / "slow", sleeps_us=580))
     pace, finding, _ = sentences(of)
-    assert of["pace"]["verdict"] == "wait" and "0.60 ms, once a step, comes after" in pace
+    assert of["pace"]["verdict"] == "wait" and "0.60 ms once a step, comes after" in pace
     assert finding.startswith(
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
         "nothing; without it a step takes 0.90 instead of 1.5 ms. Leave out"
