@@ -297,10 +297,10 @@ def test_steps_are_turns_of_a_loop_whose_parts_alone_have_ranges(
 
 @pytest.mark.parametrize(
     ("updates", "expected"),
-    [("012", ""), ("0", "`step_*/update_*` is in 1 of 3"), ("", "")],
+    [("012", {}), ("0", {"path": "step_*/update_*", "have": "1", "of": "3"}), ("", {})],
 )
 def test_a_part_that_not_each_step_has_is_named(
-    export: Export, updates: str, expected: str
+    export: Export, updates: str, expected: dict[str, str]
 ) -> None:
     parts = [f"step_{n} {n}00-{n}90; forward_{n} {n}10-{n}20; *{n}11 5" for n in range(3)]
     parts += [f"update_{n} {n}50-{n}60; *{n}51 5" for n in updates]

@@ -212,9 +212,10 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
     }
 
 
-def in_some(capture: Capture) -> str:
+def in_some(capture: Capture) -> dict[str, str]:
     """The part of steps with most device time, of those that not each step has and that come to
-    SEEN of it, and how many have it; "" without one. Numbers in names don't count."""
+    SEEN of it: its `path`, and how many `have` it `of` all; {} without one. Numbers in names don't
+    count."""
     paths = capture["paths"]
     is_step = paths["path"].isin(capture["steps"]["path"])
     outer = paths["path"].str.replace(r"(^|/)[^/]*$", "", regex=True)
@@ -225,5 +226,7 @@ def in_some(capture: Capture) -> str:
     there = (found["instances_per_step"] * found["steps"]).round()
     seen = found["busy_ms_per_step"] >= SEEN * paths.loc[is_step, "busy_ms_per_step"].sum()
     found = found.assign(there=there)[seen & (there < found["steps"])]
-    most = found.sort_values("busy_ms_per_step")[-1:].itertuples()
-    return "".join(f"`{row.named}` is in {row.there:.0f} of {row.steps:.0f}" for row in most)
+    if found.empty:
+        return {}
+    most = found.sort_values("busy_ms_per_step").iloc[-1]
+    return {"path": most["named"], "have": f"{most['there']:.0f}", "of": f"{most['steps']:.0f}"}
