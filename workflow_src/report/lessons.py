@@ -95,8 +95,8 @@ def precision(run: Run) -> Facts:
 
 def bound_by_memory(run: Run) -> Facts:
     """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
-    whether in `most`, `where`, if only in one precision's, and at which share of memory's best
-    `rate` they move bytes there (of all cases, if most are bound); and that rate."""
+    whether in `most`, `where`, if only in one precision's, and the median share of memory's best
+    rate at which they move bytes there (`rate`); and that rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
         holds_of = memory_bound(run, cases["rate"], cases["computes"])
@@ -105,7 +105,7 @@ def bound_by_memory(run: Run) -> Facts:
         most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
         mine = (holds_of == 1).astype(bool)
         rates = to(cases["rate"] / made["memory"], "share")
-        rate = of(rates if most else rates[mine], "median") if there else NAN
+        rate = of(rates[mine], "median") if there else NAN
         where = run.cases["precision"].reindex(cases.index[mine]).unique()
         only = f"all {where[0]}" if len(where) == 1 and len(run.precisions) > 1 else ""
         made[name] = {"rate": rate, "bounds": bounds, "most": most, "where": only}

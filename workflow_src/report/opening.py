@@ -73,8 +73,8 @@ def how_sure(run: Run) -> dict[str, Any]:
 
     repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
     processes: the unprofiled time of the slowest over the fastest, at most, also where the device
-    is `working` all the time and where it is `waiting`. warned: cases with a warning, of which
-    `why` has all. mixed: columns of hardware and versions in which cases differ, so that their
+    is `working` all the time and where it is `waiting`. warned: each warning, and in how
+    many cases. mixed: columns of hardware and versions in which cases differ, so that their
     times don't compare.
     """
     spoiled = disturbed(run)
@@ -85,15 +85,15 @@ def how_sure(run: Run) -> dict[str, Any]:
     differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
     rows = conditions(run)
     warnings = warned(run, rows).eq(True)
-    doubted = rows[warnings.any(axis=1)]
     without = run.cases.index[run.cases.index.isin(missing(run)["case"])]
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
         "processes": of(differ, "max"),
         "working": of(differ[~timed["waits"]], "max"),
         "waiting": of(differ[timed["waits"]], "max"),
-        "why": " or ".join(warnings.columns[warnings.any()]),
-        "warned": counted(doubted, "cases with a warning", rows),
+        "warned": [
+            (name, counted(rows[has], name, rows)) for name, has in warnings.items() if has.any()
+        ],
         "incomplete": of_cases(run, without, "without a time or a capture"),
         "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),
         "hosts": hosts(run),
