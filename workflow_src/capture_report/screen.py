@@ -119,6 +119,7 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "share": share(row["device_idle_ms"], step),
         "device": whole_ms(row["device_ms"]),
         "launches": row["launches"],
+        "launching": whole_ms(row["launching_ms"]),
         **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }
     return paced | said

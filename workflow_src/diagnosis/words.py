@@ -6,8 +6,8 @@ import numpy as np
 
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
-WITHOUT = "; without it a {plain}step takes {without_ms} instead of {step_ms} ms"
-LIMIT = "; launched all at once, a limit, a step takes {without_ms} instead of {step_ms} ms"
+WITHOUT = "; without it a {plain}step would take about {without_ms}, not {step_ms} ms"
+LIMIT = "; launched all at once, a limit, a step would take {without_ms}, not {step_ms} ms"
 """What follows a fact where the model understands the step; the second, of what holds of a whole
 program, and can only be made less."""
 
