@@ -20,7 +20,7 @@ from workflow_src.paper.written import Facts
 PREDICTED = "\N{ALMOST EQUAL TO} "
 """Stands before what the model of a step predicts."""
 
-IDLES, WORKS = "idles over 10 %", "works"
+WAITS, WORKS = "waits for over 10 %", "works"
 """What the GPU does during an unprofiled step."""
 
 NOTHING, UNKNOWN = "none", STATES["not_known"]
@@ -43,7 +43,7 @@ def facts(run: Run) -> Facts:
     everywhere = first(leading(known.assign(all=""), found, ["all"]))
     leaders = by_precision[by_precision["change"].notna()]
     regimes = ordered(leading(known, found, ["gpu", "precision"]), "precision", run.precisions)
-    regimes = ordered(regimes, "gpu", [IDLES, WORKS, ""])
+    regimes = ordered(regimes, "gpu", [WAITS, WORKS, ""])
     where = regimes[regimes["change"].notna() & (regimes["gpu"] != "")]
     where = where if where["gpu"].nunique() > 1 else where[:0]
     sure = holds(known["unprofiled"], known["sure"], "no other may save more")
@@ -54,17 +54,17 @@ def facts(run: Run) -> Facts:
         f"where the GPU {gpu}": rows for gpu, rows in where.set_index("precision").groupby("gpu")
     }
     opening = {
-        f"(f) saves most {of_what}": led(rows["remedies"], rows["leads"])
+        f"(f) saves most {of_what}, in": led(rows["remedies"], rows["leads"])
         for of_what, rows in (parts or {f"of the {prose}": led_by}).items()
     }
-    opening["(f) the best changes together save"] = led_by["together"]
+    opening["(f) the best changes together save, of a step"] = led_by["together"]
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
         "phase": prose,
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),
-        "idling": where[where["gpu"] == IDLES].to_dict("records"),
+        "waiting": where[where["gpu"] == WAITS].to_dict("records"),
         "working": where[where["gpu"] == WORKS].to_dict("records"),
         "regimes": regimes.fillna({"change": NOTHING}),
         "guessed": not longest["measured"].all(),
@@ -119,7 +119,7 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     cases = cases.join(made.astype(object))
     clocks = conditions(run).set_index("case")["why_throttled"]
     sure = (cases["others"] == 0) & ~cases.index.isin(clocks.index[clocks != ""])
-    gpu = cases["waits"].map({True: IDLES, False: WORKS})
+    gpu = cases["waits"].map({True: WAITS, False: WORKS})
     unknown = cases["state"].where(cases["state"] != STATES["ok"], UNKNOWN)
     first_of = cases["remedies"].fillna(NOTHING).map(lambda name: (name,))
     bold = cases["remedies"].map(lambda name: Both(f"**{name}**", f"<strong>{name}</strong>"))

@@ -52,8 +52,8 @@ def facts(run: Run) -> Facts:
         "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
     }
     opened = {
-        "(a) forward: profiled within 10 % of unprofiled": (counted, "count"),
-        "(a) forward: device time, of unprofiled time": (cases["works"], "median"),
+        "(a) forward: profiler within 10 % of plain timing, in": (counted, "count"),
+        "(a) forward: share of its time that the device works": (cases["works"], "median"),
         **energy_opened(run),
     }
     timed = every_phase(run)

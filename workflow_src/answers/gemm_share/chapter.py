@@ -81,8 +81,8 @@ def facts(run: Run) -> Facts:
         "opening": medians(
             both,
             {
-                "(d) products' share of a forward pass": (both["before"], "median"),
-                "(d) products' share of a training step": (both["after"], "median"),
+                "(d) matrix products' share of a forward pass": (both["before"], "median"),
+                "(d) matrix products' share of a training step": (both["after"], "median"),
             },
         ),
     }

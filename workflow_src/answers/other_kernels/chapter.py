@@ -58,7 +58,7 @@ def facts(run: Run) -> Facts:
     chosen = example(run, known.index)
     cells = cases["besides"].where(cases["besides"].notna(), cases["state"].map(STATES))
     components = by_precision(known, parts)
-    opened = {"(c) forward's device time besides products": (known["besides"], "median")}
+    opened = {"(c) forward: share that isn't matrix products": (known["besides"], "median")}
     return headline(run, known) | {
         "over": of(most, "count"),
         "summary": summary(run, known, most),

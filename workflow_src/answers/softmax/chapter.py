@@ -263,8 +263,8 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
     return medians(
         mine,
         {
-            "(e) softmax's time / (QKᵀ + AV)": (mine["time"], "median"),
-            "(e) the same of FLOPs": (mine["flops"], "median"),
+            "(e) softmax / its two products (QKᵀ, AV): time": (mine["time"], "median"),
+            "(e) softmax / its two products (QKᵀ, AV): FLOPs": (mine["flops"], "median"),
         },
     )
 
