@@ -131,7 +131,7 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
-    said = "config: studies: 'warmpu' is not one of profiler, warmup"
+    said = "config: studies: 'warmpu' is not one of warmup, precision"
     with pytest.raises(SystemExit, match=said):
         make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
 

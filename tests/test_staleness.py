@@ -21,7 +21,6 @@ DRAWN = {f"answer {question}" for question in "acde"}
 RUN_A_MODEL = {"benchmark", "capture"} | {
     f"{study} point"
     for study in (
-        "profiler",
         "warmup",
         "precision",
         "accounting",

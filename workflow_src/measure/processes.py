@@ -20,17 +20,13 @@ SAMPLES = ("samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 
-def command_of(module: str, arguments: Sequence[str], output: Path) -> list[str]:
-    """The command that has `module` write into `output`."""
-    return [sys.executable, "-m", module, *arguments, "--output", str(output)]
-
-
 def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -> Any:
     """What `python -m module` writes into `output` as JSON, in a process of its own.
 
     Raises StageError, with the process's `name`, if it fails; its message has been printed.
     """
-    status = run_tied(command_of(module, arguments, output)).returncode
+    command = [sys.executable, "-m", module, *arguments, "--output", str(output)]
+    status = run_tied(command).returncode
     if status or not output.exists():
         raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
     return json.loads(output.read_text(encoding="utf-8"))
