@@ -273,9 +273,9 @@ def test_params_with_shell_characters_stay_text(project: Project) -> None:
     """The schema rejects them, and the rules quote them anyway."""
     evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
     project.edit(
-        "workflow_src/dag/measured.py",
-        "return json.dumps(self.plan.benchmark_row(wildcards.case))",
-        f'return json.dumps(self.plan.benchmark_row(wildcards.case) | {{"note": """{evil}"""}})',
+        "workflow_src/plan/suites.py",
+        "return self._row(case_id, BENCHMARK_KEYS) | energy",
+        f'return self._row(case_id, BENCHMARK_KEYS) | {{"note": """{evil}"""}}',
     )
     project.run(BENCHMARK)
     assert (project.folder / BENCHMARK).exists()

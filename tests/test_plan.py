@@ -16,9 +16,9 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.errors import ConfigError
 from workflow_src.common.read_table import read_table
+from workflow_src.dag.paths import CASE_PATTERN
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
-from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.write_plan import as_csv
 

@@ -163,7 +163,7 @@ def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
             return speed
         raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
 
-    known = {"host_speed": host_speed, "hold_several": lambda *_: nullcontext(["cpu"])}
+    known = {"host_speed": host_speed, "hold": lambda *_: nullcontext(["cpu"])}
     for name, simulated in known.items():
         monkeypatch.setattr(alone, name, simulated)
     monkeypatch.setattr(alone, "limited_memory", lambda kind, limit: nullcontext())

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workflow_src.common.device_locks import locks_are_shared
-from workflow_src.common.devices import hold_several
+from workflow_src.common.devices import hold
 from workflow_src.measure.gpu_state import state
 from workflow_src.measure.machine import environment, host_id, host_speed
 from workflow_src.measure.memory import limited_memory
@@ -43,7 +43,7 @@ def measured_alone(
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
     gc.freeze()
     count = job.get("gpus", 1)
-    with hold_several(kind, count, name) as devices:
+    with hold(kind, name, count) as devices:
         device = devices[0]
         before = state(device) | host_speed(kind)
         started_at = datetime.now(UTC).isoformat()
