@@ -18,7 +18,7 @@ from workflow_src.dag.paths import made, measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
 from workflow_src.measure import timing
-from workflow_src.measure.l2 import in_rotation, sets_beyond
+from workflow_src.measure.timing import in_rotation, sets_beyond
 from workflow_src.plan.config import load
 from workflow_src.tables.ceilings import table
 

@@ -19,7 +19,7 @@ from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
 from workflow_src.common.device_locks import DeviceError, one_locked
 from workflow_src.common.devices import hold
-from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.processes import measured_alone
 from workflow_src.tables.measured import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")

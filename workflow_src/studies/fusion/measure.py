@@ -11,8 +11,7 @@ from torch.nn import functional
 
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.compiling import NO_COMPILER, compiler_is_missing
-from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.timing import Call, wake
+from workflow_src.measure.timing import Call, in_rotation, l2_bytes, sets_beyond, wake
 from workflow_src.model.attention import fused_softmax, written_out_softmax
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
