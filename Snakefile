@@ -19,12 +19,12 @@
 #   results/compare/{run_a}/with/{run_b}/compare.md   run_b's tables compared with run_a's
 #   results/captures/{capture}/{table}.csv            the tables of a capture of others, and its summary.json
 #   report.md, report.html, results/{tag}/appendix.md one run's report, long tables (summary.json: for programs)
+import json
 import sys
 
 sys.path.insert(0, workflow.basedir)
-from workflow_src.dag.paths import CHAPTER, input_folder, output_folder
+from workflow_src.dag.paths import CASE_PATTERN, CHAPTER, input_folder, output_folder
 from workflow_src.dag.start import make_dag, require_place
-from workflow_src.plan.case_ids import CASE_PATTERN
 
 require_place(workflow)
 

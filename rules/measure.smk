@@ -10,7 +10,7 @@ rule benchmark:
         mem_mb=dag.measured.memory_mb,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        row=dag.measured.benchmark_row,
+        row=lambda wildcards: json.dumps(dag.plan.benchmark_row(wildcards.case)),
         code=dag.code("measure.benchmark"),
     message:
         "Benchmark {wildcards.case}"
@@ -31,7 +31,7 @@ rule ceilings:
         mem_mb=dag.measured.memory_mb,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        point=dag.ceilings_point,
+        point=json.dumps(dag.plan.ceilings_point()),
         code=dag.code("measure.ceilings"),
     message:
         "Measure the ceilings of this machine"
@@ -51,7 +51,7 @@ rule capture:
         mem_mb=dag.measured.memory_mb,
         runtime=lambda wildcards, attempt: attempt * 30,
     params:
-        row=dag.measured.capture_row,
+        row=lambda wildcards: json.dumps(dag.plan.capture_row(wildcards.case)),
         code=dag.code("measure.capture"),
     message:
         "Capture {wildcards.case}"

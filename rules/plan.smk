@@ -8,7 +8,7 @@ rule plan:
     log:
         "results/{tag}/logs/plan.csv.log",
     params:
-        settings=dag.settings,
+        settings=json.dumps(dict(dag.plan.settings)),
         code=dag.code("plan.write_plan"),
     message:
         "Plan the cases of {wildcards.tag}"

@@ -1,5 +1,4 @@
 # The companion studies share these rules; the wildcard `study` selects one.
-import json
 
 
 localrules:

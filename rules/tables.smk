@@ -1,5 +1,6 @@
 # On a cluster, export and case_tables of a case run as one job; the rest runs where snakemake runs.
 from workflow_src.common.case import TABLES
+from workflow_src.dag.paths import made
 
 
 localrules:
@@ -156,7 +157,7 @@ rule remedies:
             "results/{{tag}}/tables/{table}.csv",
             table=("timings", "operators", "products"),
         ),
-        ceilings=dag.measured.ceilings_table(),
+        ceilings=made(dag.plan, "ceilings"),
     output:
         "results/{tag}/tables/remedies.csv",
     log:

@@ -45,11 +45,6 @@ def published(name: str) -> Path:
 H200, H100 = EXAMPLES / "h200", published("h100")
 
 
-def run_of(study: str) -> Path:
-    """The published run that measured a study, with its points."""
-    return published("h100" if study == "profiler" else "h200")
-
-
 def read_study(path: Path) -> pd.DataFrame:
     """The table of the study that the file is named after; empty if it never ran."""
     if not path.is_file():

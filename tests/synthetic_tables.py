@@ -1,13 +1,13 @@
 """Small synthetic tables, built case by case, with numbers that are easy to check by hand."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import CASE_COLUMNS, PHASES, CaseKey
+from workflow_src.common.case import CASE_COLUMNS, PHASES
 
 Kernel = tuple[str, str, str, int, int]
 """Path, name, family, calls per step, nanoseconds per step."""
@@ -89,7 +89,8 @@ class Sample:
     @property
     def front(self) -> dict[str, Any]:
         values = (self.case, self.size, self.context, 4, self.precision, self.attention)
-        return asdict(CaseKey(*values, "adamw", self.device, self.execution))
+        every = (*values, "adamw", self.device, self.execution)
+        return dict(zip(CASE_COLUMNS, every, strict=True))
 
     @property
     def ran(self) -> list[str]:

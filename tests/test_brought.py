@@ -10,8 +10,8 @@ import yaml
 from tests.package import forget
 from workflow_src.common.case import Brought
 from workflow_src.common.errors import ConfigError
+from workflow_src.dag.paths import CASE_PATTERN
 from workflow_src.plan.brought import code_at
-from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import as_csv
 

@@ -14,11 +14,11 @@ import torch
 from tests.workflow import ROOT, served_stage
 from workflow_src.common.ceilings import FEWEST, rate_of
 from workflow_src.common.table_schema import own_columns
-from workflow_src.dag.paths import measures
+from workflow_src.dag.paths import made, measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
 from workflow_src.measure import timing
-from workflow_src.measure.l2 import in_rotation, sets_beyond
+from workflow_src.measure.timing import in_rotation, sets_beyond
 from workflow_src.plan.config import load
 from workflow_src.tables.ceilings import table
 
@@ -171,10 +171,10 @@ def test_the_table_is_an_input_where_it_is_or_may_be_made(
     dag = make_dag(config)
     monkeypatch.chdir(tmp_path)
     path = Path("results/quickstart/tables/ceilings.csv")
-    assert dag.measured.ceilings_table() == [str(path)] and measures("ceilings")
+    assert made(dag.plan, "ceilings") == [str(path)] and measures("ceilings")
     assert Path("results/quickstart/ceilings.json") in dag.measured.files()
     monkeypatch.setattr(sys, "argv", ["snakemake", "--allowed-rules", "answer", "report"])
-    assert dag.measured.ceilings_table() == []
+    assert made(dag.plan, "ceilings") == []
     path.parent.mkdir(parents=True)
     path.touch()
-    assert dag.measured.ceilings_table() == [str(path)]
+    assert made(dag.plan, "ceilings") == [str(path)]

@@ -11,8 +11,8 @@ from workflow_src.common.case import Case
 from workflow_src.measure import benchmark
 from workflow_src.measure.compiling import NO_COMPILER, compile_whole, first_call, refused
 from workflow_src.measure.module_ranges import ForwardThenLoss
-from workflow_src.measure.phases import build
 from workflow_src.measure.profiled_run import warm_up
+from workflow_src.measure.workload import build
 from workflow_src.model import ranges
 from workflow_src.model.ranges import range_
 from workflow_src.tables.measured import timings

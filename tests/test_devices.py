@@ -18,8 +18,8 @@ import pytest
 from tests.holders import hold_for_ever, hold_shortly
 from workflow_src.common import device_locks, devices
 from workflow_src.common.device_locks import DeviceError, one_locked
-from workflow_src.common.devices import hold, hold_several
-from workflow_src.measure.alone import measured_alone
+from workflow_src.common.devices import hold
+from workflow_src.measure.processes import measured_alone
 from workflow_src.tables.measured import doubts
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -69,15 +69,15 @@ def test_waiting_says_for_whom_and_a_killed_holder_leaves_the_device_free(
     assert re.fullmatch(f"Waiting: cpu is held by {line}\n", capfd.readouterr().err)
     holder.kill()
     holder.join()
-    with hold("cpu") as name:
-        assert name == "cpu"
+    with hold("cpu") as names:
+        assert names == ["cpu"]
 
 
 def test_each_holder_sees_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cuda_devices", lambda: ["GPU-a", "GPU-b"])
-    with hold("cuda") as first:
+    with hold("cuda") as (first,):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == first == "GPU-a"
-        with hold("cuda") as second:
+        with hold("cuda") as (second,):
             assert os.environ["CUDA_VISIBLE_DEVICES"] == second == "GPU-b"
             with pytest.raises(DeviceError, match=r"GPU-a is held by .*; GPU-b is held"):
                 hold("cuda").__enter__()
@@ -91,7 +91,7 @@ def test_a_job_of_two_devices_holds_two_or_as_many_as_there_are(
     monkeypatch: pytest.MonkeyPatch, there: list[str], held: list[str]
 ) -> None:
     monkeypatch.setattr(devices, "cuda_devices", lambda: there)
-    with hold_several("cuda", 2) as names:
+    with hold("cuda", count=2) as names:
         assert names == held and os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(held)
         # Whoever takes one after another lets the next one begin once it has all of its own.
         with one_locked([devices.SEVERAL], ""), pytest.raises(DeviceError):

@@ -13,7 +13,7 @@ import pytest
 from tests.workflow import Project, rewritten
 from workflow_src.common import environment as columns
 from workflow_src.measure import machine
-from workflow_src.measure.alone import measured_alone
+from workflow_src.measure.processes import measured_alone
 from workflow_src.plan import drift
 from workflow_src.tables import measured as machine_tables
 from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one

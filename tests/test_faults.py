@@ -159,9 +159,9 @@ def test_a_program_that_ends_itself_without_a_result_gives_a_one_sentence_error(
 
 LEAVES_A_THREAD = """
 import sys, threading, time
-from workflow_src.measure import alone
-alone.GRACE_S = 0.1
-with alone.ended_without_threads("a case"):
+from workflow_src.measure import processes
+processes.GRACE_S = 0.1
+with processes.ended_without_threads("a case"):
     threading.Thread(target=time.sleep, args=(999,), name="loader").start()
     sys.exit(" ".join(sys.argv[1:]) or 0)
 """
@@ -273,9 +273,9 @@ def test_params_with_shell_characters_stay_text(project: Project) -> None:
     """The schema rejects them, and the rules quote them anyway."""
     evil = "'; touch pwned; $(touch pwned) `touch pwned` & | > pwned <b> \\\\ {x}"
     project.edit(
-        "workflow_src/dag/measured.py",
-        "return json.dumps(self.plan.benchmark_row(wildcards.case))",
-        f'return json.dumps(self.plan.benchmark_row(wildcards.case) | {{"note": """{evil}"""}})',
+        "workflow_src/plan/suites.py",
+        "return self._row(case_id, BENCHMARK_KEYS) | energy",
+        f'return self._row(case_id, BENCHMARK_KEYS) | {{"note": """{evil}"""}}',
     )
     project.run(BENCHMARK)
     assert (project.folder / BENCHMARK).exists()

@@ -10,8 +10,7 @@ from tests.on_gpu import ON_GPU
 from workflow_src.common.ceilings import SIZES, rate_of
 from workflow_src.measure.ceilings import bandwidths, products
 from workflow_src.measure.cuda_graph import graphed
-from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.timing import time_call
+from workflow_src.measure.timing import in_rotation, l2_bytes, sets_beyond, time_call
 
 pytestmark = ON_GPU
 

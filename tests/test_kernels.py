@@ -1,7 +1,6 @@
-"""The Triton and CUDA kernels against float64: in Triton's interpreter, and on a GPU."""
+"""The Triton kernels against float64: in Triton's interpreter, and on a GPU."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,8 +13,6 @@ from torch import Tensor
 
 from tests.workflow import ROOT
 from workflow_src.common.devices import cuda_devices
-from workflow_src.common.errors import UnavailableError
-from workflow_src.ops import cuda
 
 triton = pytest.importorskip("triton")
 
@@ -179,40 +176,6 @@ def test_masked_rows_and_infinities_agree_with_torch(columns: int, dtype: torch.
         torch.testing.assert_close(kernel("softmax")(x), exact, equal_nan=True)
 
 
-@pytest.mark.skipif(bool(cuda_devices()), reason="there is a CUDA device")
-def test_without_a_device_the_cuda_kernel_says_why() -> None:
-    with pytest.raises(UnavailableError, match="no CUDA device"):
-        cuda.build_gelu()
-
-
-def test_arguments_of_the_cuda_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stream:
-        cuda_stream = 7
-
-    called = []
-
-    def launch(x: int, y: int, elements: int, kind: int, stream: int) -> int:
-        called.append((x % 16, y % 16, elements, kind, stream))
-        return error
-
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream)
-    error = 0
-    misaligned = torch.zeros(9, dtype=torch.bfloat16)[1:]
-    assert cuda._call(launch, misaligned).shape == (8,)
-    cuda._call(launch, torch.zeros(0))
-    assert called == [(0, 0, 8, 2, 7)]
-    error = 700
-    with pytest.raises(RuntimeError, match="error 700"):
-        cuda._call(launch, torch.zeros(3))
-
-
-@pytest.mark.skipif(INTERPRETED or not shutil.which("nvcc"), reason="needs nvcc")
-def test_the_cuda_source_compiles(tmp_path: Path) -> None:
-    command = ["nvcc", "-c", "-o", str(tmp_path / "gelu.o"), str(cuda.SOURCE)]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-
-
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter compiles nothing")
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
@@ -252,11 +215,9 @@ class TestOnGpu:
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_all_agree_with_float64(self, dtype: torch.dtype) -> None:
-        cuda_gelu = cuda.build_gelu()
         for elements in (*ELEMENTS, 2**20 + 3):
             x = random(elements, dtype=dtype)
             agree(kernel("gelu")(x), gelu_exactly(x))
-            agree(cuda_gelu(x), gelu_exactly(x))
         for shape in SHAPES + LONG_ROWS:
             x = random(*shape, dtype=dtype)
             agree(kernel("softmax")(x), softmax_exactly(x))
@@ -264,7 +225,6 @@ class TestOnGpu:
     def test_more_than_2_to_the_31_elements(self) -> None:
         x = torch.zeros(2**31 + 2**15, dtype=torch.bfloat16, device="cuda")
         x[-(2**15) :] = random(2**15, dtype=torch.bfloat16)
-        for function in (kernel("gelu"), cuda.build_gelu()):
-            agree(function(x)[-(2**15) :], gelu_exactly(x[-(2**15) :]))
+        agree(kernel("gelu")(x)[-(2**15) :], gelu_exactly(x[-(2**15) :]))
         rows = x.view(-1, 2**15)
         agree(kernel("softmax")(rows)[-1:], softmax_exactly(rows[-1:]))

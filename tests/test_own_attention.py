@@ -13,9 +13,9 @@ from tests.package import forget
 from tests.workflow import ROOT
 from workflow_src.common.case import Case
 from workflow_src.common.errors import ConfigError, StageError
+from workflow_src.dag.paths import CASE_PATTERN
 from workflow_src.measure.own_attention import checked, own_core
 from workflow_src.measure.workload import Workload
-from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.plan.write_plan import as_csv
 from workflow_src.studies.points import points

@@ -16,9 +16,9 @@ from workflow_src.common.case import (
 )
 from workflow_src.common.errors import ConfigError
 from workflow_src.common.read_table import read_table
+from workflow_src.dag.paths import CASE_PATTERN
 from workflow_src.dag.start import make_dag
 from workflow_src.plan import suites as planning
-from workflow_src.plan.case_ids import CASE_PATTERN
 from workflow_src.plan.suites import make_plan
 from workflow_src.plan.write_plan import as_csv
 
@@ -131,7 +131,7 @@ def test_a_case_that_is_not_in_the_joined_tables_gets_its_timeline(
 
 
 def test_an_unknown_study_is_refused_with_the_known_ones() -> None:
-    said = "config: studies: 'warmpu' is not one of profiler, warmup"
+    said = "config: studies: 'warmpu' is not one of warmup, precision"
     with pytest.raises(SystemExit, match=said):
         make_dag(CONFIG | {"suite": "smoke", "studies": ["warmpu"]})
 

@@ -13,7 +13,7 @@ import torch
 
 from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
-from workflow_src.measure import alone, cuda_graph
+from workflow_src.measure import cuda_graph, processes
 from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
 from workflow_src.measure.processes import merged, merged_phase
 from workflow_src.measure.rows import Row
@@ -163,11 +163,11 @@ def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
             return speed
         raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
 
-    known = {"host_speed": host_speed, "hold_several": lambda *_: nullcontext(["cpu"])}
+    known = {"host_speed": host_speed, "hold": lambda *_: nullcontext(["cpu"])}
     for name, simulated in known.items():
-        monkeypatch.setattr(alone, name, simulated)
-    monkeypatch.setattr(alone, "limited_memory", lambda kind, limit: nullcontext())
-    found = alone.measured_alone("c", {"device": "cuda"}, "phases", lambda: {"forward": EAGER})
+        monkeypatch.setattr(processes, name, simulated)
+    monkeypatch.setattr(processes, "limited_memory", lambda kind, limit: nullcontext())
+    found = processes.measured_alone("c", {"device": "cuda"}, "phases", lambda: {"forward": EAGER})
     assert found["phases"] == {"forward": EAGER} and found["before"]["host_launch_us"] == 2.0
     assert "host_launch_us" not in found["after"]
     row = environment(found, "torch 2").iloc[0]

@@ -21,7 +21,6 @@ DRAWN = {f"answer {question}" for question in "acde"}
 RUN_A_MODEL = {"benchmark", "capture"} | {
     f"{study} point"
     for study in (
-        "profiler",
         "warmup",
         "precision",
         "accounting",
@@ -76,7 +75,7 @@ BEHAVIOR = [
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
         RUN_THE_SOFTMAX, id="the model's arithmetic",
     ),
-    pytest.param("ops/gelu.cu", "0.044715f", "0.0447f", {"fusion point"}, id="gelu.cu"),
+    pytest.param("ops/gelu.py", "0.044715", "0.0447", {"fusion point"}, id="the Triton GeLU"),
     pytest.param(
         "ops/softmax.py", "1.4426950408889634", "1.442695", RUN_THE_SOFTMAX, id="a Triton softmax"
     ),

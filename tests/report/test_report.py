@@ -22,7 +22,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], str, str
     folder = tmp_path_factory.mktemp("report")
     paths = chapters(folder, Sample(), LOST)
     summary = str(folder / "summary.json")
-    return paths, *assemble(folder, paths, "--others", "profiler", "--summary", summary)
+    return paths, *assemble(folder, paths, "--others", "warmup", "--summary", summary)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_the_text_is_the_chapters_one_after_another(made):
     places = [text.index(path.read_text().strip()) for path in paths]
     assert places == sorted(places) and text.startswith("# ")
     assert text.index("## Companion studies") < text.index("### It takes 3.50 ms.")
-    assert re.search(r"(?m)^\*\*\w.*\*\*$", text) and "not chosen: profiler" in text
+    assert re.search(r"(?m)^\*\*\w.*\*\*$", text) and "not chosen: warmup" in text
     assert "(results/mine/appendix.md)" in text
     assert "## MLP: tables" in appendix and "| a | 3.50 |" in appendix
 

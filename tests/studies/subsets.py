@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.published import read_study, run_of
+from tests.published import published, read_study
 
 ROOT = Path(__file__).parent.parent.parent
 STATUSES = ("oom", "skipped", "failed", "not_supported")
@@ -23,7 +23,7 @@ Row = dict[str, object]
 @cache
 def recorded(study: str) -> pd.DataFrame:
     """The published table of a study, or the run's ceilings."""
-    tables = run_of(study) / "tables"
+    tables = published("h200") / "tables"
     return read_study(tables / ("ceilings.csv" if study == "ceilings" else f"studies/{study}.csv"))
 
 

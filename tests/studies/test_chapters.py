@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples import seeds
 from tests.golden import same_as_before
-from tests.published import run_of as published_run
+from tests.published import published
 from tests.studies.chapters import TEMPLATES, WRITTEN, chapter, run_of
 from tests.studies.subsets import recorded, subset
 from workflow_src.paper.run import Run
@@ -34,7 +34,7 @@ def test_a_published_chapter_is_written_again_and_its_numbers_lead_to_lines(
 
     On the page the same numbers stand, each with lines that are there.
     """
-    folder = published_run(study)
+    folder = published("h200")
     run = Run.of(folder / "tables")
     made = chapter(study, run)
     said = "".join((folder / name).read_text() for name in ("report.md", "appendix.md"))

@@ -1,8 +1,7 @@
-"""What the studies attention, fusion, matmul and profiler measure."""
+"""What the studies attention, fusion and matmul measure."""
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from workflow_src.common.errors import StageError, UnavailableError
 from workflow_src.measure import timing
 from workflow_src.measure.rows import attempt
 from workflow_src.measure.timing import plan_repeats, time_within
-from workflow_src.plan.config import load
 from workflow_src.studies import tasks as engine
 from workflow_src.studies.attention.analyze import derive
 from workflow_src.studies.attention.implementations import _seen, causal_blocks
@@ -22,9 +20,7 @@ from workflow_src.studies.attention.measure import guarded, tasks, too_long
 from workflow_src.studies.fusion import measure as fusion_measure
 from workflow_src.studies.matmul import measure as matmul
 from workflow_src.studies.points import points
-from workflow_src.studies.profiler import measure
-from workflow_src.studies.study import Point
-from workflow_src.studies.tasks import Row, main, rows
+from workflow_src.studies.tasks import Row, rows
 
 OWN = "examples/own_attention/tiles.py:TiledAttention"
 
@@ -160,44 +156,3 @@ def test_sizes_near_one_another_are_in_no_order():
     point = points("matmul", "cuda", "full", {})[1] | {"device": "cuda"}
     sizes = [task.about["n"] for task in matmul.tasks(point)]
     assert sizes != sorted(sizes) == matmul.divisibility_sizes(2048)
-
-
-SETTINGS = load(ROOT / "config.yaml") | {"profiler": "torch"}
-
-
-def point(**others: object) -> Point:
-    (found,) = points("profiler", "cpu", "small", SETTINGS)
-    return found | {"device": "cpu"} | others
-
-
-def test_every_other_pair_begins_with_the_profiled_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ran: list[tuple[int, bool]] = []
-
-    def in_process(of: Point, output: Path) -> dict[str, Any]:
-        ran.append((of["process"], of["profiled"]))
-        return {}
-
-    monkeypatch.setattr(measure, "in_process", in_process)
-    measure.in_pairs(point(processes=6))
-    assert ran == [(0, False), (0, True), (1, True), (1, False), (2, False), (2, True)]
-
-
-@pytest.mark.usefixtures("served_python")
-def test_a_pair_of_real_processes(tmp_path: Path) -> None:
-    output = tmp_path / "point.json"
-    given = point(processes=2, warmup_steps=1, steps=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["measure", *arguments(given, output)])
-        main(measure.tasks, in_processes=measure.in_pairs)
-    found = json.loads(output.read_text())
-    assert [(row["name"], row["status"], len(row["samples_ns"])) for row in found["rows"]] == [
-        ("plain", "ok", 2),
-        ("profiled", "ok", 2),
-    ]
-    assert len(found["processes"]) == 2 and found["point"] == given
-
-
-def arguments(given: Point, output: Path) -> list[str]:
-    return ["--point", json.dumps(given), "--output", str(output)]

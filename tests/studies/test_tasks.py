@@ -46,7 +46,7 @@ def test_what_happens_to_a_task_is_its_row() -> None:
 
 TEXT = """
 small:
-- {point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}, {torch: 4}]}}}
+- {point: "x", dims: {cpu: [1], cuda: [2]}, deep: {b: {full: 1, small: [{cpu: 3}, {cpu: 4}]}}}
 full:
 - {point: "y", sizes: [s]}
 - {point: "z", sizes: [none]}
@@ -61,7 +61,7 @@ def test_machine_and_scale_choose_what_points_measure(
     monkeypatch.setattr(of_files, "__file__", str(tmp_path / "points.py"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "points.yaml").write_text(TEXT)
-    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8, "profiler": "torch"}
+    settings = {"sizes": {"s": {"layers": 1}}, "vocabulary": 8}
     assert points("mine", "cpu", "small", settings) == [
         {"point": "x", "dims": [1], "deep": {"b": [3, 4]}}
     ]

@@ -10,12 +10,11 @@ from workflow_src.cli.settings import configured, setting
 from workflow_src.common.arguments import Parser
 from workflow_src.common.case import AnyCase
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.measure.alone import ended_without_threads
 from workflow_src.measure.benchmark import measure_phase
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.phases import run_phases
+from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.rows import Row
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, run_phases
 from workflow_src.plan.suites import make_plan
 
 NOWHERE = {"tag": "check-model"}

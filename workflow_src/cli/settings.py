@@ -8,8 +8,7 @@ from typing import Any
 import snakemake
 from snakemake.utils import update_config
 
-from workflow_src.plan.config import CONFIG
-from workflow_src.plan.strict_yaml import read_config
+from workflow_src.plan.config import CONFIG, read_config
 
 try:
     from snakemake.cli import parse_config

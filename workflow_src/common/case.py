@@ -1,7 +1,7 @@
 """The case: one configuration of a model, this project's own or a brought one, to measure."""
 
 import json
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
 
@@ -29,30 +29,17 @@ NEEDS_CUDA = {
 """The values of each of these fields that run on a CUDA device only."""
 
 
-@dataclass(frozen=True)
-class CaseKey:
-    """What tells one case from the others: the leading columns of every joined table.
-
-    An axis with a default came later: tables of older runs lack it.
-    """
-
-    case: str
-    size: str
-    context: int
-    batch: int
-    precision: str
-    attention: str
-    optimizer: str
-    device: str
-    execution: str = EAGER
-
-
-CASE_COLUMNS = tuple(field.name for field in fields(CaseKey))
-COUNTS = tuple(field.name for field in fields(CaseKey) if field.type is int)
+COUNTS = ("context", "batch")
 """The case columns that are numbers."""
 
-LATER = {field.name: field.default for field in fields(CaseKey) if field.default is not MISSING}
+LATER = {"execution": EAGER}
 """The axes that tables of older runs lack, with the value that all their cases had."""
+
+CASE_COLUMNS = (
+    *("case", "size", *COUNTS, "precision", "attention", "optimizer", "device"),
+    *LATER,
+)
+"""What tells one case from the others: the leading columns of every joined table."""
 
 
 @dataclass(frozen=True)
@@ -159,19 +146,6 @@ AnyCase = Case | Brought
 def case_of(row: dict[str, Any]) -> AnyCase:
     """The case in a plan row, of a brought model if the row names its function."""
     return Brought.from_dict(row) if "workload" in row else Case.from_dict(row)
-
-
-def heads_problem(d_model: int, heads: int) -> str:
-    """Why a model of this width can't have this number of heads; "" if it can."""
-    width, remainder = divmod(d_model, heads)
-    if remainder:
-        return f"{heads} must divide d_model, which is {d_model}"
-    if width % 2:
-        return (
-            f"{heads} gives heads of width {width}, which must be even for rotary position "
-            "embedding"
-        )
-    return ""
 
 
 TABLES = (

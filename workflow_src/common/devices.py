@@ -6,7 +6,7 @@ initialized.
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 
 import pynvml
@@ -74,20 +74,14 @@ SEVERAL = "several-devices"
 
 
 @contextmanager
-def hold(device: str, about: str = "") -> Iterator[str]:
-    """Lock one device of a kind ("cpu" or "cuda"); yields its name: "cpu" or a UUID.
+def hold(device: str, about: str = "", count: int = 1) -> Iterator[list[str]]:
+    """Lock `count` devices of a kind ("cpu" or "cuda"), or as many as there are.
 
-    Takes the first free device. While all are locked, says who holds them and waits; those who wait
-    for this one are told `about`. A CUDA device becomes the only one visible to this process and
-    its children. Raises DeviceError if there is no such device, or one is held for too long.
+    Yields their names: "cpu" or UUIDs. Takes the first free ones. While all are locked, says who
+    holds them and waits; those who wait for this one are told `about`. CUDA devices become the only
+    ones visible to this process and its children, once none of them is in use. Raises DeviceError
+    if there is no such device, or one is held for too long.
     """
-    with hold_several(device, 1, about) as (name,):
-        yield name
-
-
-@contextmanager
-def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]]:
-    """As `hold`, but lock `count` devices, or as many as there are; yields their names."""
     names = _names(device)
     with ExitStack() as locks:
         held: list[str] = []
@@ -95,17 +89,11 @@ def hold_several(device: str, count: int, about: str = "") -> Iterator[list[str]
             while len(held) < min(count, len(names)):
                 free = [name for name in names if name not in held]
                 held.append(locks.enter_context(one_locked(free, about)))
-        _use_only(held)
+        if device == "cuda":
+            os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(held)
+            for name in held:
+                _wait_until_idle(name)
         yield held
-
-
-def _use_only(names: Sequence[str]) -> None:
-    """Make these the only visible CUDA devices, once none of them is in use; "cpu" is none."""
-    if "cpu" in names:
-        return
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names)
-    for name in names:
-        _wait_until_idle(name)
 
 
 def processes_on(uuid: str) -> list[int]:

@@ -76,14 +76,6 @@ class Measured:
     plan: Plan
     studies: Studies
 
-    def benchmark_row(self, wildcards: Wildcards) -> str:
-        """The plan row that a benchmark depends on, as JSON."""
-        return json.dumps(self.plan.benchmark_row(wildcards.case))
-
-    def capture_row(self, wildcards: Wildcards) -> str:
-        """The plan row that a capture depends on, as JSON."""
-        return json.dumps(self.plan.capture_row(wildcards.case))
-
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt.
 
@@ -95,10 +87,6 @@ class Measured:
             of_step = peak_bytes(case, PHASES[-1]) / MIB if isinstance(case, Case) else UNKNOWN_MIB
             mib += math.ceil(of_step)
         return attempt * mib
-
-    def ceilings_table(self) -> list[str]:
-        """The table of ceilings as an input, if it's there or may be made."""
-        return made(self.plan, "ceilings")
 
     def to_join(self) -> list[str]:
         """All planned cases; with allow_missing, only the measured ones, if there are any."""

@@ -17,6 +17,9 @@ ROOT_FILES = ("report.md", "report.html")
 PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
 
+CASE_PATTERN = r"(?!studies/)[A-Za-z0-9_.=+-]+"
+"""What all ids of cases match: a global wildcard constraint. tables/studies/ is of no case."""
+
 CHAPTER = (".md", ".html", ".appendix.md", ".appendix.html", ".json")
 """The ends of a chapter's files: of an answer, the cards, a study's section."""
 

@@ -131,8 +131,8 @@ class Report:
         results, inputs = self.plan.results, self.inputs()
         drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         drawn += [f"study_{name}" for name in self.studies.chosen]
-        made = [f"{results}/figures/{name}.svg" for name in drawn]
-        made += [f"{results}/tables/{name}.csv" for name in questions.REPORT_TABLES]
-        made += [path for part in ("chapters", "timelines") for path in inputs[part]]
-        made += inputs["appendix"] + self.measured.ceilings_table()
-        return [*ROOT_FILES, *made]
+        every = [f"{results}/figures/{name}.svg" for name in drawn]
+        every += [f"{results}/tables/{name}.csv" for name in questions.REPORT_TABLES]
+        every += [path for part in ("chapters", "timelines") for path in inputs[part]]
+        every += inputs["appendix"] + made(self.plan, "ceilings")
+        return [*ROOT_FILES, *every]

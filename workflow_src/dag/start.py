@@ -1,6 +1,5 @@
 """What all rules ask of a run, after the checks with which the Snakefile begins."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from workflow_src.dag.measured import Measured, Studies
 from workflow_src.dag.paths import ROOT_FILES, Wildcards, known
 from workflow_src.dag.report import Report
 from workflow_src.plan.code import stage
-from workflow_src.plan.strict_yaml import read_config
+from workflow_src.plan.config import read_config
 from workflow_src.plan.suites import Plan, make_plan
 from workflow_src.studies.study import STUDIES
 
@@ -37,16 +36,6 @@ class Dag:
     def everything(self) -> list[str]:
         """The default targets."""
         return list(ROOT_FILES) if self.captures.files else self.report.everything()
-
-    @property
-    def settings(self) -> str:
-        """The resolved settings as JSON, from which plan.csv is made."""
-        return json.dumps(dict(self.plan.settings))
-
-    @property
-    def ceilings_point(self) -> str:
-        """What to measure of the ceilings of this run's machine, as JSON."""
-        return json.dumps(self.plan.ceilings_point())
 
     @property
     def measuring_threads(self) -> int:

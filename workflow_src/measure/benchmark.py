@@ -13,7 +13,6 @@ from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.errors import one_sentence
-from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
 from workflow_src.measure.energy import energies
@@ -21,11 +20,15 @@ from workflow_src.measure.gpu_state import WINDOW, Reading, add_readings, neighb
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.operators import add_launched
-from workflow_src.measure.phases import Built, build, run_phases
-from workflow_src.measure.processes import in_fresh_processes, merged
+from workflow_src.measure.processes import (
+    ended_without_threads,
+    in_fresh_processes,
+    measured_alone,
+    merged,
+)
 from workflow_src.measure.rows import Row, said
 from workflow_src.measure.timing import sample_steps
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Built, Workload, build, run_phases
 
 
 def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:

@@ -20,12 +20,11 @@ from workflow_src.common.ceilings import FEWEST, PRODUCTS
 from workflow_src.common.devices import nvml
 from workflow_src.common.errors import one_sentence
 from workflow_src.common.units import MIB
-from workflow_src.measure.alone import measured_alone
-from workflow_src.measure.l2 import in_rotation, l2_bytes
 from workflow_src.measure.machine import use_threads
 from workflow_src.measure.precision import AUTOCAST, unsupported, use_precision
+from workflow_src.measure.processes import measured_alone
 from workflow_src.measure.rows import Row, attempt, free, said
-from workflow_src.measure.timing import Call, sampled, wake
+from workflow_src.measure.timing import Call, in_rotation, l2_bytes, sampled, wake
 
 Sizes = Mapping[str, Any]
 """The sizes of a device: see common.ceilings."""

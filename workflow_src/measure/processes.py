@@ -1,28 +1,105 @@
-"""Processes that measure: fresh ones after another, and what they found as one.
+"""Processes that measure: with a device to themselves, fresh ones after another, and their end.
 
 A process keeps its luck: where its memory lies, how fast its core is, what the allocator did first.
-Samples of one process therefore say little about the next run.
+Samples of one process therefore say little about the next run. Code that somebody brings may leave
+threads that run on for ever, for which Python would wait.
 """
 
+import gc
 import json
+import os
+import socket
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from workflow_src.common.device_locks import locks_are_shared
+from workflow_src.common.devices import hold
 from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
-
-Row = dict[str, Any]
+from workflow_src.measure.gpu_state import state
+from workflow_src.measure.machine import environment, host_id, host_speed
+from workflow_src.measure.memory import limited_memory
+from workflow_src.measure.rows import Row
 
 SAMPLES = ("samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
+GRACE_S = 5.0
+"""How long threads may take to end by themselves once the main one has: they may be writing."""
 
-def command_of(module: str, arguments: Sequence[str], output: Path) -> list[str]:
-    """The command that has `module` write into `output`."""
-    return [sys.executable, "-m", module, *arguments, "--output", str(output)]
+
+def measured_alone(
+    name: str,
+    job: Mapping[str, Any],
+    key: str,
+    measure: Callable[[], Any],
+    finish: Callable[[Any], Any] = lambda found: found,
+) -> dict[str, Any]:
+    """The result of `measure` under `key`, with environment, device states and times beside it.
+
+    `job` is a case or a study's point called `name`, with its device and, if it has them, its
+    memory limit and `gpus`: how many devices it locks, of which the first one is recorded. `finish`
+    completes the result, still alone on the device, where the state after measuring has been
+    recorded: a profiler slows the launches of the process that it ran in. Raises StageError if
+    there is no such device, or less memory than that limit.
+    """
+    kind = job["device"]
+    # What was imported is no garbage, and looking through it takes 0.1 s before each row.
+    gc.freeze()
+    count = job.get("gpus", 1)
+    with hold(kind, name, count) as devices:
+        device = devices[0]
+        before = state(device) | host_speed(kind)
+        started_at = datetime.now(UTC).isoformat()
+        with limited_memory(kind, job.get("memory_limit_gib")):
+            found = measure()
+            after = state(device)
+            # A failed capture of a graph can leave CUDA broken, with all that was timed before.
+            with suppress(RuntimeError) if kind == "cuda" else nullcontext():
+                after |= host_speed(kind)
+            found = finish(found)
+        # The host's name is kept with results, and never published.
+        where = {"host_id": host_id(), "node": socket.gethostname(), "device_name": device}
+        return {
+            key: found,
+            "environment": environment(device) | where,
+            "before": before,
+            "after": after,
+            "locks_are_shared": locks_are_shared(),
+            "started_at": started_at,
+            "ended_at": datetime.now(UTC).isoformat(),
+        }
+
+
+@contextmanager
+def ended_without_threads(about: str) -> Iterator[None]:
+    """End this process some seconds after its main thread, with its status, whatever still runs."""
+    status = 0
+    try:
+        yield
+    except BaseException as error:
+        status = 0 if isinstance(error, SystemExit) and error.code in (None, 0) else 1
+        raise
+    finally:
+        threading.Thread(target=_end, args=(about, status), daemon=True).start()
+
+
+def _end(about: str, status: int) -> None:
+    # Python waits for other threads with the main one ended, and for this one never.
+    threading.main_thread().join()
+    time.sleep(GRACE_S)
+    main = threading.main_thread()
+    left = [each.name for each in threading.enumerate() if not each.daemon and each is not main]
+    print(f"{about}: ended, though its code left running: {', '.join(left)}", file=sys.stderr)
+    sys.stdout.flush()
+    os._exit(status)
 
 
 def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -> Any:
@@ -30,7 +107,8 @@ def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -
 
     Raises StageError, with the process's `name`, if it fails; its message has been printed.
     """
-    status = run_tied(command_of(module, arguments, output)).returncode
+    command = [sys.executable, "-m", module, *arguments, "--output", str(output)]
+    status = run_tied(command).returncode
     if status or not output.exists():
         raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
     return json.loads(output.read_text(encoding="utf-8"))

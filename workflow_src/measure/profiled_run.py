@@ -17,14 +17,13 @@ from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
 from workflow_src.common.errors import one_sentence
-from workflow_src.measure.alone import ended_without_threads
 from workflow_src.measure.compiling import refused
 from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
-from workflow_src.measure.phases import build, run_phases
+from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.rows import Row, say
 from workflow_src.measure.windows import exported_torch_window, nsys_window
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, build, run_phases
 from workflow_src.model.ranges import range_
 
 MIN_MARK_S = 1e-5

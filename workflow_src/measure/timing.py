@@ -1,8 +1,14 @@
-"""Raw time samples of a call, in integer nanoseconds, after warm-up."""
+"""Raw time samples of a call, in integer nanoseconds, after warm-up.
 
+The L2 cache is kept from answering for memory: a call whose inputs and outputs fit in it would find
+them there at every repeat, so calls go in rotation over several sets of buffers.
+"""
+
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 
 import torch
 
@@ -23,6 +29,9 @@ GROUP = 5
 
 SHORTEST_MS = 1e-6
 """A call takes at least this long, even where the clock doesn't tell."""
+
+BEYOND = 2
+"""The sets of a rotation together are larger than this many times the L2 cache."""
 
 
 def synchronize(device: str) -> None:
@@ -154,3 +163,34 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
     uuid = f"GPU-{torch.cuda.get_device_properties(0).uuid}"
     clock = asked(uuid, "sm_clock_mhz")["sm_clock_mhz"]
     return elapsed_ns(), clock
+
+
+def l2_bytes(device: str) -> int:
+    """The size of the CUDA device's L2 cache in bytes; 0 for a CPU, whose caches aren't evaded."""
+    return int(torch.cuda.get_device_properties(0).L2_cache_size) if device == "cuda" else 0
+
+
+def sets_beyond(l2: int, set_bytes: int) -> int:
+    """How many sets of `set_bytes` a rotation needs, so that no set is in a cache of `l2` bytes.
+
+    1 if a single set is larger than BEYOND times the cache, and so evicts itself.
+    """
+    return math.ceil(BEYOND * l2 / set_bytes) + 1 if set_bytes <= BEYOND * l2 else 1
+
+
+def in_rotation(calls: Sequence[Call]) -> Call:
+    """A call that runs the next of `calls` each time, each with buffers of its own.
+
+    What each returned is kept until its next turn, so that no two of them get the same memory.
+    Each runs once at first, so that memory is allocated before anything is timed.
+    """
+    if len(calls) == 1:
+        return calls[0]
+    turns, kept = cycle(range(len(calls))), [call() for call in calls]
+
+    def run() -> object:
+        turn = next(turns)
+        kept[turn] = calls[turn]()
+        return kept[turn]
+
+    return run

@@ -1,7 +1,8 @@
-"""The workload: the object that both the benchmark and the capture of a case run."""
+"""The workload: what both the benchmark and the capture of a case run, phase by phase."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from workflow_src.measure.compiling import compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.own_attention import own_core
 from workflow_src.measure.precision import AUTOCAST, use_precision
-from workflow_src.measure.rows import free, say
+from workflow_src.measure.rows import Row, attempt, free, in_turn, said, say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
 from workflow_src.model.ranges import range_
@@ -182,3 +183,40 @@ def _own(case: Case) -> Made:
 
     optimizer = build_optimizer(case.optimizer, model.parameters())
     return Made(model, (inputs,), loss, optimizer)
+
+
+NOTHING_TO_TRAIN = "no parameter of the model needs a gradient"
+
+Built = tuple[Workload | None, Row]
+"""A workload, and the row (status, reason) of building it."""
+
+
+def build(case: AnyCase, *how: bool) -> Built:
+    """The workload of a case, built as a study says, None if not even the model fits in memory, and
+    the row of that."""
+    row = attempt(lambda: {"made": Workload(case, *how)}, partial(free, case.device))
+    return row.pop("made", None), row
+
+
+def run_phases(
+    case: AnyCase,
+    run: Callable[[Workload, str], Row],
+    phases: Sequence[str] = PHASES,
+    built: Built | None = None,
+) -> Iterator[tuple[str, Row]]:
+    """Each of `phases` with the row that `run` returns, or with status oom or skipped.
+
+    On what `build` made, if it is given. Prints a line for each.
+    """
+    workload, built_row = built or build(case)
+
+    def step(phase: str) -> Row:
+        if workload is None:
+            return built_row
+        if phase not in workload.phases:
+            return {"status": "skipped", "reason": NOTHING_TO_TRAIN}
+        with brought.blamed(case.brought_code, "a step", isinstance(case, Brought)):
+            return run(workload, phase)
+
+    for phase, row in in_turn(phases, step, workload.release if workload else lambda: None):
+        yield phase, said(f"{case.case} {phase}", row)

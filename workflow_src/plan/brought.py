@@ -5,6 +5,7 @@ The function itself is called where it is measured; a dry run imports no torch.
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
@@ -13,8 +14,13 @@ from typing import Any
 from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
 from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.common.precisions import PRECISIONS
-from workflow_src.plan.case_ids import VALUE, WORD
 from workflow_src.plan.code import code_of
+
+WORD = re.compile(r"[A-Za-z0-9_.]+")
+"""What the name of a file in a case's id may be."""
+
+VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
+"""What the value of an axis may be as text: 1e-05, -0.5 and gpt2-medium, too."""
 
 PRECISION, WORKLOAD = "precision", "workload"
 AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
@@ -65,23 +71,18 @@ def brought_cases(settings: Mapping[str, Any]) -> list[Brought]:
     """Every combination of the axes of a brought workload. Raises ConfigError for a value that
     can't be an axis's."""
     axes: Mapping[str, list[Any]] = settings["axes"]
-    for axis, values in axes.items():
-        for value in values:
-            _require_value(axis, value)
+    for axis, value in ((axis, value) for axis, values in axes.items() for value in values):
+        if axis in AROUND and value not in (allowed := AROUND[axis]):
+            raise ConfigError(one_of(f"axes.{axis}", value, allowed))
+        if axis in COUNTS and not (type(value) is int and value > 0):
+            raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
+        if not VALUE.fullmatch(str(value)):
+            raise ConfigError(
+                f"axes.{axis}: {value!r} must be made of letters, digits, dots, _, + and -: it is "
+                "part of the names of files"
+            )
     combinations = product(*axes.values())
     return [_case(dict(zip(axes, values, strict=True)), settings) for values in combinations]
-
-
-def _require_value(axis: str, value: Any) -> None:
-    if axis in AROUND and value not in (allowed := AROUND[axis]):
-        raise ConfigError(one_of(f"axes.{axis}", value, allowed))
-    if axis in COUNTS and not (type(value) is int and value > 0):
-        raise ConfigError(f"axes.{axis}: {value!r} must be an integer above 0")
-    if not VALUE.fullmatch(str(value)):
-        raise ConfigError(
-            f"axes.{axis}: {value!r} must be made of letters, digits, dots, _, + and -: it is part "
-            "of the names of files"
-        )
 
 
 def _case(given: Mapping[str, Any], settings: Mapping[str, Any]) -> Brought:

@@ -29,7 +29,7 @@ IMPORT = re.compile(
 )
 """An import, or the name of a program."""
 
-BESIDE = re.compile(r"\"([\w.-]+\.(?:csv|cu|yaml))\"")
+BESIDE = re.compile(r"\"([\w.-]+\.(?:csv|yaml))\"")
 """A data file that may lie beside the module that names it."""
 
 

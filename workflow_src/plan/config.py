@@ -1,15 +1,17 @@
-"""Checks a configuration before anything is measured: one sentence for the first thing wrong."""
+"""Reads and checks a configuration before anything is measured: one sentence for the first thing
+that is wrong.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, ValidationError
 
-from workflow_src.common.case import ATTENTIONS, heads_problem, names_code
+from workflow_src.common.case import ATTENTIONS, names_code
 from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.plan.settings import Config, Size, Suite
-from workflow_src.plan.strict_yaml import read_config
 
 CONFIG = Path("config.yaml")
 
@@ -40,7 +42,8 @@ def _sentence(error: ValidationError) -> str:
     where = ".".join([*path, last])
     if kind == "extra_forbidden":
         key = ": ".join([".".join(path), "unknown key"] if path else ["unknown key"])
-        return one_of(key, last, _settings_at(path).model_fields)
+        places: dict[str, type[BaseModel]] = {"sizes": Size, "suites": Suite}
+        return one_of(key, last, places.get("".join(path[:1]), Config).model_fields)
     if kind == "missing":
         return f"{where}: this key is missing"
     if kind == "value_error":
@@ -48,11 +51,6 @@ def _sentence(error: ValidationError) -> str:
     of_list = kind == "list_type" and isinstance(value, str) and not path
     hint = f"; on the command line: --config '{last}=[{value}]'" if of_list else ""
     return f"{where}: {value!r}: {first['msg']}{hint}"
-
-
-def _settings_at(path: list[str]) -> type[BaseModel]:
-    places: dict[str, type[BaseModel]] = {"sizes": Size, "suites": Suite}
-    return places.get(path[0], Config) if path else Config
 
 
 def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
@@ -78,8 +76,45 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
         if (size := case.rsplit("-", 2)[0]) not in sizes:
             yield one_of(f"levers_cases: size of {case!r}", size, sizes)
     for name, size in sizes.items():
-        if problem := heads_problem(size["d_model"], size["heads"]):
-            yield f"sizes.{name}.heads: {problem}"
+        width, remainder = divmod(size["d_model"], size["heads"])
+        heads = f"sizes.{name}.heads: {size['heads']}"
+        if remainder:
+            yield f"{heads} must divide d_model, which is {size['d_model']}"
+        elif width % 2:
+            yield (
+                f"{heads} gives heads of width {width}, which must be even for rotary position "
+                "embedding"
+            )
+
+
+class _Strict(yaml.SafeLoader):
+    """YAML in which a key that is there twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping. Raises yaml.YAMLError for a key that it names twice."""
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None and twice != "<<":
+            raise yaml.YAMLError(f"the key {twice!r} is there twice")
+        return super().construct_mapping(node, deep)
+
+
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The content of a configuration file.
+
+    Raises ConfigError if it is missing, isn't YAML or no mapping, or names a key twice.
+    """
+    try:
+        raw = yaml.load(path.read_text(encoding="utf-8"), _Strict)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: text that isn't UTF-8, and timestamps such as 2026-99-99.
+        raise ConfigError(f"{path}: not readable as YAML ({error})") from error
+    if not isinstance(raw, Mapping):
+        content = "empty" if raw is None else repr(raw)
+        raise ConfigError(f"{path}: must be a mapping of keys to values, and is {content}")
+    return raw
 
 
 def load(path: Path) -> dict[str, Any]:

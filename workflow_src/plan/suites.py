@@ -13,6 +13,7 @@ from typing import Any
 
 from workflow_src.common.case import (
     ATTENTIONS,
+    AXES,
     BY_NAME,
     NEEDS_CUDA,
     VARIED,
@@ -25,7 +26,6 @@ from workflow_src.common.devices import cuda_devices
 from workflow_src.common.errors import ConfigError, one_of, remake
 from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.brought import brought_cases, code_at
-from workflow_src.plan.case_ids import case_id
 from workflow_src.plan.config import check
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
@@ -118,7 +118,10 @@ def make_cases(config: Mapping[str, Any]) -> tuple[AnyCase, ...]:
         sizes, varied = suite["sizes"], (suite[BY_NAME[name].plural] for name in VARIED)
         for size, *values in product(sizes, *varied):
             axes = dict(zip(VARIED, values, strict=True))
-            about = {"case": case_id(size, axes), "size": size, **config["sizes"][size], **axes}
+            # But for the main axes, those at their usual value are left out of an id.
+            marks = [axis.marked(axes[axis.name]) for axis in AXES]
+            about = {"case": "-".join([size, *filter(None, marks)]), "size": size}
+            about |= {**config["sizes"][size], **axes}
             cases.append(Case.from_dict({**config, **about}))
         key, advice = f"suites.{config['suite']}.attentions", "rename a file or a function"
     for twice in (name for name, times in Counter(e.case for e in cases).items() if times > 1):

@@ -14,9 +14,6 @@ from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.study import STUDIES
 
-TIMES = ("median_ms", "plain_ms")
-"""The columns that hold a measured time, of which any study with times has one."""
-
 
 def load(run: Run, study: str) -> pd.DataFrame:
     """A study's table, its amounts as Numbers, with `ok`, `state` and `time`.
@@ -71,7 +68,6 @@ def conditions(run: Run, study: str) -> Facts:
     table = table.assign(host=table["host_id"].replace("", "not recorded"))
     least, most = "host_operation_us_least", "host_operation_us_most"
     low, high = of(table[least], "min"), of(table[most], "max")
-    timed = [name for name in TIMES if name in table and table[name].notna().any()]
     counts = table["processes"] if "processes" in table else pd.Series(dtype=object)
     names = table.groupby("host", sort=False)["point"].agg(lambda each: ", ".join(each.unique()))
     ends = {"least": over(table, "host", least, "min"), "most": over(table, "host", most, "max")}
@@ -79,7 +75,7 @@ def conditions(run: Run, study: str) -> Facts:
     return {
         "fastest": low,
         "slowest": high,
-        "unsteady": bool(timed) and bool(high > HOST_CHANGED * low),
+        "unsteady": bool(table["median_ms"].notna().any()) and bool(high > HOST_CHANGED * low),
         "processes": span(counts) if (counts > 1).any() else NAN,
         "hosts": hosts.rename_axis("host").reset_index()[: len(hosts) if len(hosts) > 1 else 0],
     }

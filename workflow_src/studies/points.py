@@ -12,8 +12,8 @@ from workflow_src.common.errors import StageError
 from workflow_src.studies.levers.variants import PLAIN, variants
 from workflow_src.studies.study import Row, Settings
 
-CHOICES = ({"cpu", "cuda"}, {"small", "full"}, {"nsys", "torch"})
-"""Keys of mappings of which the machine, the scale or its profiler chooses a value."""
+CHOICES = ({"cpu", "cuda"}, {"small", "full"})
+"""Keys of mappings of which the machine or the scale chooses a value."""
 
 
 def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]:
@@ -30,9 +30,9 @@ def points(study: str, device: str, scale: str, settings: Settings) -> list[Row]
         written = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise StageError(f"{path} can't be read: {' '.join(str(error).split())}") from None
-    keys = {device, scale, str(settings.get("profiler"))}
-    chosen = (made for each in _chosen(written, keys) for made in _several(each, settings, device))
-    found = [_sized(each, settings) for each in chosen]
+    chosen = _chosen(written, {device, scale})
+    several = [made for each in chosen for made in _several(each, settings, device)]
+    found = [_sized(each, settings) for each in several]
     return [point for point in found if point.get("sizes", True)]
 
 

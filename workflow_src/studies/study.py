@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 STUDIES = (
-    "profiler",
     "warmup",
     "precision",
     "attention",
@@ -33,7 +32,7 @@ BESIDE = {"accounting": "ceilings", "attention": "ceilings", "levers": "remedies
 """The table of the run that a study's section is held against."""
 
 Settings = Mapping[str, Any]
-"""The validated configuration, with `device` and `profiler` resolved."""
+"""The validated configuration, with `device` resolved."""
 
 Point = Mapping[str, Any]
 """The parameters of one measurement; `point` is its short id, unique in the study."""

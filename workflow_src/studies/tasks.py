@@ -15,9 +15,8 @@ from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.alone import ended_without_threads, measured_alone
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.processes import merged
+from workflow_src.measure.processes import ended_without_threads, measured_alone, merged
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.study import Point, Row

@@ -13,10 +13,9 @@ from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.measure.allocations import step_peak
 from workflow_src.measure.memory import allocated_before
-from workflow_src.measure.phases import build
 from workflow_src.measure.rows import free
 from workflow_src.measure.timing import sample_steps
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, build
 from workflow_src.model.transformer import Block, TransformerLM
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row

@@ -18,6 +18,7 @@ NAMES = {
     "torch": "torch's own",
     "compiled": "torch.compile",
     "triton": "Triton",
+    # Of tables of runs that measured it: nothing here does.
     "cuda": "CUDA C++",
 }
 OPERATIONS = {"gelu": "GeLU", "softmax": "Softmax"}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import product
 
 import torch
@@ -11,10 +11,8 @@ from torch.nn import functional
 
 from workflow_src.common.errors import UnavailableError
 from workflow_src.measure.compiling import NO_COMPILER, compiler_is_missing
-from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
-from workflow_src.measure.timing import Call, wake
+from workflow_src.measure.timing import Call, in_rotation, l2_bytes, sets_beyond, wake
 from workflow_src.model.attention import fused_softmax, written_out_softmax
-from workflow_src.ops.cuda import build_gelu
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 
@@ -138,10 +136,6 @@ def compiled_gelu(device: str) -> Operation:
     return compiled
 
 
-cuda_gelu = cache(build_gelu)
-"""The CUDA C++ kernel, built once."""
-
-
 def build(operation: str, implementation: str, x: Tensor) -> Operation:
     """An implementation of an operation for tensors like x.
 
@@ -153,8 +147,6 @@ def build(operation: str, implementation: str, x: Tensor) -> Operation:
         return copy(x)
     if implementation == "compiled":
         return compiled_gelu(x.device.type)
-    if implementation == "cuda":
-        return cuda_gelu()
     if x.device.type != "cuda":
         raise UnavailableError("Triton compiles only for GPUs")
     # Imported here, because only the CUDA builds of PyTorch include Triton.

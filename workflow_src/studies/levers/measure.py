@@ -15,11 +15,10 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.phases import build
 from workflow_src.measure.processes import in_fresh_processes
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call, sample_steps
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, build
 from workflow_src.studies.levers.variants import Variant
 from workflow_src.studies.models import case_of
 from workflow_src.studies.refusals import refusing

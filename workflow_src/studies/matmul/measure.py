@@ -7,9 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from workflow_src.measure.l2 import in_rotation, l2_bytes, sets_beyond
 from workflow_src.measure.precision import unsupported, use_precision
-from workflow_src.measure.timing import Call
+from workflow_src.measure.timing import Call, in_rotation, l2_bytes, sets_beyond
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import Task, main
 

@@ -28,10 +28,9 @@ from workflow_src.measure.allocations import (
     storage_bytes,
 )
 from workflow_src.measure.memory import allocated_before
-from workflow_src.measure.phases import run_phases
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import free
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, run_phases
 from workflow_src.model.ranges import emitting, range_
 from workflow_src.studies.memory.saved import saved_rows
 from workflow_src.studies.models import case_of, identity

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from workflow_src.measure.phases import run_phases
 from workflow_src.measure.timing import time_steps
-from workflow_src.measure.workload import Workload
+from workflow_src.measure.workload import Workload, run_phases
 from workflow_src.studies.models import case_of
 from workflow_src.studies.study import Point, Row
 from workflow_src.studies.tasks import main

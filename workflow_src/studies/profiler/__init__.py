@@ -1,1 +1,0 @@
-"""The profiler study: what a profiler costs, by pairs of processes with and without it."""
