@@ -3,109 +3,68 @@
 import json
 import sys
 from ast import literal_eval
-from collections.abc import Callable
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tests.gpu_record import gpu_record
 from tests.joined import joined
 from tests.published import H100, H200
-from tests.workflow import made_once
 from workflow_src.cli import verify
 from workflow_src.common.case import Case
 from workflow_src.common.environment import PRIVATE
 from workflow_src.common.table_schema import columns
 from workflow_src.measure.benchmark import benchmark
-from workflow_src.placing.case_capture import read_case
-from workflow_src.placing.families import families
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import LAWS, READ, check, derived, read_tables
-from workflow_src.tables.records import in_steps
 
-ROOT = Path(__file__).parent.parent
-EXPORTS = ROOT / "tests" / "data" / "nsys"
-
+EXPORTS = Path(__file__).parent / "data" / "nsys"
 TINY = ("tiny", 128, 512, 2, 4, 10_000, 4, 64)
-RECORDED = {
-    "tiny-ctx64-fp32": Case("tiny-ctx64-fp32", *TINY, "fp32", "naive", "adamw", "cpu"),
-    "tiny-ctx64-bf16-sdpa-fused": Case(
-        "tiny-ctx64-bf16-sdpa-fused", *TINY, "bf16", "sdpa", "fused", "cpu"
-    ),
-}
+RECORDED = [
+    Case("tiny-ctx64-fp32", *TINY, "fp32", "naive", "adamw", "cpu"),
+    Case("tiny-ctx64-bf16-sdpa-fused", *TINY, "bf16", "sdpa", "fused", "cpu"),
+]
 QUICK = Case("quick", "quick", 8, 16, 1, 1, 10, 1, 4, "fp32", "naive", "adamw", "cpu")
+PUBLISHED = "small-ctx256-fp32"
+"""A case of the published run for which every law compares something."""
 
 
-def phase_steps(export: Path) -> dict[str, pd.DataFrame]:
-    """The activities of the first captured step of each phase."""
-    case = read_case(export)
-    steps = in_steps(case.work)
-    steps = steps.assign(family=families(steps["name"]))
-    return {str(phase): of[of["step"] == 0] for phase, of in steps.groupby("phase")}
+@pytest.mark.parametrize("case", RECORDED, ids=lambda case: case.case)
+def test_tables_of_recorded_captures_obey_the_laws_and_have_described_columns(
+    case: Case, tmp_path: Path
+) -> None:
+    """Nothing was recorded of their operators; those of CPUs are in test_operators.py."""
+    result = benchmark(QUICK, 0, 1, launched=False) | {"case": case.as_dict()}
+    for row in result["phases"].values():
+        row["launched"] = {"status": "failed", "reason": "RuntimeError: no CUPTI"}
+    (tmp_path / "b.json").write_text(json.dumps(result))
+    made = case_tables(EXPORTS / case.case, tmp_path / "b.json")
+    tables = joined(made, case, tmp_path)
+    assert tables["operators"].empty and tables["products"].empty
+    assert check(tables).to_dict("records") == []
+    for name, table in made.items():
+        private = PRIVATE if name == "environments" else ()
+        assert {*table} <= {*columns(name), *private}
 
 
-@pytest.fixture
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of the joined tables of a recorded capture of an H200, made once."""
-
-    def tabulate(name: str, folder: Path) -> None:
-        case = RECORDED[name]
-        # Times are those of a quicker case; what was launched is the case's own.
-        result = benchmark(QUICK, 0, 1, launched=False)
-        result["case"] = case.as_dict()
-        for phase, step in phase_steps(EXPORTS / name).items():
-            result["phases"][phase]["launched"] = gpu_record(case, phase, step)
-        (folder / "b.json").write_text(json.dumps(result))
-        joined(case_tables(EXPORTS / name, folder / "b.json"), case, folder)
-
-    def make(name: str) -> Path:
-        return made_once(tmp_path_factory, f"laws-{name}", partial(tabulate, name))
-
-    return make
+@cache
+def published(run: Path = H200) -> dict[str, pd.DataFrame]:
+    return read_tables(run / "tables")
 
 
-def obeyed(tables: dict[str, pd.DataFrame]) -> list[set[str]]:
-    """The cases that each law compares; fails for a law that is violated, or compares nothing."""
-    rows = derived(tables)
-    compared = {law: law.compared(rows) for law in LAWS}
-    assert [law.name for law, rows in compared.items() if rows.empty] == []
-    assert [law.name for law, rows in compared.items() if len(law.broken(rows))] == []
-    return [set(rows["case"]) for rows in compared.values()]
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_tables_of_recorded_captures_obey_all_laws(made: Callable[[str], Path], name: str) -> None:
-    tables = read_tables(made(name))
-    assert (tables["alignment"]["aligned_share"] == 1).all()
-    assert (tables["alignment"]["gemm_share_with_shape"] == 1).all()
-    assert {case for cases in obeyed(tables) for case in cases} == {name}
-
-
-def test_every_column_of_a_cases_tables_is_described(made: Callable[[str], Path]) -> None:
-    for path in made("tiny-ctx64-fp32").glob("*.csv"):
-        private = PRIVATE if path.stem == "environments" else ()
-        assert {*pd.read_csv(path, nrows=0)} <= {*columns(path.stem), *private}
+def of_case() -> dict[str, pd.DataFrame]:
+    """The published tables of one case."""
+    return {name: rows[rows["case"] == PUBLISHED].copy() for name, rows in published().items()}
 
 
 @pytest.mark.parametrize("run", [H100, H200], ids=["H100", "H200"])
 def test_tables_of_published_runs_on_gpus_obey_all_laws(run: Path) -> None:
-    assert obeyed(read_tables(run / "tables"))
-
-
-def test_laws_hold_where_nothing_was_recorded_of_operators(
-    tmp_path: Path, made: Callable[[str], Path]
-) -> None:
-    name = "tiny-ctx64-fp32"
-    result = json.loads((made(name) / "b.json").read_text())
-    for row in result["phases"].values():
-        row["launched"] = {"status": "failed", "reason": "RuntimeError: no CUPTI"}
-    (tmp_path / "b.json").write_text(json.dumps(result))
-    tables = joined(case_tables(EXPORTS / name, tmp_path / "b.json"), RECORDED[name], tmp_path)
-    assert tables["operators"].empty and tables["products"].empty
-    assert check(tables).to_dict("records") == []
+    rows = derived(published(run))
+    compared = {law: law.compared(rows) for law in LAWS}
+    assert [law.name for law, rows in compared.items() if rows.empty] == []
+    assert [law.name for law, rows in compared.items() if len(law.broken(rows))] == []
 
 
 TAMPERED = {
@@ -161,17 +120,15 @@ def test_each_law_has_a_way_to_violate_it() -> None:
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_a_law_fails_on_a_table_that_was_tampered_with(
-    made: Callable[[str], Path], name: str
-) -> None:
-    tables = read_tables(made("tiny-ctx64-fp32"))
+def test_a_law_fails_on_a_table_that_was_tampered_with(name: str) -> None:
+    tables = of_case()
     tamper(tables, TAMPERED[name])
     found = check(tables, [each for each in LAWS if each.name == name])
-    assert set(found["case"]) == {"tiny-ctx64-fp32"}
+    assert set(found["case"]) == {PUBLISHED}
 
 
-def test_what_is_missing_in_one_table_is_a_violation(made: Callable[[str], Path]) -> None:
-    tables = read_tables(made("tiny-ctx64-fp32"))
+def test_what_is_missing_in_one_table_is_a_violation() -> None:
+    tables = of_case()
     tables["alignment"]["gemm_share_with_shape"] = float("nan")
     tables["ledger"] = tables["ledger"].iloc[:0]
     found = check(tables).set_index("law")
@@ -189,25 +146,17 @@ def verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_command_prints_a_line_per_law_and_fails_on_violations(
-    made: Callable[[str], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = made("tiny-ctx64-fp32")
-    assert verified(folder, monkeypatch) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(LAWS) + 1
-    assert lines[0] == "captures: attributed + outside = total: 1 cases, 1 sums, 0 violations"
-    assert lines[-1] == f"{len(LAWS)} of {len(LAWS)} laws hold"
-
-    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in READ}
-    tables["ledger"].loc[0, "busy_ns"] += 7
-    for name, table in tables.items():
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-    assert verified(tmp_path, monkeypatch) == 1
-    lines = capsys.readouterr().out.splitlines()
+    tables = of_case()
+    for added, status, broken in ((0, 0, 0), (7, 1, 2)):
+        tables["ledger"].iloc[0, tables["ledger"].columns.get_loc("busy_ns")] += added
+        for name in READ:
+            tables[name].to_csv(tmp_path / f"{name}.csv", index=False)
+        assert verified(tmp_path, monkeypatch) == status
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "captures: attributed + outside = total: 1 cases, 1 sums, 0 violations"
+        assert lines[-1] == f"{len(LAWS) - broken} of {len(LAWS)} laws hold"
     at = lines.index("kernels = ledger: 1 cases, 3 sums, 1 violations")
     left, right = (int(word) for word in lines[at + 1].split() if word.isdigit())
-    assert right - left == 7 and lines[at + 1].startswith("  tiny-ctx64-fp32, forward: ")
-    assert lines[-1] == f"{len(LAWS) - 2} of {len(LAWS)} laws hold"
+    assert right - left == 7 and lines[at + 1].startswith(f"  {PUBLISHED}, forward: ")
