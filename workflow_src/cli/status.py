@@ -161,13 +161,10 @@ def failures() -> dict[str, str]:
             log = Path(file)
             # Of one that was tried again, the last run tells.
             if file and log.is_file() and log.stat().st_mtime <= run.stat().st_mtime:
-                found |= dict.fromkeys(outputs.split(", "), f"{_last_line(log)} ({file})")
+                said = log.read_text(encoding="utf-8", errors="replace").split("\n")
+                last = next((line.strip()[:300] for line in reversed(said) if line.strip()), "")
+                found |= dict.fromkeys(outputs.split(", "), f"{last or 'nothing said'} ({file})")
     return found
-
-
-def _last_line(log: Path) -> str:
-    said = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line.strip()[:300] for line in reversed(said) if line.strip()), "nothing said")
 
 
 def _not_done(states: Sequence[State]) -> Iterator[str]:
