@@ -17,7 +17,7 @@ from snakemake.cli import parse_args
 
 from tests.workflow import ROOT, SUITE, Project, run_and_wait, served_stage
 from workflow_src.cli import steptime
-from workflow_src.cli.settings import configured
+from workflow_src.cli.of_snakemake import configured
 from workflow_src.plan.suites import make_plan
 
 DOCUMENTS = (
