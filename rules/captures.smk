@@ -1,7 +1,7 @@
 # Captures that others recorded, in place of a suite: --config 'captures=[theirs.nsys-rep]'. The
 # files are read where they are, and never written to. One that can't be read doesn't stop the others:
 # its tables say why.
-from workflow_src.dag.captures import TABLES as CAPTURE_TABLES
+from workflow_src.common.table_schema import tables_in
 
 
 localrules:
@@ -13,7 +13,7 @@ rule read_capture:
         capture=dag.captures.inputs,
         words="workflow_src/diagnosis/mechanisms.csv",
     output:
-        expand("results/captures/{{capture}}/{table}.csv", table=CAPTURE_TABLES),
+        expand("results/captures/{{capture}}/{table}.csv", table=tables_in("capture")),
         "results/captures/{capture}/step.svg",
         "results/captures/{capture}/step.trace.json.gz",
     log:
@@ -37,7 +37,7 @@ rule captures_report:
         tables=expand(
             "results/captures/{capture}/{table}.csv",
             capture=dag.captures.files,
-            table=CAPTURE_TABLES,
+            table=tables_in("capture"),
         ),
         steps=expand("results/captures/{capture}/step.svg", capture=dag.captures.files),
         templates=dag.captures.templates(),

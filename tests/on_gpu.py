@@ -30,11 +30,14 @@ def under_nsys(folder: Path, program: Sequence[str]) -> Path:
     return folder / "export"
 
 
-def captured(folder: Path, case: Case, *options: str) -> Path:
+PROGRAM = "workflow_src.measure.profiled_run"
+
+
+def captured(folder: Path, case: Case, program: str = PROGRAM) -> Path:
     """The export folder of a case captured under nsys where there is one, else under torch."""
     if shutil.which("nsys"):
         row = json.dumps(case.as_dict() | {"warmup_steps": WARMUP, "capture_steps": STEPS})
-        return under_nsys(folder, ["workflow_src.measure.profiled_run", "--case", row, *options])
+        return under_nsys(folder, [program, "--case", row])
     profiled_run.profiled_run(case, WARMUP, STEPS, folder / "c.kineto.json.gz")
     export(folder / "c.kineto.json.gz", folder / "export", os_tracing=False)
     return folder / "export"

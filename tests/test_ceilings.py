@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.workflow import ROOT, served_stage
+from tests.workflow import ROOT, load, served_stage
 from workflow_src.common.ceilings import FEWEST, rate_of
 from workflow_src.common.table_schema import own_columns
 from workflow_src.dag.paths import made, measures
@@ -19,7 +19,6 @@ from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
 from workflow_src.measure import timing
 from workflow_src.measure.timing import in_rotation, sets_beyond
-from workflow_src.plan.config import load
 from workflow_src.tables.ceilings import table
 
 TINY = {

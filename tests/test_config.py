@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.workflow import load
 from workflow_src.common.errors import ConfigError
-from workflow_src.plan.config import check, load
+from workflow_src.plan.config import check
 from workflow_src.plan.suites import make_plan
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ from snakemake.cli import parse_args
 
 from tests.workflow import ROOT, served_stage
 from workflow_src.cli import steptime
-from workflow_src.cli.settings import configured
+from workflow_src.cli.of_snakemake import configured
 from workflow_src.plan.suites import make_plan
 
 DOCUMENTS = (

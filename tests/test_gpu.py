@@ -28,9 +28,9 @@ def nsys_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """The export folder of a case captured under nsys, cached per set of arguments."""
 
     @cache
-    def take(precision: str, *options: str) -> Path:
+    def take(precision: str, *program: str) -> Path:
         folder = tmp_path_factory.mktemp("nsys")
-        return captured(folder, replace(CASE, precision=precision), *options)
+        return captured(folder, replace(CASE, precision=precision), *program)
 
     return take
 
@@ -45,10 +45,10 @@ def test_backward_agrees_with_single_threaded_autograd(
     nsys_trace: Callable[..., Path], precision: str
 ) -> None:
     busy = {}
-    for options in ((), ("--single-threaded-autograd",)):
-        ranges = read_case(nsys_trace(precision, *options)).ranges
+    for program in ((), ("tests.single_threaded",)):
+        ranges = read_case(nsys_trace(precision, *program)).ranges
         backward = ranges[ranges["path"] == "train_step/backward"]
-        busy[options] = backward.groupby("step")["busy_ns"].sum().median()
+        busy[program] = backward.groupby("step")["busy_ns"].sum().median()
     default, single = busy.values()
     assert default == pytest.approx(single, rel=0.03)
 

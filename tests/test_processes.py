@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.workflow import load
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
-from workflow_src.plan.config import load
 from workflow_src.plan.suites import make_plan
 from workflow_src.tables.measured import doubts, environment
 

@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 
 from tests.published import published
-from tests.workflow import ROOT
+from tests.workflow import ROOT, load
 from tools.clean_export import clean_export
+from tools.publish import publish
 from workflow_src.captures.reading import read
-from workflow_src.cli.publish import publish
 from workflow_src.common.atomic_write import write_csv, write_json
 from workflow_src.common.case import TABLES
 from workflow_src.common.read_table import described
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import machine
-from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.study import STUDIES
 

@@ -19,9 +19,8 @@ from tests.slurm_stories import (
     Stories,
     Story,
 )
-from tests.workflow import ROOT, SUITE, make_project
+from tests.workflow import ROOT, SUITE, load, make_project
 from workflow_src.dag.start import make_dag
-from workflow_src.plan.config import load
 
 MARKS = [pytest.mark.slurm, pytest.mark.workflow]
 TOLD = {name: pytest.param(name, marks=MARKS) for name in EXECUTORS}

@@ -13,8 +13,7 @@ import pytest
 
 from tests.workflow import SUITE, Project, make_project, rewritten, served_stage
 from workflow_src.cli import status
-from workflow_src.cli.dry_run import why
-from workflow_src.cli.settings import configured, setting
+from workflow_src.cli.of_snakemake import configured, setting, why
 from workflow_src.plan import kept
 from workflow_src.plan.kept import output_of
 from workflow_src.plan.progress import in_words

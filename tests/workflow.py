@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from filelock import FileLock
+
+from workflow_src.plan.config import check, read_config
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
@@ -139,6 +142,11 @@ def served_stage(folder: Path, module: str, *arguments: str, **settings: str) ->
 def end_servers() -> None:
     for server in _servers:
         server.communicate()
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A configuration file, read and checked."""
+    return check(read_config(path))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The study levers: what it tries, what it measures, and its savings held against predictions."""
 
+import json
 import math
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ from workflow_src.studies.levers import measure as measure_stage
 from workflow_src.studies.levers.measure import case_at, tasks
 from workflow_src.studies.levers.variants import PLAIN, REMEDIES, stack, variants
 from workflow_src.studies.points import points
-from workflow_src.studies.tasks import rows
+from workflow_src.studies.tasks import main, rows
 
 
 def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
@@ -124,6 +125,20 @@ def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
     monkeypatch.setattr(measure_stage, "reset_peak", reset)
     rows(tasks, point("sdpa"))
     assert left == [False] * 3
+
+
+@pytest.mark.usefixtures("served_python")
+def test_a_point_in_two_processes_has_the_samples_of_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, given = tmp_path / "point.json", point(PLAIN, processes=2)
+    command = ["levers", "--point", json.dumps(given), "--output", str(output)]
+    monkeypatch.setattr("sys.argv", command)
+    main(tasks, "workflow_src.studies.levers.measure")
+    found = json.loads(output.read_text())
+    assert found["point"] == given and len(found["processes"]) == 2
+    timed = {row["phase"]: row["process"] for row in found["rows"] if "samples_ns" in row}
+    assert timed == {phase: [0, 0, 1, 1] for phase in PHASES}
 
 
 def test_a_relative_error_is_of_the_largest_value() -> None:

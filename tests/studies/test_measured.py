@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from tests.published import published, read_study
-from tests.workflow import ROOT
+from tests.workflow import ROOT, load
 from workflow_src.common.table_schema import columns
-from workflow_src.plan.config import load
 from workflow_src.studies.join_points import join
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows

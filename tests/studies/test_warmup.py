@@ -8,9 +8,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.workflow import ROOT
+from tests.workflow import ROOT, load
 from workflow_src.measure import processes
-from workflow_src.plan.config import load
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import rows
 from workflow_src.studies.warmup import cause

@@ -6,7 +6,7 @@ It takes no lock and keeps nothing; what a run would refuse, it refuses with the
 import shlex
 import sys
 
-from workflow_src.cli.settings import configured, setting
+from workflow_src.cli.of_snakemake import configured, setting
 from workflow_src.common.arguments import Parser
 from workflow_src.common.case import AnyCase
 from workflow_src.common.errors import StageError, one_sentence

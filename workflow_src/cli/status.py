@@ -14,8 +14,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from workflow_src.answers.questions import QUESTIONS
-from workflow_src.cli import dry_run
-from workflow_src.cli.settings import configured, setting
+from workflow_src.cli.of_snakemake import Job, command, configured, planned, setting
 from workflow_src.common.arguments import Parser
 from workflow_src.common.case import TABLES
 from workflow_src.common.errors import one_sentence, remake
@@ -53,7 +52,7 @@ class State(NamedTuple):
 def lines(given: Sequence[str]) -> Iterator[str]:
     """The status of the run in this folder. Raises StageError if its configuration is wrong."""
     dag = dag_of(make_plan(configured(given)))
-    jobs, failed = dry_run.jobs(given), failures()
+    jobs, failed = planned(given), failures()
     states = list(states_of(dag, jobs, failed))
     yield f"{dag.plan.results}: device {dag.plan.device}, profiler {dag.plan.profiler}\n"
     yield from _counted(states)
@@ -69,7 +68,7 @@ def lines(given: Sequence[str]) -> Iterator[str]:
             yield f"failed: {job.rule} {job.outputs[0]}: {failed[job.outputs[0]]}"
     if kept.is_locked():
         yield "locked: snakemake runs in this folder, or was killed in it (then `make unlock`)"
-    yield from _ahead(dag, states, jobs, shlex.join(dry_run.command(given)))
+    yield from _ahead(dag, states, jobs, given)
 
 
 def _counted(states: Sequence[State]) -> Iterator[str]:
@@ -88,7 +87,7 @@ def _counted(states: Sequence[State]) -> Iterator[str]:
 
 
 def _ahead(
-    dag: Dag, states: Sequence[State], jobs: Sequence[dry_run.Job], command: str
+    dag: Dag, states: Sequence[State], jobs: Sequence[Job], given: Sequence[str]
 ) -> Iterator[str]:
     """Whether this machine is still what the results were measured on, and what comes next."""
     drift, settings = dag.measured.drift(), dag.plan.settings
@@ -104,10 +103,10 @@ def _ahead(
     elif any(job.rule in MEASURING for job in jobs) and dag.measured.drift(stale):
         yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
     else:
-        yield f"next: {command} runs {to_run(jobs)}"
+        yield f"next: {shlex.join(command(given))} runs {to_run(jobs)}"
 
 
-def states_of(dag: Dag, jobs: Sequence[dry_run.Job], failed: Mapping[str, str]) -> Iterator[State]:
+def states_of(dag: Dag, jobs: Sequence[Job], failed: Mapping[str, str]) -> Iterator[State]:
     """The stages of each case, the points of each chosen study, and the machine's ceilings."""
     reasons = {path: job.why for job in jobs for path in job.outputs}
     begun, locked = kept.started(), kept.is_locked()
@@ -161,13 +160,10 @@ def failures() -> dict[str, str]:
             log = Path(file)
             # Of one that was tried again, the last run tells.
             if file and log.is_file() and log.stat().st_mtime <= run.stat().st_mtime:
-                found |= dict.fromkeys(outputs.split(", "), f"{_last_line(log)} ({file})")
+                said = log.read_text(encoding="utf-8", errors="replace").split("\n")
+                last = next((line.strip()[:300] for line in reversed(said) if line.strip()), "")
+                found |= dict.fromkeys(outputs.split(", "), f"{last or 'nothing said'} ({file})")
     return found
-
-
-def _last_line(log: Path) -> str:
-    said = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line.strip()[:300] for line in reversed(said) if line.strip()), "nothing said")
 
 
 def _not_done(states: Sequence[State]) -> Iterator[str]:
@@ -181,7 +177,7 @@ def _not_done(states: Sequence[State]) -> Iterator[str]:
         yield f"{word}: {stage} {which}" + (f": {why}" if why else "")
 
 
-def to_run(jobs: Sequence[dry_run.Job]) -> str:
+def to_run(jobs: Sequence[Job]) -> str:
     """How many jobs of which rules, those that measure first, and about how long they take."""
     times = [job.seconds for job in jobs if job.seconds is not None]
     time = in_words(sum(times)) if times else "no times known yet"

@@ -5,8 +5,6 @@ The tables are those of results/{tag}/tables, or of a published run. Nothing is 
 
 import sys
 
-import pandas as pd
-
 from workflow_src.common.arguments import existing_folder, stage_arguments
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.tables.laws import AT_MOST, LAWS, Law, Tables, derived, read_tables
@@ -24,14 +22,13 @@ def verdict(law: Law, rows: Tables) -> tuple[bool, list[str]]:
     broken = law.broken(compared)
     cases = compared["case"].nunique()
     line = f"{law.name}: {cases} cases, {len(compared)} sums, {len(broken)} violations"
-    worst = broken.sort_values("difference", key=abs, ascending=False).head(SHOWN)
-    return broken.empty, [line, *(_said(law, row) for _, row in worst.iterrows())]
-
-
-def _said(law: Law, row: pd.Series) -> str:
-    place = ", ".join(part for part in (row["case"], row["phase"], row["where"]) if part)
     sign = "is more than" if law.relation == AT_MOST else "is not"
-    return f"  {place}: {row['left']:.15g} {sign} {row['right']:.15g} {law.unit}"
+    worst = broken.sort_values("difference", key=abs, ascending=False).head(SHOWN)
+    said = [line]
+    for _, row in worst.iterrows():
+        place = ", ".join(part for part in (row["case"], row["phase"], row["where"]) if part)
+        said.append(f"  {place}: {row['left']:.15g} {sign} {row['right']:.15g} {law.unit}")
+    return broken.empty, said
 
 
 @one_sentence()

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any, Self
 
-from workflow_src.common.precisions import DECLARED
+from workflow_src.common.precisions import DECLARED, PRECISIONS
 
 PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
@@ -21,6 +21,9 @@ OWN = "own"
 EAGER, COMPILED = "eager", "compiled"
 EXECUTIONS = (EAGER, COMPILED)
 """Whether the model runs as it is written, or under torch.compile."""
+
+AROUND = {"precision": PRECISIONS, "execution": EXECUTIONS}
+"""The axes that are set around a brought model whose function doesn't take them; their values."""
 
 NEEDS_CUDA = {
     "precision": tuple(name for name, each in DECLARED.items() if each.capability),

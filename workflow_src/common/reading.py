@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pandas.errors import DatabaseError
-
 from workflow_src.common.errors import StageError
 
 DAMAGED = (
@@ -30,7 +28,6 @@ DAMAGED = (
     gzip.BadGzipFile,
     zlib.error,
     sqlite3.Error,
-    DatabaseError,
 )
 """Exceptions from reading a file that is missing or has invalid content, whatever its format."""
 

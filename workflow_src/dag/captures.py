@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,9 @@ from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.common.errors import ConfigError, remake
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
-from workflow_src.common.table_schema import tables_in
 from workflow_src.dag.paths import PAGE, TEMPLATES, Wildcards, known
 
 RESULTS = "results/captures"
-TABLES = tables_in("capture")
 ODD = re.compile(r"[{}<>\ud800-\udfff]")
 """What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
 and it can't write bytes that aren't UTF-8, for which surrogates stand."""
@@ -70,27 +69,23 @@ class Captures:
 
     def problems(self) -> list[str]:
         """A line for each capture that couldn't be read: its name, why, and how to try again."""
-        return [
-            f"Capture {name} could not be read: {why}; {remake(Path(RESULTS, name, 'notes.csv'))}"
-            for name in self.files
-            if (why := _problem(name))
-        ]
+        found = []
+        for name in self.files:
+            notes = Path(RESULTS, name, "notes.csv")
+            text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
+            rows = csv.DictReader(StringIO(text, newline=""))
+            found += [
+                f"Capture {name} could not be read: {row['about']}; {remake(notes)}"
+                for row in rows
+                if row["note"] == UNREADABLE
+            ]
+        return found
 
     def templates(self) -> list[str]:
         """The templates of the report and its page."""
         own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
         around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
         return [*map(str, own), *around, *PAGE]
-
-
-def _problem(name: str) -> str:
-    """Why a capture couldn't be read the last time; "" if it could, or wasn't tried."""
-    notes = Path(RESULTS, name, "notes.csv")
-    if not notes.is_file():
-        return ""
-    with notes.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        return next((row["about"] for row in rows if row["note"] == UNREADABLE), "")
 
 
 def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Captures:
@@ -100,14 +95,18 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     without a file, two files whose whole paths give one name, or a name in capture_step_ms that no
     capture has.
     """
-    found = {pattern: _fitting(pattern) for pattern in patterns}
-    for pattern in (pattern for pattern, paths in found.items() if not paths):
-        inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
-        raise ConfigError(
-            f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
-            f"pattern fits none{inside}"
-        )
-    files = dict.fromkeys(path.rstrip("/") for paths in found.values() for path in paths)
+    found = list[str]()
+    for pattern in patterns:
+        paths = sorted(glob.glob(pattern))
+        there = [path for path in paths if not os.path.isdir(path) or files_of(path)]
+        if not there:
+            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
+            raise ConfigError(
+                f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
+                f"pattern fits none{inside}"
+            )
+        found += there
+    files = dict.fromkeys(path.rstrip("/") for path in found)
     if odd := next((file for file in files if ODD.search(file)), ""):
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
         raise ConfigError(f"captures: {printable(odd)}: {why}")
@@ -118,12 +117,6 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
         known("capture_step_ms", name, named)
     apart = frozenset(name for name, job in jobs.items() if job.apart)
     return Captures(named, apart, settings)
-
-
-def _fitting(pattern: str) -> list[str]:
-    """What is there under a name or pattern, but for folders that are no captures."""
-    paths = sorted(glob.glob(pattern))
-    return [path for path in paths if not os.path.isdir(path) or files_of(path)]
 
 
 def files_of(path: str) -> list[str]:

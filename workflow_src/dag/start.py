@@ -59,19 +59,16 @@ class Dag:
                 named = "workflow_src." + module.format(wildcards=wildcards)
             else:
                 named = module(wildcards)
-            self._refuse_other_runs(getattr(wildcards, "tag", self.plan.tag))
+            if (tag := getattr(wildcards, "tag", self.plan.tag)) != self.plan.tag:
+                is_suite = tag in self.plan.settings["suites"]
+                settings = f"suite={tag}" if is_suite else f"tag={tag} suite=..."
+                raise ConfigError(
+                    f"tag: results/{tag}/ does not belong to this run, whose results are in "
+                    f"{self.plan.results}/; to make it, add --config {settings}"
+                )
             return stage(named)
 
         return of
-
-    def _refuse_other_runs(self, tag: str) -> None:
-        if tag == self.plan.tag:
-            return
-        settings = f"suite={tag}" if tag in self.plan.settings["suites"] else f"tag={tag} suite=..."
-        raise ConfigError(
-            f"tag: results/{tag}/ does not belong to this run, whose results are in "
-            f"{self.plan.results}/; to make it, add --config {settings}"
-        )
 
 
 def dag_of(plan: Plan) -> Dag:

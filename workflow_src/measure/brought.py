@@ -15,14 +15,11 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 from torch.utils._pytree import tree_leaves
 
-from workflow_src.common.case import Brought
+from workflow_src.common.case import AROUND, Brought
 from workflow_src.common.errors import StageError
 from workflow_src.measure.precision import use_precision
 from workflow_src.measure.rows import out_of_memory
 from workflow_src.workload import Workload
-
-AROUND = ("precision", "execution")
-"""The axes that are set around a model whose function doesn't take them."""
 
 NOT_THEIRS = {"workflow_src", "site-packages"}
 """Folders whose code is not that of a brought model, even if they lie beside its file."""

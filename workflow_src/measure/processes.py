@@ -147,15 +147,11 @@ def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[
         name: merged_phase(same) if any("samples_ns" in row for row in same) else same[0]
         for name, same in found.items()
     }
-    return _around(results) | ({"rows": [*one.values()]} if keys else {"phases": one})
-
-
-def _around(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The first result, with what was recorded around each process, and the end of the last."""
     around = [{key: result[key] for key in AROUND if key in result} for result in results]
     last = {key: results[-1][key] for key in ("after", "ended_at")}
     shared = all(result["locks_are_shared"] for result in results)
-    return results[0] | last | {"processes": around, "locks_are_shared": shared}
+    about = results[0] | last | {"processes": around, "locks_are_shared": shared}
+    return about | ({"rows": [*one.values()]} if keys else {"phases": one})
 
 
 def merged_phase(rows: Sequence[Row]) -> Row:

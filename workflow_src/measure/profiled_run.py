@@ -11,8 +11,6 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from workflow_src.common.arguments import Parser, new_file
 from workflow_src.common.case import END_OF_CAPTURE, AnyCase, case_of
 from workflow_src.common.devices import hold
@@ -109,13 +107,7 @@ def main() -> None:
     parser = Parser(description=__doc__)
     parser.add_argument("--case", type=json.loads, required=True, help="a plan row as JSON")
     parser.add_argument("--output", type=new_file, help="trace of torch.profiler (.json.gz)")
-    parser.add_argument(
-        "--single-threaded-autograd",
-        action="store_true",
-        help="run backward on the main thread, to compare attribution with",
-    )
     arguments = parser.parse_args()
-    torch.autograd.set_multithreading_enabled(not arguments.single_threaded_autograd)
     row = arguments.case
     use_threads(row)
     case = case_of(row)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workflow_src.common.case import Case
 from workflow_src.common.operators import SOFTMAX_FLOPS
-from workflow_src.common.traffic import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_moves
+from workflow_src.common.precisions import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_moves
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
@@ -36,7 +36,7 @@ def forward_work(case: Case) -> list[Work]:
 
     Bytes: each operation reads its inputs once from device memory and writes its output once, as
     if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
-    makes 8 passes over the matrix when written out (see traffic.PASSES) and 2 as one kernel; its
+    makes 8 passes over the matrix when written out (see precisions.PASSES) and 2 as one kernel; its
     row vectors, T times smaller, are left out. Written out under a GPU's autocast, exp, sum and
     divide run in float32, and a cast before them reads and writes the matrix once more; for torch's
     softmax see _softmax_bytes_each. With sdpa, one kernel reads q, k, v and writes its output: q

@@ -7,7 +7,7 @@ embedding and the causal mask are left out.
 from typing import Any
 
 from workflow_src.common.case import Case
-from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import forward_work, matmul_flops, parameter_count
 from workflow_src.model.saved_tensors import (

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from workflow_src.common.case import Case
-from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.precisions import ELEMENT_BYTES
 
 WIDE = 4
 """Bytes of an element of the residual stream, of norms and of weights: float32 in any precision."""

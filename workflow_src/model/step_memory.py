@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
-from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.model.flops import parameter_count
 from workflow_src.model.saved_tensors import (
     WIDE,

@@ -11,9 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workflow_src.common.case import BY_NAME, COUNTS, EXECUTIONS, OWN, Brought
+from workflow_src.common.case import AROUND, BY_NAME, COUNTS, OWN, Brought
 from workflow_src.common.errors import ConfigError, one_of
-from workflow_src.common.precisions import PRECISIONS
 from workflow_src.plan.code import code_of
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
@@ -23,8 +22,6 @@ VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
 """What the value of an axis may be as text: 1e-05, -0.5 and gpt2-medium, too."""
 
 PRECISION, WORKLOAD = "precision", "workload"
-AROUND = {PRECISION: PRECISIONS, "execution": EXECUTIONS}
-"""The axes that are set around a model where its function doesn't take them."""
 
 
 def code_at(where: str, key: str = WORKLOAD, axes: Iterable[str] = ()) -> str:

@@ -115,8 +115,3 @@ def read_config(path: Path) -> Mapping[str, Any]:
         content = "empty" if raw is None else repr(raw)
         raise ConfigError(f"{path}: must be a mapping of keys to values, and is {content}")
     return raw
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Read and check a YAML file. Raises ConfigError, also if it isn't a YAML mapping."""
-    return check(read_config(path))

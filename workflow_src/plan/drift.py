@@ -8,6 +8,7 @@ import importlib.util
 import json
 import runpy
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pynvml
@@ -35,19 +36,14 @@ def here(device: str) -> dict[str, set[str]]:
     return {name: values for name, values in found.items() if values}
 
 
-def recorded(measured: Path) -> dict[str, str]:
-    """What a file was measured with; empty of a capture, which doesn't say."""
-    if measured.suffix != ".json":
-        return {}
-    try:
-        return dict(json.loads(measured.read_text(encoding="utf-8"))["environment"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return {}  # The stage that reads the file says what is wrong with it.
-
-
 def drift(measured: Iterable[Path], now: dict[str, set[str]]) -> str:
     """The first difference between what files were measured with and what is here; "" if none."""
-    then = [recorded(path) for path in measured if path.is_file()]
+    then = list[dict[str, str]]()
+    # Captures don't say what they were measured with.
+    for path in (path for path in measured if path.suffix == ".json"):
+        # The stage that reads a damaged file says what is wrong with it.
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+            then.append(dict(json.loads(path.read_text(encoding="utf-8"))["environment"]))
     for column in (name for name in COMPARED if name in now):
         values = sorted({str(row[column]) for row in then if row.get(column)} - now[column])
         if values:

@@ -165,8 +165,7 @@ def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> dict[str, 
     if config["cluster"]:
         _require_named(chosen)
     else:
-        chosen["device"] = _device_here(chosen["device"], earlier)
-        chosen["profiler"] = _profiler_here(chosen["profiler"], chosen["device"], earlier)
+        chosen |= _found_here(chosen["device"], chosen["profiler"], earlier)
     on_cpu = chosen["device"] == "cpu"
     threads = chosen["cpu_threads"] or len(os.sched_getaffinity(0))
     return chosen | {"cpu_threads": int(threads) if on_cpu else None}
@@ -183,24 +182,20 @@ def _require_named(chosen: Mapping[str, Any]) -> None:
             )
 
 
-def _device_here(device: str, earlier: Mapping[str, str]) -> str:
-    if device == "auto":
-        return "cuda" if cuda_devices() else "cpu"
-    if device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
-        raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
-    return device
-
-
-def _profiler_here(profiler: str, device: str, earlier: Mapping[str, str]) -> str:
+def _found_here(device: str, profiler: str, earlier: Mapping[str, str]) -> dict[str, str]:
     has_nsys = shutil.which("nsys") is not None
+    if device == "auto":
+        device = "cuda" if cuda_devices() else "cpu"
+    elif device == "cuda" and earlier.get("device") != "cuda" and not cuda_devices():
+        raise ConfigError("device: 'cuda' asked for, but no CUDA device is here; allowed: cpu")
     if profiler == "auto":
-        return "nsys" if device == "cuda" and has_nsys else "torch"
-    if profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
+        profiler = "nsys" if device == "cuda" and has_nsys else "torch"
+    elif profiler == "nsys" and earlier.get("profiler") != "nsys" and not has_nsys:
         raise ConfigError(
             "profiler: 'nsys' asked for, but no nsys is on the PATH; install Nsight Systems, or "
             "set profiler to torch"
         )
-    return profiler
+    return {"device": device, "profiler": profiler}
 
 
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:

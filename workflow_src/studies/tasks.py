@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.machine import use_threads
-from workflow_src.measure.processes import ended_without_threads, measured_alone, merged
+from workflow_src.measure.processes import (
+    ended_without_threads,
+    in_fresh_processes,
+    measured_alone,
+    merged,
+)
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call, time_within
 from workflow_src.studies.study import Point, Row
@@ -94,19 +98,16 @@ def _measured(task: Task, point: Point) -> Row:
 
 
 @one_sentence()
-def main(
-    tasks: Tasks,
-    in_processes: Callable[[Point], list[dict[str, Any]]] | None = None,
-    beside: bool = False,
-) -> None:
+def main(tasks: Tasks, module: str = "", beside: bool = False) -> None:
     """Measure one point, and write its raw rows with the environment they were measured in.
 
-    `in_processes` measures one whose `processes` is above 1: in that many, one after another.
+    One whose `processes` is above 1 is measured in that many, one after another, by `module`.
     """
     given = stage_arguments(__doc__, point=json.loads, output=new_file)
     point = given.point
-    if in_processes and point.get("processes", 1) > 1:
-        write_json(given.output, merged(in_processes(point), IDENTITY) | {"point": point})
+    if point.get("processes", 1) > 1:
+        results = in_fresh_processes(module, point)
+        write_json(given.output, merged(results, IDENTITY) | {"point": point})
         return
     use_threads(point)
     run = partial(rows, tasks, point, *([given.output] if beside else []))

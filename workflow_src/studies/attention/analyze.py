@@ -1,6 +1,6 @@
 """Tabulates the study attention: work and memory by formula, beside what was measured."""
 
-from workflow_src.common.traffic import ELEMENT_BYTES
+from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.studies.study import Point, Row
 
@@ -20,8 +20,8 @@ EXPONENTIALS = {"forward": 1, "backward": 1, "forward_backward": 2}
 
 MATRIX_MOVES = 14
 """How often the written-out forward pass reads or writes a T x T matrix: it writes the product,
-reads and writes for scaling and for the mask, makes 8 passes for softmax (common/traffic.py), and
-reads the weights."""
+reads and writes for scaling and for the mask, makes 8 passes for softmax (common/precisions.py),
+and reads the weights."""
 
 
 def derive(point: Point, rows: list[Row]) -> list[Row]:

@@ -15,7 +15,6 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.compiling import empty_caches
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
-from workflow_src.measure.processes import in_fresh_processes
 from workflow_src.measure.rows import attempt, free
 from workflow_src.measure.timing import Call, sample_steps
 from workflow_src.measure.workload import Workload, build
@@ -179,4 +178,4 @@ def timed(workload: Workload, variant: Variant, phase: str, point: Point, is_pro
 
 
 if __name__ == "__main__":
-    main(tasks, partial(in_fresh_processes, "workflow_src.studies.levers.measure"))
+    main(tasks, "workflow_src.studies.levers.measure")

@@ -1,9 +1,13 @@
-"""What Snakemake would run, and why: its own DAG, made by a dry run in this process."""
+"""What Snakemake itself knows: settings as its --config takes them, what it would run, and why.
+
+Jobs are those of its own DAG, made by a dry run in this process.
+"""
 
 import ast
 import json
 import re
 import sys
+from argparse import ArgumentTypeError, Namespace
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -12,9 +16,44 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
+import snakemake
+from snakemake.utils import update_config
+
 from workflow_src.common.errors import StageError
+from workflow_src.plan.config import CONFIG, read_config
+
+try:
+    from snakemake.cli import main, parse_config
+except ImportError:  # Snakemake 7 has them elsewhere, one for the arguments of its command.
+    from snakemake import main
+
+    def parse_config(entries: Sequence[str]) -> dict[str, Any]:
+        """The values of settings given as KEY=VALUE, by key."""
+        found: dict[str, Any] = snakemake.parse_config(Namespace(config=entries))
+        return found
+
 
 CODE = re.compile("[0-9a-f]{12}")
+
+
+def setting(text: str) -> str:
+    """A setting as KEY=VALUE."""
+    try:
+        parse_config([text])
+    except (ValueError, AssertionError):
+        message = f"{text!r} must be KEY=VALUE, as in suite=assignment"
+        raise ArgumentTypeError(message) from None
+    return text
+
+
+def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
+    """The configuration of `file` with settings as snakemake's --config takes them.
+
+    Raises ConfigError for a file that can't be read.
+    """
+    config = dict(read_config(file))
+    update_config(config, parse_config(given))
+    return config
 
 
 class Job(NamedTuple):
@@ -34,7 +73,7 @@ def command(config: Sequence[str]) -> list[str]:
     return ["snakemake", "--cores", "1", *(["--config", *config] if config else [])]
 
 
-def jobs(config: Sequence[str]) -> list[Job]:
+def planned(config: Sequence[str]) -> list[Job]:
     """The jobs that the command would run in this folder; this process can run no other one.
 
     Raises StageError, with what Snakemake says last, if it finds none because it fails.
@@ -55,13 +94,6 @@ def jobs(config: Sequence[str]) -> list[Job]:
 
 def _dag(config: Sequence[str]) -> Any:
     """Snakemake's DAG of the command, after a dry run."""
-    # Imported here, as it takes longer than all else.
-    import snakemake.workflow
-
-    try:
-        from snakemake.cli import main
-    except ImportError:  # Snakemake 7 has it elsewhere.
-        from snakemake import main
     said = StringIO()
     sys.argv = [*command(config), "-n", "--quiet", "rules", "progress"]
     with redirect_stdout(said), redirect_stderr(said):
