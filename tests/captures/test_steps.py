@@ -226,6 +226,16 @@ def updating(count: int, since: int = 0) -> list[dict[str, Any]]:
     return update + [each for n, at in enumerate(begun) for each in launched(n + 1, at + 10, 30)]
 
 
+def test_updates_that_emit_nvtx_numbers_are_alike_and_all_may_be_one_step(export: Export) -> None:
+    for number in range(3):
+        start = 100 * number
+        export.range(f"Optimizer.step#SGD.step, op_id = {number}", start + 80, start + 100)
+    path = written("*10 30; *110 30; *210 30", export).write()
+    assert steps_in(path)[["wall_ns", "busy_ns"]].to_numpy().tolist() == [[100, 30]] * 2
+    # From the first launch to the end of the last kernel.
+    assert steps_in(path, "all")[["wall_ns", "busy_ns"]].to_numpy().tolist() == [[235, 90]]
+
+
 @pytest.mark.parametrize("since", [0, 1_610_366_391_630_439])  # In 2021 since 1970, as Kineto then.
 def test_steps_lie_between_updates_where_a_program_has_none(tmp_path: Path, since: int) -> None:
     tables = tables_in(trace_file(tmp_path, updating(4, since)))

@@ -35,8 +35,9 @@ WARM_UP = r"(?i)warm.?up"
 SEEN = 0.02
 """The share of steps' device time from which on a part that not each step has is named."""
 
-GAP_AT_LEAST = 0.1
-"""A gap of the host that takes this share of a step is named; else launches come one by one."""
+GAP_AT_LEAST, OF_IDLE = 0.1, 0.25
+"""A gap of the host that takes these shares of a step and of its idle time is named; else launches
+come one by one."""
 
 NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
 """Gaps that one call stands before."""
@@ -152,10 +153,12 @@ def _idle(row: pd.Series, causes: pd.DataFrame) -> Facts:
     if causes.empty:
         return {"verdict": "no gap"}
     at_a_call = causes["before"].isin(NAMED)
-    large = at_a_call & (causes["idle_ms"] >= GAP_AT_LEAST * row["recorded_ms"])
+    idle_ms = of(causes["idle_ms"], "sum")
+    least_ms = max(GAP_AT_LEAST * float(row["recorded_ms"]), OF_IDLE * float(idle_ms))
+    large = at_a_call & (causes["idle_ms"].astype(float) >= least_ms)
     place = next(each for each in (causes[large], causes[~at_a_call], causes) if len(each)).iloc[0]
     # As recorded, as a share of the idle time of the step that is told.
-    gap = place["idle_ms"] * (row["device_idle_ms"] / of(causes["idle_ms"], "sum"))
+    gap = place["idle_ms"] * (row["device_idle_ms"] / idle_ms)
     said = {"gap": whole_ms(gap), "often": _often(place["times"])}
     said |= {"call": place["call"], "path": place["path"], "next": place["next_path"]}
     if place["before"] != Before.LAUNCHES:
@@ -201,6 +204,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "warm-up": paths.str.contains(WARM_UP).any(),
         "updates": (capture["summary"]["steps_by"] == Rule.UPDATES).any(),
         "turns": (capture["summary"]["steps_by"] == Rule.TURNS).any(),
+        "whole": (capture["summary"]["steps_by"] == Rule.WHOLE).any(),
         "problem": told and (why != "").any(),
     }
     return {

@@ -29,8 +29,8 @@ from workflow_src.placing.ledger import blocking
 from workflow_src.placing.paths import Paths, paths_of, shapes
 from workflow_src.placing.placing import OF_ROWS, Placed, place
 from workflow_src.placing.ranks import waits
-from workflow_src.placing.step_rules import Rule, StepRanges, choose_steps, torchs_steps
-from workflow_src.placing.turns import in_turn
+from workflow_src.placing.step_rules import ALL, Rule, StepRanges, choose_steps, torchs_steps
+from workflow_src.placing.turns import in_turn, whole
 
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
@@ -92,8 +92,8 @@ def attributed(
         names = ranges["name"].str.replace(fold, "", regex=True)
         # A name that it is all of stays.
         ranges = ranges.assign(name=names.where(names != "", ranges["name"]))
-    placed, steps, notes = in_those(ranges)
-    own = torchs_steps(ranges, steps, step) if domains is None else None
+    placed, steps, notes = in_those(ranges, whole(capture) if step == ALL else None)
+    own = torchs_steps(ranges, steps, step) if domains is None and step != ALL else None
     if own is not None:
         placed, steps, notes = in_those(own)
     if steps.rule == Rule.NONE and not step and len(turns := in_turn(placed, fold != "")):

@@ -64,6 +64,9 @@ BETWEEN_UPDATES = "(from update to update)"
 TURNS = "(turns)"
 """The domain of steps that are turns of a loop's parts."""
 
+ALL, WHOLE = "all", "(all that was recorded)"
+"""What is asked for to have one step, and its name and domain."""
+
 
 class Rule(StrEnum):
     """How steps were found, in words of the report."""
@@ -75,6 +78,7 @@ class Rule(StrEnum):
     CALLED = "ranges named as steps, with a number"
     UPDATES = "from one optimizer's update to the next"
     TURNS = "from one turn of ranges to the next"
+    WHOLE = "all that was recorded, as one"
     NONE = "not found"
 
 
@@ -107,6 +111,8 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
     outermost = main[(main["parent"] == NOWHERE) & (main["name"] != BY_MODULE)]
 
     def found_by(least: int) -> Iterator[tuple[Rule, bool, pd.DataFrame]]:
+        if named == ALL:
+            yield Rule.WHOLE, False, ranges[ranges["domain"] == WHOLE]
         if named:
             yield Rule.NAMED, False, ranges[names == named]
             yield Rule.NAMED, True, ranges[shapes(names) == named]
@@ -205,6 +211,8 @@ def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:
     """
     updates = ranges[ranges["name"].str.startswith(UPDATE)].sort_values("start_ns")
     parts = [updates[:0]]
+    # Under emit_nvtx, a name ends with the number of its operator.
+    updates = updates.assign(name=updates["name"].str.replace(r",.*", "", regex=True))
     for _, own in updates[one_after_another(updates)].groupby(THREAD):
         counts = own["name"].value_counts()
         counts = counts[counts >= fewest]

@@ -1,13 +1,16 @@
-"""Steps of a loop that has ranges for its parts alone: forward, backward, optimizer, forward, ...
+"""Steps that no range is: turns of a loop's parts, or all that was recorded.
 
-Where no range is a step, one lies from the start of a turn to the start of the next.
+A loop may have ranges for its parts alone: forward, backward, optimizer, forward, ... A step of it
+lies from the start of a turn to the start of the next.
 """
 
+import numpy as np
 import pandas as pd
 
+from workflow_src.captures.capture import UNKNOWN, Capture
 from workflow_src.placing.paths import shapes
 from workflow_src.placing.placing import Placed
-from workflow_src.placing.step_rules import BY_MODULE, NEARLY_ALL, TURNS
+from workflow_src.placing.step_rules import BY_MODULE, NEARLY_ALL, TURNS, WHOLE
 from workflow_src.placing.threads import THREAD
 
 MOST = 256
@@ -41,6 +44,20 @@ def in_turn(placed: Placed, numbered: bool) -> pd.DataFrame:
             ends = first["start_ns"].shift(-1, fill_value=0)
             parts.append(first.assign(name=TURN, domain=TURNS, end_ns=ends)[:-1])
     return pd.concat(parts)[["name", "domain", "start_ns", "end_ns", *THREAD]]
+
+
+def whole(capture: Capture) -> pd.DataFrame:
+    """A range of the domain WHOLE for each process with work, on the thread that launches most,
+    from its first launch, or work, to the end of the last."""
+    work = capture.work[capture.work["thread"] != UNKNOWN]
+    begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
+    alike = work.assign(start_ns=np.minimum(begun, work["start_ns"])).groupby("process")
+    found = alike.agg(
+        start_ns=("start_ns", "min"),
+        end_ns=("end_ns", "max"),
+        thread=("thread", lambda threads: threads.mode().iloc[0]),
+    )
+    return found.reset_index().assign(name=WHOLE, domain=WHOLE)
 
 
 def _period(names: "pd.Series[str]") -> int:

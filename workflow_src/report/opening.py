@@ -92,7 +92,9 @@ def how_sure(run: Run) -> dict[str, Any]:
         "working": of(differ[~timed["waits"]], "max"),
         "waiting": of(differ[timed["waits"]], "max"),
         "warned": [
-            (name, counted(rows[has], name, rows)) for name, has in warnings.items() if has.any()
+            (str(name), counted(rows[has], str(name), rows))
+            for name, has in warnings.items()
+            if has.any()
         ],
         "incomplete": of_cases(run, without, "without a time or a capture"),
         "disturbed": of_cases(run, run.cases.index[spoiled], "capture disturbed"),

@@ -42,7 +42,9 @@ def facts(run: Run) -> Facts:
         "where": said(places.loc[[(chosen, FORWARD)]]) if chosen else "",
         "backward": first(backward[backward.index == chosen]),
         "every": every,
-        "opening": across({"(b) forward: kernel that takes most, in": led(told["what"], told["leads"])}, run),
+        "opening": across(
+            {"(b) forward: kernel that takes most, in": led(told["what"], told["leads"])}, run
+        ),
     }
 
 
