@@ -29,7 +29,8 @@ MECHANISM_OF = {
 """The mechanism of each fault whose name isn't its mechanism's key."""
 
 STEP_OF = {
-    "parsing_thread": "train_step", "unique_ids": "fit_batch", "average_one_by_one": "train"
+    "parsing_thread": "train_step", "unique_ids": "fit_batch", "average_one_by_one": "train",
+    "new_shapes": "batch *",
 }  # fmt: skip
 """The range of a step where it isn't called so."""
 
@@ -47,6 +48,7 @@ STEP_OF = {
         ("parsing_thread-host.sqlite.gz", 18.9865, "train_step", 6.08),
         ("unique_ids-host.json.gz", 8.7897, "fit_batch/embeddings", 3.76),
         ("average_one_by_one-host.json.gz", 12.1366, "train/after_step", 1.68),
+        ("new_shapes-device.sqlite.gz", 65.562, "batch *", 9.02),
         ("clean_wide_decoder-device.sqlite.gz", 44.4207, "", 0),
         ("clean_convolutions-device.json.gz", 5.268, "", 0),
     ],
@@ -71,6 +73,15 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     for each in (diagnosis, *without):
         assert_bounded(each)
         assert_adds_up(subject, each)
+
+
+def test_kernels_that_are_looked_for_are_no_thread_that_takes_the_interpreter() -> None:
+    """Batches of new sizes come in four of these ten steps, with 23 gaps each before products."""
+    recorded = attributed(read(DATA / "new_shapes-device.sqlite.gz"), None)
+    found = diagnose(Subject.of(recorded, *recorded.capture.processes)).findings
+    (gaps,) = (each for each in found if each.key == "new_shapes")
+    assert (gaps.told["calls"], gaps.told["in_steps"]) == (23, 4)
+    assert {"empty_cache", "new_shapes"} == {each.key for each in found if not each.general}
 
 
 @pytest.mark.parametrize("capture", ["ddp.sqlite.gz", "gpt2_modules.sqlite.gz", "sleepy.sqlite.gz"])

@@ -6,6 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.facts import (
     PRODUCTS,
+    disturbed,
     example,
     in_first,
     kernels,
@@ -24,18 +25,19 @@ from workflow_src.paper.written import Facts
 
 
 def pace(run: Run) -> Facts:
-    """Who sets the pace of forward passes, in how many, one of them, and what profiling adds.
+    """Who sets the pace of forward passes, in how many, one of them, and what profiling adds;
+    of cases that nothing disturbed.
 
     `verdict`: "cpu"; "short", where passes wait at the shortest context and don't at the longest;
     "always", "never", "some"; or "can't tell".
     """
     cases = times(run)
-    known = cases[cases["works"].notna()]
+    known = cases[cases["works"].notna() & ~disturbed(run)[cases.index]]
     gpu = known[known["device"] != "cpu"]
     waits = holds(gpu["works"], gpu["waits"], "device time / unprofiled < 90 %")
     waiting = known.index[known["waits"]]
     return {
-        "verdict": "cpu" if len(known) and gpu.empty else waiting_where(gpu),
+        "verdict": "cpu" if (cases["device"] == "cpu").any() else waiting_where(gpu),
         "waiting": of(waits, "count"),
         "longer_waiting": of(to(known["longer"][known["waits"]], "share"), "median"),
         "longer": of(to(known["longer"][~known["waits"]], "share"), "median"),
@@ -99,7 +101,8 @@ def bound_by_memory(run: Run) -> Facts:
     rate at which they move bytes there (`rate`); and that rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
-        holds_of = memory_bound(run, cases["rate"], cases["computes"])
+        known = cases["rate"].where(~disturbed(run)[cases.index], NAN)
+        holds_of = memory_bound(run, known, cases["computes"])
         bounds = of(holds_of, "count")
         there = bounds == bounds and bounds.value
         most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))

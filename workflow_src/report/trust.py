@@ -23,7 +23,7 @@ TOUCHED = {
     doubts.BUSY: UNPROFILED,
     doubts.CHANGED: UNPROFILED,
     doubts.OVERLAPPED: UNPROFILED,
-    doubts.DISTURBED: "(b) to (f)'s times, in these cases",
+    doubts.DISTURBED: "(b) to (f), in these cases",
     doubts.NOT_FINITE: "what was computed, not its time",
 }
 """What a warning makes unsure, where that isn't all of its cases."""
