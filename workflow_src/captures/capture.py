@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
         "launch_ns", "launch_end_ns", "thread",
     ),
-    "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation"),
+    "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread"),
     "copies": ("work", "direction", "source", "target", "bytes"),
     "thread_names": ("process", "thread", "name"),
     "waits": STREAM_WAITS,
@@ -56,7 +56,7 @@ CATEGORIES = frozenset(("kind", "direction", "source", "target"))
 """Columns of text: of many different ones, and of few, which are compared again and again. Calls
 and work, of which there are more than of anything else, have few names, too."""
 
-SMALL = frozenset(("process", "thread", "device", "stream", "correlation"))
+SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
 
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
@@ -97,7 +97,7 @@ class Capture:
     name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
     it and `thread` is that call's, all UNKNOWN if it isn't known.
     calls: a row per API call, and per overhead that the profiler recorded of itself: kind is one of
-    CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
+    CALL_KINDS.
     copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
     or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT;
     a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have

@@ -95,14 +95,13 @@ def timeline_of(case: CaseCapture) -> Timeline:
         short_name=short_names(work["name"]),
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
-    return Timeline(
-        ranges, work, idle_pieces(whole_steps(ranges), Device.of(case.work, calls), has_calls)
-    )
+    steps = whole_steps(ranges)
+    gaps = idle_gaps(Device.of(case.work, calls), *spans(steps))
+    return Timeline(ranges, work, idle_pieces(steps, gaps, has_calls))
 
 
-def idle_pieces(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
-    """A row per idle gap and cause in some steps; arguments as of the ledger."""
-    found = idle_gaps(device, *spans(steps))
+def idle_pieces(steps: pd.DataFrame, found: pd.DataFrame, has_calls: bool) -> pd.DataFrame:
+    """A row per idle gap and cause in some steps; found: as the ledger's idle_gaps finds them."""
     at, pieces = found["start_ns"], []
     of_step = {name: steps[name].to_numpy()[found["step"]] for name in ("phase", "step")}
     for cause in IN_GAP if has_calls else [UNKNOWN_CAUSE]:
@@ -120,8 +119,11 @@ def timeline(source: Attributed) -> Timeline:
     if steps.empty:
         return Timeline.empty()
     typical = _typical(steps)
-    idle = idle_pieces(typical, *of_thread(source, typical))
-    step = typical.iloc[0]
+    device, has_calls = of_thread(source, typical)
+    gaps, step = idle_gaps(device, *spans(typical)), typical.iloc[0]
+    # Of ten million activities, what devices did takes a GB.
+    del device
+    idle = idle_pieces(typical, gaps, has_calls)
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
 
