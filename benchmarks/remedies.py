@@ -17,9 +17,9 @@ from benchmarks.plain_point import PlainPoint
 from workflow_src.answers.change_first.savings import chosen
 from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.study import Row
+from workflow_src.tables.remedies import Run, predictions
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")

@@ -84,12 +84,12 @@ class Edit:
 Edits = tuple[Edit, ...]
 
 
-def graphed(calls: pd.DataFrame, rows: Indices) -> Edits:
+def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
     """Of some of Recording.calls that follow each other in a step only the first stays as it is.
 
-    As a graph launches their work; to the device, the first launches all.
+    As a graph launches their work; to the device, the first launches all. rows: None for all.
     """
-    rows = np.sort(rows)
+    rows = np.arange(len(calls)) if rows is None else np.sort(rows)
     place = np.cumsum(~calls["beside"].to_numpy())[rows]
     step = calls["step"].to_numpy()[rows]
     others = rows[1:][(np.diff(place) == 1) & (np.diff(step) == 0)]

@@ -76,6 +76,10 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.object_]":
+    # Copies from one type to another, of a matrix: a weight's or its gradient's.
+    types = operators["dtypes"].fillna("").str.extract(r"^(\w+); (\w+)$")
+    casts = types[0].notna() & types[0].ne(types[1]) & (operators["family"] == "copy")
+    casts &= operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
     family = operators["family"]
     core, updates = work["leaf"].isin(CORE), work["pass"] == OPTIMIZER
     products = (family == "gemm") & (work["m"] > 0)
@@ -84,19 +88,11 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.objec
         products & core,
         products,
         (family == "gemm") & core,
-        _is_cast(operators) & ~core,
+        casts & ~core,
         ~family.isin(SINGLE),
     ]
     kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, OTHER, ELEMENTWISE]
     return np.select(conditions, kinds, OTHER).astype(object)
-
-
-def _is_cast(operators: pd.DataFrame) -> pd.Series:
-    """Copies from one type to another, of a matrix: a weight's or its gradient's."""
-    types = operators["dtypes"].fillna("").str.extract(r"^(\w+); (\w+)$")
-    changes = types[0].notna() & types[0].ne(types[1])
-    matrix = operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
-    return (operators["family"] == "copy") & changes & matrix
 
 
 def product_sizes(shapes: object) -> tuple[int, int, int, int]:
