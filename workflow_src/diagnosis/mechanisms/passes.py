@@ -16,7 +16,8 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.edit import Edit, Mask
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
-from workflow_src.diagnosis.subject import MOST, Subject, common_path, once, rows_of
+from workflow_src.diagnosis.subject import MOST, Subject, once, rows_of
+from workflow_src.placing.paths import common_path
 from workflow_src.placing.ranks import COLLECTIVE
 
 PRODUCTS = ("gemm", "attention")
