@@ -6,7 +6,6 @@ clocks of the capture.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD
 from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.captures.rows import spans
-from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.placing.families import families
@@ -80,17 +78,12 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def timeline_of(case: CaseCapture) -> Timeline:
-    """The timeline of a case's capture, whose activities have the path, phase and step that they
-    were launched in."""
+    """The timeline of a case's capture."""
     ranges, work, calls = case.ranges, case.work, case.capture.calls
     named = {path: found.name for path, found in components([*ranges["path"], ""]).items()}
     ranges = ranges.assign(component=ranges["path"].map(named))
-    nowhere: dict[str, Any] = {"path": "", "phase": "", "step": NOWHERE}
-    at = work["range"].to_numpy()
-    own = {name: np.append(ranges[name].to_numpy(), last)[at] for name, last in nowhere.items()}
     work = work.assign(
-        **own,
-        component=pd.Series(own["path"]).map(named).to_numpy(),
+        component=work["path"].map(named),
         family=families(work["name"]),
         short_name=short_names(work["name"]),
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
