@@ -12,18 +12,22 @@ import pandas as pd
 from workflow_src.captures import autograd
 from workflow_src.captures.capture import (
     GRAPH,
+    HARDWARE,
     LATEST_NS,
+    PROPERTY,
     REUSED_NUMBERS,
+    SOFTWARE,
     UNKNOWN,
     Capture,
+    Recording,
     as_small,
     coded,
     counted,
+    one_card,
 )
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Launched, Numbered, all_calls, launched
 from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
-from workflow_src.captures.recording import HARDWARE, PROPERTY, SOFTWARE, Recording, one_card
 from workflow_src.captures.rows import checked, in_order
 from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store
 from workflow_src.common.printable import printable

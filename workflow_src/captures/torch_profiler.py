@@ -23,6 +23,7 @@ from workflow_src.captures.capture import (
     UNKNOWN_TEXT,
     Capture,
     Note,
+    Recording,
     coded,
     counted,
     frame,
@@ -32,7 +33,6 @@ from workflow_src.captures.event_parts import ALWAYS, Trace, parts_of
 from workflow_src.captures.files import blocks
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
-from workflow_src.captures.recording import Recording
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices

@@ -11,9 +11,8 @@ from workflow_src.captures.capture import PAGEABLE
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.recording import ALLOCATE, FREE, SHORT_NS, SYNCHRONIZE
+from workflow_src.diagnosis.recording import ALLOCATE, FREE, SHORT_NS, SYNCHRONIZE, Edit
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, once, rows_of
 from workflow_src.placing.paths import common_path
 

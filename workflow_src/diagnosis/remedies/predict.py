@@ -17,7 +17,7 @@ import numpy as np
 
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Edit, Plan
+from workflow_src.diagnosis.recording import Edit, Plan
 from workflow_src.diagnosis.remedies.effects import EFFECTS, Ends, Trial
 from workflow_src.diagnosis.remedies.rates import About, Span
 from workflow_src.diagnosis.remedies.steps import PASSES, UNIT_NS, Launched

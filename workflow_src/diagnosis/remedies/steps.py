@@ -14,8 +14,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Factors, Mask
-from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Recording
+from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Factors, Mask, Recording
 from workflow_src.diagnosis.recording import WORK as OF_WORK
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
