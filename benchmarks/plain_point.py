@@ -14,8 +14,14 @@ import pandas as pd
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.summary import of_each_process
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.remedies.host import GAP_NS, host_span, solved, unsure_ms
-from workflow_src.diagnosis.remedies.predict import PlainStep, luck
+from workflow_src.diagnosis.remedies.predict import (
+    GAP_NS,
+    PlainStep,
+    host_span,
+    luck,
+    solved,
+    unsure_ms,
+)
 from workflow_src.diagnosis.remedies.rates import (
     CAST_BYTES,
     About,

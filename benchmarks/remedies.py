@@ -17,9 +17,9 @@ from benchmarks.plain_point import PlainPoint
 from workflow_src.answers.change_first.savings import chosen
 from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
-from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.study import Row
+from workflow_src.tables.remedies import Run, predictions
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")
@@ -158,6 +158,13 @@ def timed_beside(rows: list[Row], walls: dict[str, float]) -> list[Row]:
     ]
 
 
+def named(row: Row) -> Row:
+    """A plain point's row as `prepared`, whose activities keep where they were launched, too."""
+    made = prepared(row)
+    pairs = zip(row.get("activities", ()), made.get("activities", ()), strict=True)
+    return made | {"activities": [recorded | named for recorded, named in pairs]}
+
+
 def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     """The comparisons of what was measured blind, from its plain points alone."""
     rows = pd.read_csv(folder / "measured.csv")
@@ -173,7 +180,7 @@ def of_blind(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         content = path.read_bytes()
         result = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
         case = path.name.partition(".json")[0]
-        point_rows = [prepared(row) if row["status"] == "ok" else row for row in result["rows"]]
+        point_rows = [named(row) if row["status"] == "ok" else row for row in result["rows"]]
         for remedies in keyed.loc[keyed["case"] == case, "remedies"].unique():
             timed = [phase for phase in PHASES if (case, phase, remedies) in plain_of.index]
             walls = {phase: plain_of[case, phase, remedies] for phase in timed}

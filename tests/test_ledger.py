@@ -193,7 +193,7 @@ def any_capture(
         (KERNEL, "k", start, end, end - start, 1, 0, 0, *launch, 1)
         for launch, (start, end) in activities
     ]
-    called = [(kind, name, *span, 1, 1, 1) for span, kind, name in calls]
+    called = [(kind, name, *span, 1, 1) for span, kind, name in calls]
     tables = {"ranges": ranges, "work": rows, "calls": called}
     return placed_case(
         Capture.of({n: pd.DataFrame(rows, columns=[*COLUMNS[n]]) for n, rows in tables.items()})

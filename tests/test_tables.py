@@ -14,8 +14,7 @@ import pytest
 
 from tests.captures.building import event, launched, tables_in, trace_file
 from tools.describe import DOCS, page
-from workflow_src.captures.capture import COLUMNS, Capture, frame
-from workflow_src.captures.recording import Recording
+from workflow_src.captures.capture import COLUMNS, Capture, Recording, frame
 from workflow_src.common.atomic_write import partial_folder, write_csv, write_json, write_whole
 from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
 from workflow_src.common.errors import StageError, TraceError

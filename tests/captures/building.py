@@ -180,7 +180,7 @@ def capture_of(
         about = ("kernel", "gemm", start, start + w.length, w.length, w.thread[0], w.device, 0)
         rows.append((*about, *launch))
         if w.launch is not None:
-            calls.append(("api", "", w.launch, w.launch + 1, *w.thread, len(calls)))
+            calls.append(("api", "", w.launch, w.launch + 1, *w.thread))
     threads = [(1, thread, name) for thread, name in (names or {}).items()]
 
     tables = {"ranges": spans, "work": rows, "calls": calls, "thread_names": threads}

@@ -11,9 +11,9 @@ import pytest
 
 from tests.captures.building import event, launched, trace_file
 from workflow_src.captures import events
+from workflow_src.captures.capture import Card, card_of_trace
 from workflow_src.captures.files import add_limit, within_limit
 from workflow_src.captures.reading import read
-from workflow_src.captures.recording import Card, card_of_trace
 from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser
 from workflow_src.common.errors import ConfigError, TraceError

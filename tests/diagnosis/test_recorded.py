@@ -11,8 +11,7 @@ from tests.captures.building import Export
 from workflow_src.captures.capture import UNKNOWN
 from workflow_src.common.errors import TraceError
 from workflow_src.diagnosis.device_work import event_ties
-from workflow_src.diagnosis.edit import Edit
-from workflow_src.diagnosis.recording import SHORT_NS, Recording
+from workflow_src.diagnosis.recording import SHORT_NS, Edit, Recording
 from workflow_src.diagnosis.replay import check, replay
 from workflow_src.diagnosis.step import recorded
 from workflow_src.placing.attributed import attributed

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
-from workflow_src.diagnosis.remedies.host import time_ns
-from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval
+from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval, time_ns
 from workflow_src.diagnosis.remedies.rates import About, Rates, Span
-from workflow_src.diagnosis.remedies.run import Run, predictions
 from workflow_src.diagnosis.remedies.steps import SIZES, launched, product_sizes, work_of
+from workflow_src.tables.remedies import Run, predictions
 
 GB_PER_S, TFLOPS = 1e6, 1e9
 """In bytes and FLOPs per ms."""

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.edit import Change, Edit, ScaleHost, graphed, merged
 from workflow_src.diagnosis.plain import Share, plain
-from workflow_src.diagnosis.recording import SHORT_NS
+from workflow_src.diagnosis.recording import SHORT_NS, Change, Edit, ScaleHost, graphed, merged
 from workflow_src.diagnosis.replay import _run, _run_launches, bounds, changed, replay
 
 KERNEL = [(0, 50)]

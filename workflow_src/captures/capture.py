@@ -1,9 +1,10 @@
-"""What was read of a capture, whoever made it, and what was lost while reading.
+"""What was read of a capture, whoever made it, how it was recorded, and what was lost on the way.
 
 All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.recording import Recording
+from workflow_src.captures.files import head, value_after
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
 from workflow_src.common.thresholds import LOST_AT_MOST
@@ -42,7 +43,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "kind", "name", "start_ns", "end_ns", "duration_ns", "process", "device", "stream",
         "launch_ns", "launch_end_ns", "thread",
     ),
-    "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread", "correlation"),
+    "calls": ("kind", "name", "start_ns", "end_ns", "process", "thread"),
     "copies": ("work", "direction", "source", "target", "bytes"),
     "thread_names": ("process", "thread", "name"),
     "waits": STREAM_WAITS,
@@ -56,7 +57,7 @@ CATEGORIES = frozenset(("kind", "direction", "source", "target"))
 """Columns of text: of many different ones, and of few, which are compared again and again. Calls
 and work, of which there are more than of anything else, have few names, too."""
 
-SMALL = frozenset(("process", "thread", "device", "stream", "correlation"))
+SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
 
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
@@ -73,6 +74,46 @@ NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
 
 NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
+
+HARDWARE, SOFTWARE = "hardware", "software"
+"""How kernels' times are taken: by the device itself, or by instructions that the profiler adds."""
+
+PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*')
+"""Kineto's list of devices, which stands before a trace's events."""
+
+PROPERTY = ("name", "computeMajor", "computeMinor")
+"""What both profilers call what is read of a device."""
+
+AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
+"""In the names of cards whose profiler writes numbers of its own as the capability."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card by its name; capability: of compute, as (9, 0), of NVIDIA's; None if unknown."""
+
+    name: str
+    capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How a capture was recorded; "" and None for what the file doesn't say.
+
+    profiler: "nsys" or "torch", and its version; schema: the version of the export's tables;
+    tracing: HARDWARE or SOFTWARE; dropped: events that the profiler says it lost; launches: calls
+    that launch work; unanswered: those of them without an activity of their number; card: the one
+    that worked, None if it isn't known or there are several kinds.
+    """
+
+    profiler: str = ""
+    version: str = ""
+    schema: str = ""
+    tracing: str = ""
+    dropped: int | None = None
+    launches: int = 0
+    unanswered: int = 0
+    card: Card | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +138,7 @@ class Capture:
     name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
     it and `thread` is that call's, all UNKNOWN if it isn't known.
     calls: a row per API call, and per overhead that the profiler recorded of itself: kind is one of
-    CALL_KINDS, `correlation` the profiler's number for a call and what it launched.
+    CALL_KINDS.
     copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
     or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT;
     a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have
@@ -188,3 +229,20 @@ def as_small(values: Integers, bits: tuple[int, ...] = (32,)) -> Integers:
         if values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max:
             return values.astype(limits.dtype, copy=False)
     return values
+
+
+def card_of_trace(path: Path) -> Card | None:
+    """The card that the beginning of a trace of torch.profiler names."""
+    found = value_after(PROPERTIES, head(path))
+    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return one_card(tuple(map(each.get, PROPERTY)) for each in listed)
+
+
+def one_card(cards: Iterable[tuple[Any, ...]]) -> Card | None:
+    """The one card of a host; None if its cards differ, as which of them worked isn't told."""
+    read = {(str(name or ""), *numbers) for name, *numbers in cards}
+    if len(read) != 1:
+        return None
+    name, *numbers = read.pop()
+    known = all(isinstance(number, int) and number >= 0 for number in numbers) and any(numbers)
+    return Card(name, (numbers[0], numbers[1]) if known and not AMD.search(name) else None)

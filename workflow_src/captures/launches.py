@@ -30,7 +30,7 @@ _BITS = 44
 
 @dataclass(frozen=True)
 class Numbered:
-    """API calls (as Capture.calls) by process and number.
+    """API calls, as Capture.calls with the `correlation` that they share with what they launched.
 
     known: their processes; keys: of the calls with a number, in order; row: of each its row;
     outer: whether it isn't inside of another call of its number, as a driver's in the runtime's.

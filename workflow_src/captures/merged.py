@@ -30,6 +30,7 @@ NAMED = "named"
 """A column of work: the process that the name of its device says, or UNKNOWN."""
 
 ON_HOST = ("ranges", "calls", "operators")
+DIGITS = re.compile(r"(\d+)")
 NUMBER = re.compile(r"\d+(?=\D*$)")
 """The last number in a text: that of the process or device itself."""
 
@@ -57,7 +58,11 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
     texts: by the number that they have in events.
     """
     on_host = {n for part in ON_HOST if part in parts for n in parts[part]["process"].unique()}
-    hosts = sorted((text for text, number in texts.items() if number in on_host), key=_in_order)
+    # In order of their numbers: 2 is before 10.
+    hosts = sorted(
+        (text for text, number in texts.items() if number in on_host),
+        key=lambda text: [int(n) if n.isdecimal() else n for n in DIGITS.split(text)],
+    )
     if not hosts:
         return parts, []
     labels = {text: NUMBER.sub("", text) for text in texts}
@@ -88,11 +93,6 @@ def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.Da
     device = rows["device"].to_numpy()
     device = np.where(device == UNKNOWN, own, device) + above * DEVICES
     return rows.assign(device=device, **{NAMED: _called(own, shown, UNKNOWN)})
-
-
-def _in_order(text: str) -> list[str | int]:
-    """What texts are sorted by, in which 2 is before 10."""
-    return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"(\d+)", text))]
 
 
 def _called(values: Indices, names: Names, otherwise: int | None = None) -> Indices:

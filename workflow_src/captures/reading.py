@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from workflow_src.captures import nsys
-from workflow_src.captures.capture import Capture
+from workflow_src.captures.capture import Capture, card_of_trace
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
-from workflow_src.captures.recording import card_of_trace
 from workflow_src.captures.store import Store, opened
 from workflow_src.common.errors import ADVICE, TraceError
 from workflow_src.common.nsys_folder import table_files

@@ -82,7 +82,13 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
     doubled: parts in which events may stand twice, of which one is left. How many ranges were never
     closed, which end with the capture, and notes of what was left out.
     """
-    once = {n: _once(rows) if n in doubled else rows for n, rows in parts.items()}
+    once = dict(parts)
+    for name in {*doubled} & {*parts}:
+        rows = parts[name]
+        # Equal events are looked for where several share a start.
+        some = rows[rows["start_ns"].duplicated(keep=False)]
+        again = some.index[some.duplicated()]
+        once[name] = rows.drop(again) if len(again) else rows
     possible = _possible(once)
     ranges = possible["ranges"]
     never = ranges["end_ns"] == NEVER
@@ -94,13 +100,6 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
     lost = ((code, n, len(all_[n]) - len(left[n])) for code, all_, left in steps for n in parts)
     notes = [Note(code, count, WHAT[name]) for code, name, count in lost if count]
     return possible, int(never.sum()), notes
-
-
-def _once(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows without those that equal an earlier one, looked for where several share a start."""
-    some = rows[rows["start_ns"].duplicated(keep=False)]
-    again = some.index[some.duplicated()]
-    return rows.drop(again) if len(again) else rows
 
 
 def _ends(rows: pd.DataFrame) -> Indices:

@@ -23,6 +23,7 @@ from workflow_src.captures.capture import (
     UNKNOWN_TEXT,
     Capture,
     Note,
+    Recording,
     coded,
     counted,
     frame,
@@ -32,17 +33,16 @@ from workflow_src.captures.event_parts import ALWAYS, Trace, parts_of
 from workflow_src.captures.files import blocks
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
-from workflow_src.captures.recording import Recording
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE, tree
 from workflow_src.common.operators import DISPATCHED
 
-COPIED = re.compile(r"Memcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>\w+)\)")
+COPIED = re.compile(r"\AMemcpy (?P<direction>\w+) \((?P<source>\w+) -> (?P<target>\w+)\)")
 """The name of a copy, as CUPTI's activities are named: Memcpy HtoD (Pageable -> Device)."""
 
-FILLED = re.compile(r"Memset \((?P<target>\w+)\)")
+FILLED = re.compile(r"\AMemset \((?P<target>\w+)\)")
 
 HOST = ("ranges", "calls", "overheads")
 DOUBLED = ("ranges", "calls", "work")
@@ -102,21 +102,14 @@ def _copies(work: pd.DataFrame) -> pd.DataFrame:
     """Copies and sets, by their names."""
     row = np.flatnonzero(work["kind"].isin((COPY, SET)))
     code, names = pd.factorize(work["name"].to_numpy()[row])
-    ends = [_ends(name) for name in names]
-    columns: dict[str, Any] = {
-        column: coded(code, [each[n] for each in ends])
-        for n, column in enumerate(("direction", "source", "target"))
-    }
-    return pd.DataFrame({"work": row, "bytes": work["bytes"].to_numpy()[row]} | columns)
-
-
-def _ends(name: str) -> tuple[str, str, str]:
-    """The direction of a copy or set, and the memories that it is from and to, by its name."""
-    if found := COPIED.match(name):
-        return found["direction"], found["source"].lower(), found["target"].lower()
-    if found := FILLED.match(name):
-        return SET, UNKNOWN_TEXT, found["target"].lower()
-    return UNKNOWN_TEXT, UNKNOWN_TEXT, UNKNOWN_TEXT
+    ends, filled = (pd.Series(names, dtype=object).str.extract(each) for each in (COPIED, FILLED))
+    ends = ends.assign(
+        direction=ends["direction"].where(filled["target"].isna(), SET),
+        source=ends["source"].str.lower(),
+        target=ends["target"].fillna(filled["target"]).str.lower(),
+    ).fillna(UNKNOWN_TEXT)
+    columns: dict[str, Any] = {"work": row, "bytes": work["bytes"].to_numpy()[row]}
+    return pd.DataFrame(columns | {n: coded(code, each.tolist()) for n, each in ends.items()})
 
 
 def _with_processes(

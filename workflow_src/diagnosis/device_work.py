@@ -31,8 +31,11 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     What none of the calls launched is taken to be launched before them, and has no call; of that,
     what had ended before the first of them is left out.
     """
-    mine = (attributed.work["process"] == process) & (attributed.work["kind"] != OPERATOR)
-    work = rows_where(attributed.work, mine.to_numpy())
+    work, since_ns = attributed.work, calls["start_ns"].min()
+    # Of the last steps of ten million activities, all else is let go before columns are made.
+    mine = (work["process"] == process) & (work["kind"] != OPERATOR)
+    mine &= (work["launch_ns"] >= since_ns) | (work["end_ns"] >= since_ns)
+    work = rows_where(work, mine.to_numpy())
     work = work.assign(lane=work.groupby(["device", "stream"]).ngroup().astype("int64"))
     keys = ["thread", "start_ns"]
     known = calls[keys].assign(call=np.arange(len(calls))).drop_duplicates(keys)
@@ -44,7 +47,7 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     table = table.assign(
         activity=work.index, call=call, step=np.append(calls["step"].to_numpy(), NOWHERE)[call]
     )
-    counting: pd.DataFrame = table[(call != NOWHERE) | (table["end_ns"] >= calls["start_ns"].min())]
+    counting: pd.DataFrame = table[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
     return counting.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 

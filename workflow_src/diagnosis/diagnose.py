@@ -16,10 +16,10 @@ from workflow_src.common.thresholds import (
     SMALLER_AT_LEAST,
 )
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Change
 from workflow_src.diagnosis.finding import Finding
 from workflow_src.diagnosis.mechanisms import KINDS
 from workflow_src.diagnosis.plain import UNKNOWN, WITHOUT_PROFILER, plain
+from workflow_src.diagnosis.recording import Change
 from workflow_src.diagnosis.replay import Bounds, bounds, changed, replay
 from workflow_src.diagnosis.subject import Subject, rows_of
 

@@ -20,10 +20,11 @@ from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Edit, Edits, Mask, Plan
+from workflow_src.diagnosis.recording import Edit, Edits, Mask, Plan
 from workflow_src.diagnosis.replay import changed
-from workflow_src.diagnosis.subject import END, NUMBER, Subject, common_path, main_place
+from workflow_src.diagnosis.subject import END, NUMBER, Subject, main_place
 from workflow_src.placing.kernel_names import short_names
+from workflow_src.placing.paths import common_path
 
 WORDS = pd.read_csv(
     Path(__file__).with_name("mechanisms.csv"),

@@ -17,8 +17,8 @@ from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Mask
 from workflow_src.diagnosis.facts import by_place
+from workflow_src.diagnosis.recording import Mask
 from workflow_src.diagnosis.step import Loop, loop_of, open_ranges, texts
 from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.attributed import Attributed

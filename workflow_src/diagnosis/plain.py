@@ -10,8 +10,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import AFTER_ALL, Indices
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import ScaleHost
-from workflow_src.diagnosis.recording import Recording
+from workflow_src.diagnosis.recording import Recording, ScaleHost
 from workflow_src.diagnosis.replay import largest, replay
 
 CLOSE = 0.002

@@ -1,14 +1,22 @@
-"""A recording: consecutive steps of a process as tables, whatever they were made from.
+"""A recording: consecutive steps of a process as tables, and the edits that it is replayed with.
 
 All times are integer nanoseconds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from workflow_src.common.intervals import AFTER_ALL, Indices
+
+Factors = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+NONE: Indices = np.zeros(0, dtype=np.int64)
 
 LAUNCH, SYNCHRONIZE, ALLOCATE, FREE, OTHER = "launch", "synchronize", "malloc", "free", "other"
 """Those kinds of calls, of captures.call_kinds, that matter here."""
@@ -85,3 +93,124 @@ class Recording:
             for table, rows in tables.items()
             for name in rows.columns
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a replay does, changed in place.
+
+    gap_ns, cost_ns: of each call; duration_ns: of each activity; dropped: activities that don't
+    happen; waits: which rows of Recording.waits hold.
+    """
+
+    recording: Recording
+    gap_ns: Indices
+    cost_ns: Indices
+    duration_ns: Indices
+    dropped: Mask
+    waits: Mask
+
+    @classmethod
+    def of(cls, recording: Recording) -> "Plan":
+        """A recording as it is."""
+        columns = recording.columns
+        return cls(
+            recording,
+            columns["calls.gap_ns"].copy(),
+            columns["calls.cost_ns"].copy(),
+            columns["work.end_ns"] - columns["work.start_ns"],
+            np.zeros(len(recording.work), dtype=bool),
+            np.ones(len(recording.waits), dtype=bool),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """All that is given holds of these calls and of this work, rows of a Recording.
+
+    gap: the host's own time before each call is at most so long (ns; one, or one for each).
+    gap_factor: that time becomes this share of it. cost: the call itself takes at most so long (ns)
+    and waits for nothing; 0 where it isn't made. drops: what it launches is gone. factor: the work
+    takes this share of its time (one, or one for each); 0 drops it. ns: the work, which then runs,
+    takes so long (of each).
+    """
+
+    calls: Indices = field(default_factory=NONE.copy)
+    work: Indices = field(default_factory=NONE.copy)
+    gap: int | Indices | None = None
+    gap_factor: float | Factors = 1.0
+    cost: int | None = None
+    drops: bool = False
+    factor: float | Factors = 1.0
+    ns: Indices | None = None
+
+    def apply(self, plan: Plan) -> None:
+        """Change a plan."""
+        gap_ns = plan.gap_ns[self.calls]
+        gap_ns = gap_ns if self.gap is None else np.minimum(gap_ns, self.gap)
+        plan.gap_ns[self.calls] = np.rint(gap_ns * self.gap_factor)
+        if self.cost is not None:
+            plan.cost_ns[self.calls] = np.minimum(plan.cost_ns[self.calls], self.cost)
+            plan.waits[np.isin(plan.recording.columns["waits.call"], self.calls)] = False
+        if self.drops:
+            plan.dropped[np.isin(plan.recording.columns["work.call"], self.calls)] = True
+        if self.ns is None:
+            plan.duration_ns[self.work] = np.rint(plan.duration_ns[self.work] * self.factor)
+            plan.dropped[self.work[np.broadcast_to(self.factor, self.work.shape) == 0]] = True
+        else:
+            plan.duration_ns[self.work], plan.dropped[self.work] = self.ns, False
+
+
+Edits = tuple[Edit, ...]
+
+
+def graphed(calls: pd.DataFrame, rows: Indices | None = None) -> Edits:
+    """Of some of Recording.calls that follow each other in a step only the first stays as it is.
+
+    As a graph launches their work; to the device, the first launches all. rows: None for all.
+    """
+    rows = np.arange(len(calls)) if rows is None else np.sort(rows)
+    place = np.cumsum(~calls["beside"].to_numpy())[rows]
+    step = calls["step"].to_numpy()[rows]
+    others = rows[1:][(np.diff(place) == 1) & (np.diff(step) == 0)]
+    return Edit(rows), Edit(others, gap=0, cost=0)
+
+
+def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) -> Edits:
+    """The launches of a group become its first one, whose work takes so long: fusion.
+
+    group: of each of `calls`, from 0; ns: of each group.
+    """
+    order = np.lexsort((calls, group))
+    calls, group = calls[order], group[order]
+    first = np.append(True, group[1:] != group[:-1])[: len(group)]
+    kernels = np.searchsorted(recording.columns["work.call"], calls[first])
+    only = Edit(calls, kernels, drops=True, ns=ns[group[first]])
+    return only, Edit(calls[~first], gap=0, cost=0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleHost:
+    """Of the host's own time between calls, and of their cost, the first up_to_ns is scaled.
+
+    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Nor is
+    what makes a gap longer than running_ns, one for each call, if that is known: that part, in
+    which the host didn't run, is scaled by held. Calls beside the loop stay.
+    """
+
+    factor: float
+    up_to_ns: int
+    running_ns: int | Indices = AFTER_ALL
+    held: float = 1.0
+
+    def apply(self, plan: Plan) -> None:
+        """Change a plan."""
+        own = ~plan.recording.columns["calls.beside"]
+        beyond = np.maximum(plan.gap_ns - self.running_ns, 0)
+        for times, most in ((plan.gap_ns, self.running_ns), (plan.cost_ns, AFTER_ALL)):
+            scaled = np.clip(np.minimum(times, most)[own], 0, self.up_to_ns)
+            times[own] -= np.rint(scaled * (1 - self.factor)).astype(np.int64)
+        plan.gap_ns[own] -= np.rint(beyond[own] * (1 - self.held)).astype(np.int64)
+
+
+Change = Edit | ScaleHost

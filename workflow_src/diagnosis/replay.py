@@ -9,8 +9,7 @@ import numpy as np
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
-from workflow_src.diagnosis.edit import Change, Edit, Plan
-from workflow_src.diagnosis.recording import Recording
+from workflow_src.diagnosis.recording import Change, Edit, Plan, Recording
 
 HALVINGS = 12
 """Of the interval that a largest value is looked for in."""

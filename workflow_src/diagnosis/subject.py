@@ -1,10 +1,8 @@
 """What a step is searched for: the recorded steps of a process beside the capture they are from."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import takewhile
 
 import numpy as np
 import pandas as pd
@@ -173,13 +171,6 @@ def ended(recording: Recording) -> Recording:
     ties = recording.ties[recording.ties["work"] < len(work)]
     calls = pd.concat([calls.loc[:last], final], ignore_index=True)
     return replace(recording, calls=calls, work=work, waits=waits, ties=ties, steps=steps)
-
-
-def common_path(paths: Sequence[str] | pd.Series) -> str:
-    """The innermost range that all of these paths lie in; "" if none does."""
-    parts = [path.split("/") for path in dict.fromkeys(paths)]
-    levels = (set(names) for names in zip(*parts, strict=False))
-    return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
 
 
 def main_place(work: pd.DataFrame) -> str:

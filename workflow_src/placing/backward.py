@@ -86,7 +86,10 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     inner = forward & (holder != NOWHERE)
     again = inner & (module != NOWHERE) & (begun >= start[holder])
     stands_for = np.where(forward, np.arange(len(rows)), _makers(rows, kind, trees))
-    stands_for = _last_of(np.where(inner & ~again, holder, stands_for))
+    stands_for = np.append(np.where(inner & ~again, holder, stands_for), NOWHERE)
+    # What each stands for in the end; a circle, of a damaged file, ends.
+    for _ in range(len(stands_for).bit_length()):
+        stands_for = stands_for[stands_for]
     here = np.append(paths.of_range, NOWHERE)[at]
     path = np.append(np.where(forward & (here != NOWHERE), here, NOT_TOLD), NOT_TOLD)
     around = holder[again]
@@ -170,14 +173,6 @@ def _made(rows: pd.DataFrame) -> pd.DataFrame:
     most = counts.drop_duplicates(of, keep="last").drop(columns=0)
     alone = both[~said].drop_duplicates("row", keep=False)
     return pd.concat([both[said].merge(most, on=[*of, "thread_of"]), alone])
-
-
-def _last_of(stands_for: Indices) -> Indices:
-    """What each stands for in the end, itself or NOWHERE; a circle, of a damaged file, ends."""
-    last = np.append(stands_for, NOWHERE)
-    for _ in range(len(last).bit_length()):
-        last = last[last]
-    return last[:-1]
 
 
 def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> Indices:

@@ -202,17 +202,14 @@ def _function(path: str, rest: str) -> str:
     if base == "device_kernel":
         inner = re.search(r"FlashAttn\w+|Gemm\w+", rest)
         return inner[0] if inner else base
-    operation = _operation(rest) if _HOST.search(base) else ""
-    return f"{base.removesuffix('_kernel')}({operation})" if operation else base
-
-
-def _operation(rest: str) -> str:
-    """The first functor in a template that is not just a wrapper around another, or ""."""
+    if not _HOST.search(base):
+        return base
+    # The first functor in the template that is not just a wrapper around another.
+    functors = ("".join(filter(None, match.groups())) for match in _OPERATION.finditer(rest))
+    found = (word for word in map(str.lower, functors) if not _WRAPPER.match(word))
     standard = re.search(r"std::(plus|minus|multiplies|divides)\b", rest)
-    if standard:
-        return standard[1]
-    found = ("".join(filter(None, match.groups())).lower() for match in _OPERATION.finditer(rest))
-    return next((word for word in found if not _WRAPPER.match(word)), "")
+    operation = standard[1] if standard else next(found, "")
+    return f"{base.removesuffix('_kernel')}({operation})" if operation else base
 
 
 def _fit(name: str) -> str:

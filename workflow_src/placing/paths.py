@@ -9,7 +9,9 @@ brackets.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Union
 
 import numpy as np
@@ -124,6 +126,13 @@ def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
         return names, ()
     example = f"{names[folded[0]]} as {written[folded[0]]}"
     return written, (Note("folded names", len(folded), example),)
+
+
+def common_path(paths: Iterable[str]) -> str:
+    """The innermost range that all of these paths lie in; "" if none does."""
+    parts = [path.split("/") for path in dict.fromkeys(paths)]
+    levels = (set(names) for names in zip(*parts, strict=False))
+    return "/".join(names.pop() for names in takewhile(lambda names: len(names) == 1, levels))
 
 
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:

@@ -50,7 +50,11 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
         return waited, False, 0
-    for kernels in (found, _in_all_windows(found)):
+    # Where not all fit, those that end while each process has ended its first one, not its last.
+    of_process = found["end_ns"].groupby(found["process"])
+    begin, end = int(of_process.min().max()), int(of_process.max().min())
+    inside = found[found["end_ns"].between(begin - TOGETHER_NS, end + TOGETHER_NS)]
+    for kernels in (found, inside):
         groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
         if groups and all(len(group) > 1 for group in groups):
             for group in groups:
@@ -59,13 +63,6 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
                     waited[stream.index] = length - lengths.min(axis=0)
             return waited, True, len(found) - len(kernels)
     return waited, False, len(found)
-
-
-def _in_all_windows(found: pd.DataFrame) -> pd.DataFrame:
-    """The kernels that end while each process has ended its first one and not yet its last one."""
-    of_process = found["end_ns"].groupby(found["process"])
-    begin, end = int(of_process.min().max()), int(of_process.max().min())
-    return found[found["end_ns"].between(begin - TOGETHER_NS, end + TOGETHER_NS)]
 
 
 def _groups(found: pd.DataFrame) -> list[list[pd.DataFrame]]:

@@ -123,8 +123,9 @@ def choose_steps(placed: Placed, named: str, numbered: bool) -> StepRanges:
         yield Rule.REPEATED, False, _repeated(outermost, least)
         yield Rule.PROFILERS, True, ranges[is_profilers(names)]
         if numbered:
-            yield Rule.NUMBERED, True, _repeated(_by_shape(outermost), least)
-            yield Rule.CALLED, True, _called(_by_shape(main), least)
+            alike = [rows.assign(name=shapes(rows["name"])) for rows in (outermost, main)]
+            yield Rule.NUMBERED, True, _repeated(alike[0], least)
+            yield Rule.CALLED, True, _called(alike[1], least)
 
     for least in (SURE, REPEATED):
         for rule, alike, found in found_by(least):
@@ -152,10 +153,6 @@ def one_after_another(ranges: pd.DataFrame) -> Mask:
 def is_profilers(names: Texts) -> Mask:
     """Which ranges torch.profiler pushed for its steps."""
     return matching(names, PROFILERS)
-
-
-def _by_shape(ranges: pd.DataFrame) -> pd.DataFrame:
-    return ranges.assign(name=shapes(ranges["name"]))
 
 
 def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:

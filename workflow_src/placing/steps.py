@@ -12,7 +12,7 @@ import pandas as pd
 
 from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import Mask, rows_where, spans
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Union
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
 from workflow_src.placing.ledger import Device, step_ledger
@@ -67,20 +67,15 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
     held, threads = found.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    # It was elsewhere in ranges of any domain, such as the one that torch has for fetching data.
+    # It was elsewhere in ranges that launched nothing, of any domain, such as torch's for fetching
+    # data.
     ranges = found.capture.ranges
-    own = (ranges["process"] == process) & (ranges["thread"] == thread)
-    elsewhere = _empty(spans(ranges[own]), work.loc[launching, "launch_ns"].to_numpy())
+    start, end = spans(ranges[(ranges["process"] == process) & (ranges["thread"] == thread)])
+    launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
+    empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
+    elsewhere = Union.of(start[empty], end[empty])
     device = Device.of(rows_where(work[list(OF_WORK)], mine), held[waits | overheads], elsewhere)
     return device, bool(known.any())
-
-
-def _empty(ranges: tuple[Indices, Indices], launches: Indices) -> Union:
-    """When ranges are open in which nothing is launched."""
-    start, end = ranges
-    launches = np.sort(launches)
-    empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
-    return Union.of(start[empty], end[empty])
 
 
 @dataclass(frozen=True)

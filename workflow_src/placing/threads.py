@@ -82,9 +82,8 @@ class Thread:
         calls = self.capture.calls
         own = (calls["thread"] == self.number) & (calls["process"] == self.process)
         own &= calls["kind"] != OVERHEAD
-        start, end = spans(calls.loc[own, ["start_ns", "end_ns"]])
-        order = np.argsort(start, kind="stable")
-        return start[order], end[order]
+        times = calls.loc[own, ["start_ns", "end_ns"]]
+        return spans(times.sort_values("start_ns", kind="stable"))
 
     @cached_property
     def busy(self) -> int:

@@ -39,7 +39,11 @@ def in_turn(placed: Placed, numbered: bool) -> pd.DataFrame:
     for process, parent in most:
         own = main[(main["process"] == process) & (main["parent"] == parent)]
         period = _period(own["called"])
-        if period and busy[process, parent] >= NEARLY_ALL * _meanwhile(placed.work, own):
+        # The device time of what the process launches meanwhile.
+        here = placed.work["launch_ns"].between(own["start_ns"].min(), own["end_ns"].max())
+        here &= placed.work["process"] == process
+        meanwhile_ns = placed.work.loc[here, "duration_ns"].sum()
+        if period and busy[process, parent] >= NEARLY_ALL * meanwhile_ns:
             first = own.iloc[::period]
             ends = first["start_ns"].shift(-1, fill_value=0)
             parts.append(first.assign(name=TURN, domain=TURNS, end_ns=ends)[:-1])
@@ -67,10 +71,3 @@ def _period(names: "pd.Series[str]") -> int:
         if (number[period:] == number[:-period]).all():
             return period if len(different) > 1 else 0
     return 0
-
-
-def _meanwhile(work: pd.DataFrame, own: pd.DataFrame) -> int:
-    """The device time (ns) of what a process launches from the start to the end of ranges."""
-    here = work["process"] == own["process"].iloc[0]
-    here &= work["launch_ns"].between(own["start_ns"].min(), own["end_ns"].max())
-    return int(work.loc[here, "duration_ns"].sum())

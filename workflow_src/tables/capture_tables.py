@@ -45,9 +45,15 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
     in_steps = InSteps.of(found.work, found.placed.ranges, found.steps.is_step)
     sums = _sums(found, in_steps)
     totals = path_totals(found.placed.ranges, found.work, found.paths)
-    _account(found.capture.total_ns, sums, totals)
+    nowhere, total_ns = sums["path"] == NOWHERE, found.capture.total_ns
+    placed_ns, unplaced_ns = (int(sums.loc[some, "busy_ns"].sum()) for some in (~nowhere, nowhere))
+    if placed_ns + unplaced_ns != total_ns or int(totals["own_ns"].sum()) != placed_ns:
+        raise TraceError(
+            f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
+            "the capture: this is a defect of the reader, please report it with the file"
+        )
     ledgers = steps(found)
-    launched = sums[sums["path"] != NOWHERE].reset_index(drop=True)
+    launched = sums[~nowhere].reset_index(drop=True)
     return {
         "paths": _paths_table(found, totals, in_steps),
         "kernels": _kernels(sums, in_steps),
@@ -59,17 +65,6 @@ def placed_tables(found: Attributed) -> dict[str, pd.DataFrame]:
         ),
         "certificate": certificate(found, in_steps, ledgers, launched),
     }
-
-
-def _account(total_ns: int, sums: pd.DataFrame, totals: pd.DataFrame) -> None:
-    """Raise TraceError unless all device time is placed or unplaced, once."""
-    nowhere = sums["path"] == NOWHERE
-    placed_ns, unplaced_ns = (int(sums.loc[some, "busy_ns"].sum()) for some in (~nowhere, nowhere))
-    if placed_ns + unplaced_ns != total_ns or int(totals["own_ns"].sum()) != placed_ns:
-        raise TraceError(
-            f"{placed_ns} ns in ranges and {unplaced_ns} ns outside are not the {total_ns} ns of "
-            "the capture: this is a defect of the reader, please report it with the file"
-        )
 
 
 def _paths_table(found: Attributed, totals: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
+from workflow_src.common.arguments import (
+    existing_file,
+    existing_folder,
+    new_folder,
+    stage_arguments,
+)
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import TABLES, Brought, case_of
 from workflow_src.common.errors import CAPTURE_AGAIN, StageError, TraceError, one_sentence, remake
@@ -142,15 +147,12 @@ def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
 
 def main() -> None:
     """Write the tables of one case into a folder."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--export", type=existing_folder, required=True, help="export's folder")
-    parser.add_argument("--benchmark", type=existing_file, required=True, help="benchmark's JSON")
-    parser.add_argument("--output", type=new_folder, required=True, help="folder for the CSVs")
-    arguments = parser.parse_args()
-    with one_sentence(arguments.export.name):
-        found = case_tables(arguments.export, arguments.benchmark)
+    files = {"export": existing_folder, "benchmark": existing_file, "output": new_folder}
+    given = stage_arguments(__doc__, **files)
+    with one_sentence(given.export.name):
+        found = case_tables(given.export, given.benchmark)
         for name in TABLES:
-            write_csv(arguments.output / f"{name}.csv", found[name])
+            write_csv(given.output / f"{name}.csv", found[name])
 
 
 if __name__ == "__main__":

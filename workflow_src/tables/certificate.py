@@ -49,7 +49,18 @@ def certificate(
     with activities_in_steps and busy_ns_in_steps.
     """
     lines = recorded(found) | _covered(found, in_steps, steps)
-    lines |= {"whole": _not_whole(found, in_steps, launched), "overhead": _overhead(found)}
+    # Of the device time in steps, that of kernels with a part of a call a step.
+    process = pd.Series(found.paths.process[launched["path"].to_numpy()])
+    counts = process.map(in_steps.steps).fillna(1).to_numpy()
+    partly = (launched["activities_in_steps"].to_numpy() % counts) != 0
+    busy = launched["busy_ns_in_steps"]
+    lines["whole"] = _share(int(busy[partly].sum()), int(busy.sum()))
+    # Of the time of steps, that in which the profiler recorded that it worked.
+    calls, mine = found.capture.calls, found.placed.ranges[found.steps.is_step]
+    own = calls[(calls["kind"] == OVERHEAD).to_numpy()]
+    taken, whole = (Union.of(*spans(rows)) for rows in (own, mine))
+    within = taken.until(whole.ends) - taken.until(whole.starts)
+    lines["overhead"] = _share(int(within.sum()), whole.total())
     rows = [(each["check"], *lines[key], each["meaning"]) for key, each in CHECKS.items()]
     return pd.DataFrame(rows, columns=[*own_columns("capture/certificate")])
 
@@ -95,24 +106,6 @@ def recorded(found: Attributed) -> dict[str, Line]:
         "unlaunched": _share(int(lost.sum()), len(lost)),
         "early": _share(early(found.work), int((~lost).sum())),
     }
-
-
-def _overhead(found: Attributed) -> Line:
-    """Of the time of steps, that in which the profiler recorded that it worked."""
-    calls, mine = found.capture.calls, found.placed.ranges[found.steps.is_step]
-    own = calls[(calls["kind"] == OVERHEAD).to_numpy()]
-    taken, steps = (Union.of(*spans(rows)) for rows in (own, mine))
-    within = taken.until(steps.ends) - taken.until(steps.starts)
-    return _share(int(within.sum()), steps.total())
-
-
-def _not_whole(found: Attributed, in_steps: InSteps, launched: pd.DataFrame) -> Line:
-    """Of the device time in steps, that of kernels with a part of a call a step."""
-    process = pd.Series(found.paths.process[launched["path"].to_numpy()])
-    steps = process.map(in_steps.steps).fillna(1).to_numpy()
-    partly = (launched["activities_in_steps"].to_numpy() % steps) != 0
-    busy = launched["busy_ns_in_steps"]
-    return _share(int(busy[partly].sum()), int(busy.sum()))
 
 
 def _covered(found: Attributed, in_steps: InSteps, steps: pd.DataFrame) -> dict[str, Line]:

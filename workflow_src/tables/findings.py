@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
+from workflow_src.common.arguments import (
+    existing_file,
+    existing_folder,
+    new_file,
+    stage_arguments,
+)
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
@@ -76,14 +81,10 @@ def measured(subject: Subject) -> Subject:
 @one_sentence()
 def main() -> None:
     """Write the findings of one case."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--export", type=existing_folder, required=True, help="export's folder")
-    parser.add_argument("--timings", type=existing_file, required=True, help="the case's own")
-    parser.add_argument("--output", type=new_file, required=True, help="CSV")
-    given = parser.parse_args()
+    files = {"export": existing_folder, "timings": existing_file, "output": new_file}
+    given = stage_arguments(__doc__, **files)
     with reading(given.timings, "a case's times", remake(given.timings), StageError):
-        timings = pd.read_csv(given.timings)
-        timings = timings[["phase", "status", "median_ms"]]
+        timings = pd.read_csv(given.timings)[["phase", "status", "median_ms"]]
     found = case_findings(given.export, timings)
     write_csv(given.output, found)
     print(*found["headline"], sep="\n")

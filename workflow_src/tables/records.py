@@ -4,8 +4,7 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from workflow_src.common.case import AnyCase
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
+from workflow_src.placing.paths import common_path
 from workflow_src.tables.products import call_names
 
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
@@ -122,7 +122,7 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     rows = table.assign(
         of_operator=table["forward_operator"].where(gradient, table["operator_name"])
     )
-    own = rows[known & ~gradient].groupby(TIE)["path"].agg(lambda paths: innermost(set(paths)))
+    own = rows[known & ~gradient].groupby(TIE)["path"].agg(common_path)
     found = rows[gradient].join(own.rename("own"), on=TIE)
     recorded = (found["phase"] + "/" + found["range_path"]).str.rstrip("/")
     without = recorded[found["own"].isna()]
@@ -131,13 +131,6 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     return table.assign(
         path=path.reindex(table.index).fillna(table["path"]), captured_path=table["path"]
     )
-
-
-def innermost(paths: Iterable[str]) -> str:
-    """The path of the innermost range that contains all of these."""
-    levels = (set(parts) for parts in zip(*(path.split("/") for path in paths), strict=False))
-    same = takewhile(lambda parts: len(parts) == 1, levels)
-    return "/".join(name for parts in same for name in parts)
 
 
 def captured_place(recorded: str, captured: Collection[str]) -> str:
@@ -156,7 +149,7 @@ def captured_place(recorded: str, captured: Collection[str]) -> str:
         if all(part in rest for part in parts):
             around.append(path)
     if around:
-        return innermost(around)
+        return common_path(around)
     outer = ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
     return next((path for path in outer if path in captured), parts[0])
 

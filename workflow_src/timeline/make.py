@@ -6,6 +6,7 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 import gzip
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ OF_ACTIVITIES = (*OF_RANGES, "family", "phase", "step", "name")
 AT_ONCE = 2**13
 """Events that are written at a time."""
 
+_compact = partial(json.dumps, separators=(",", ":"))
+
 
 def write_trace(path: Path, found: Timeline, case: str) -> None:
     """Write a timeline compressed, a part at a time; equal ones give equal bytes."""
@@ -42,10 +45,6 @@ def write_trace(path: Path, found: Timeline, case: str) -> None:
             packed.write(("]," + _compact(rest)[1:]).encode())
 
     write_whole(path, write)
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
 
 
 def trace_events(found: Timeline) -> Iterator[dict[str, Any]]:

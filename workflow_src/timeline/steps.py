@@ -6,7 +6,6 @@ clocks of the capture.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD
 from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.captures.rows import spans
-from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.placing.families import families
@@ -80,29 +78,23 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def timeline_of(case: CaseCapture) -> Timeline:
-    """The timeline of a case's capture, whose activities have the path, phase and step that they
-    were launched in."""
+    """The timeline of a case's capture."""
     ranges, work, calls = case.ranges, case.work, case.capture.calls
     named = {path: found.name for path, found in components([*ranges["path"], ""]).items()}
     ranges = ranges.assign(component=ranges["path"].map(named))
-    nowhere: dict[str, Any] = {"path": "", "phase": "", "step": NOWHERE}
-    at = work["range"].to_numpy()
-    own = {name: np.append(ranges[name].to_numpy(), last)[at] for name, last in nowhere.items()}
     work = work.assign(
-        **own,
-        component=pd.Series(own["path"]).map(named).to_numpy(),
+        component=work["path"].map(named),
         family=families(work["name"]),
         short_name=short_names(work["name"]),
     ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
     has_calls = bool((calls["kind"] != OVERHEAD).any())
-    return Timeline(
-        ranges, work, idle_pieces(whole_steps(ranges), Device.of(case.work, calls), has_calls)
-    )
+    steps = whole_steps(ranges)
+    gaps = idle_gaps(Device.of(case.work, calls), *spans(steps))
+    return Timeline(ranges, work, idle_pieces(steps, gaps, has_calls))
 
 
-def idle_pieces(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
-    """A row per idle gap and cause in some steps; arguments as of the ledger."""
-    found = idle_gaps(device, *spans(steps))
+def idle_pieces(steps: pd.DataFrame, found: pd.DataFrame, has_calls: bool) -> pd.DataFrame:
+    """A row per idle gap and cause in some steps; found: as the ledger's idle_gaps finds them."""
     at, pieces = found["start_ns"], []
     of_step = {name: steps[name].to_numpy()[found["step"]] for name in ("phase", "step")}
     for cause in IN_GAP if has_calls else [UNKNOWN_CAUSE]:
@@ -120,8 +112,11 @@ def timeline(source: Attributed) -> Timeline:
     if steps.empty:
         return Timeline.empty()
     typical = _typical(steps)
-    idle = idle_pieces(typical, *of_thread(source, typical))
-    step = typical.iloc[0]
+    device, has_calls = of_thread(source, typical)
+    gaps, step = idle_gaps(device, *spans(typical)), typical.iloc[0]
+    # Of ten million activities, what devices did takes a GB.
+    del device
+    idle = idle_pieces(typical, gaps, has_calls)
     return Timeline(_ranges(source, step), _activities(source, step), idle)
 
 

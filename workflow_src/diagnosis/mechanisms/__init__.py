@@ -6,7 +6,6 @@ from workflow_src.diagnosis.finding import Finding
 from workflow_src.diagnosis.mechanisms import (
     fusion,
     host,
-    layout,
     numbers,
     optimizer,
     passes,
@@ -21,7 +20,7 @@ KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     *(transfers.sent_data, transfers.fetched_data, transfers.synchronizations, transfers.memory),
     *(numbers.fetched, numbers.sent_numbers),
     *(host.held_up, host.computes, host.launch_bound),
-    *(layout.convolution_layout, layout.layer_copies),
+    *(transfers.convolution_layout, transfers.layer_copies),
     *(passes.passes_in_vain, passes.recomputation, passes.metrics),
     *(optimizer.parameter_by_parameter, optimizer.zero_fills),
     *(products.float32_products, products.unaligned_products, products.float64),

@@ -11,8 +11,8 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit, Mask, merged
 from workflow_src.diagnosis.finding import Finding, found
+from workflow_src.diagnosis.recording import Edit, Mask, merged
 from workflow_src.diagnosis.subject import LARGE, Subject, once, rows_of
 
 ARITHMETIC = ("elementwise", "cast", "reduction")
@@ -95,8 +95,10 @@ def elementwise_chains(subject: Subject) -> Iterator[Finding]:
     elsewhere = work["path"].ne(work["path"].shift()).to_numpy()
     number = runs(work["family"].isin(ARITHMETIC).to_numpy(), work["breaks"].to_numpy() | elsewhere)
     chains = work.assign(chain=number, elementwise=work["family"] == "elementwise")[number >= 0]
-    is_loop = chains.groupby("chain")["name"].agg(_is_loop).astype(bool)
-    chains = chains[~chains["chain"].isin(is_loop.index[is_loop])]
+    # What is longer, or repeats itself, is a loop over parameters.
+    names = chains.groupby("chain")["name"].agg(tuple)
+    is_loop = [len(each) > LONGEST or repeated(each, 1) >= PARAMETERS for each in names]
+    chains = chains[~chains["chain"].isin(names.index[np.array(is_loop, dtype=bool)])]
     of_chain = chains.groupby("chain")["elementwise"]
     begun, left = of_chain.cumsum(), of_chain.transform("sum")
     goes_on = begun - chains["elementwise"] < left
@@ -108,11 +110,6 @@ def elementwise_chains(subject: Subject) -> Iterator[Finding]:
         ordered = chains.sort_values("device_ns", ascending=False).groupby("chain")
         two_longest = ordered.head(2).groupby("chain")["device_ns"].sum()
         yield fused(subject, "elementwise_chain", chains, two_longest)
-
-
-def _is_loop(names: "pd.Series[str]") -> bool:
-    """Whether a chain of kernels with such names is a loop over parameters."""
-    return len(names) > LONGEST or repeated(tuple(names), 1) >= PARAMETERS
 
 
 def attention(subject: Subject) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
-from workflow_src.diagnosis.edit import Edit, graphed
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import (
     beyond,
@@ -20,7 +19,9 @@ from workflow_src.diagnosis.mechanisms.host_gaps import (
     paths_in_gaps,
 )
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
-from workflow_src.diagnosis.subject import LARGE, MOST, Subject, common_path, rows_of
+from workflow_src.diagnosis.recording import Edit, graphed
+from workflow_src.diagnosis.subject import LARGE, MOST, Subject, rows_of
+from workflow_src.placing.paths import common_path
 
 OUT_OF_LINE = 5
 """A gap is out of line if it is so many times as long as another one, and longer by so many times

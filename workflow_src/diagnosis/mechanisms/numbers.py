@@ -8,7 +8,6 @@ import pandas as pd
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit, Mask
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.transfers import (
     SMALL_BYTES,
@@ -18,6 +17,7 @@ from workflow_src.diagnosis.mechanisms.transfers import (
     calls_of,
     of_size,
 )
+from workflow_src.diagnosis.recording import Edit, Mask
 from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
 SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")

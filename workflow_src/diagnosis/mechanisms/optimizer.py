@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.diagnosis.edit import Edit, merged
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import in_torch
 from workflow_src.diagnosis.mechanisms.passes import PRODUCTS
-from workflow_src.diagnosis.recording import LAUNCH
+from workflow_src.diagnosis.recording import LAUNCH, Edit, merged
 from workflow_src.diagnosis.subject import MANY, Subject, rows_of
 from workflow_src.placing.step_rules import UPDATE
 

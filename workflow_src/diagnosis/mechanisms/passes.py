@@ -13,10 +13,11 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit, Mask
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import repeated, runs
-from workflow_src.diagnosis.subject import MOST, Subject, common_path, once, rows_of
+from workflow_src.diagnosis.recording import Edit, Mask
+from workflow_src.diagnosis.subject import MOST, Subject, once, rows_of
+from workflow_src.placing.paths import common_path
 from workflow_src.placing.ranks import COLLECTIVE
 
 PRODUCTS = ("gemm", "attention")

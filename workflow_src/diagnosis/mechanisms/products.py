@@ -7,8 +7,8 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.common.precisions import NARROW
-from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found
+from workflow_src.diagnosis.recording import Edit
 from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, rows_of
 from workflow_src.placing.kernel_names import precision_ran
 from workflow_src.placing.kernel_words import built_for

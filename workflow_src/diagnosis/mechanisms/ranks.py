@@ -11,17 +11,17 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Union
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.device_work import WAIT_EVENT
-from workflow_src.diagnosis.edit import Edit, Edits, Factors
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.fusion import runs
 from workflow_src.diagnosis.mechanisms.host_gaps import paths_in_gaps
 from workflow_src.diagnosis.mechanisms.passes import in_micro_batches, product_runs
+from workflow_src.diagnosis.recording import Edit, Edits, Factors
 from workflow_src.diagnosis.replay import replay
 from workflow_src.diagnosis.subject import LARGE, MANY, MOST, Subject, once, rows_of
+from workflow_src.placing.kernel_names import MULTIPLYING
 from workflow_src.placing.ranks import COLLECTIVE, collectives
 
 REDUCING = r"(?i)all_?reduce|reduce_?scatter"
-PRODUCTS = ("gemm", "convolution", "attention")
 SMALL_NS = 100_000
 """A collective of less time takes mostly latency: 25 MiB, DDP's bucket, take 100 us at 260 GB/s."""
 
@@ -89,7 +89,7 @@ def small_collectives(subject: Subject) -> Iterator[Finding]:
     same kernel in a step.
     """
     moving = collectives(communication(subject))
-    products = subject.work.loc[subject.work["family"].isin(PRODUCTS), "call"].to_numpy()
+    products = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "call"].to_numpy()
     before = np.searchsorted(np.sort(products), moving["call"])
     rows = moving.groupby(["step", before, moving["name"].astype(str)], sort=False)["device_ns"]
     small = (rows.transform("size") >= MANY) & (rows.transform("median") < SMALL_NS)

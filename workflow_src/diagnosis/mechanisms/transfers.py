@@ -1,4 +1,4 @@
-"""Copies between host and device, and waits: of data, for memory, or for nothing."""
+"""Copies, between host and device or to lay data out anew, and waits: of data, memory, nothing."""
 
 from collections.abc import Iterator
 from math import inf
@@ -6,19 +6,40 @@ from math import inf
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.edit import Edit
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.recording import ALLOCATE, FREE, SHORT_NS, SYNCHRONIZE
-from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, common_path, once, rows_of
+from workflow_src.diagnosis.recording import ALLOCATE, FREE, SHORT_NS, SYNCHRONIZE, Edit
+from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, once, rows_of
+from workflow_src.placing.paths import common_path
 
 TO_DEVICE, TO_HOST = "HtoD", "DtoH"
 
 SMALL_BYTES = 1024
 """A copy of at most so much carries numbers, not data: its time doesn't depend on its size."""
+
+CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
+"""Kernels by which cuDNN lays images out anew for a convolution and back."""
+
+APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
+"""Kernels that apply a norm over groups, and that give its input's gradient."""
+
+COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
+"""A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
+does, the other reads two and writes one."""
+
+AROUND = 2
+"""Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
+kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
+
+MORE = 1.5
+"""A layer copies more than its sisters if it does so much more of it than their median."""
+
+LIKE = 3
+"""At least so many layers are alike, or none is out of line."""
 
 
 @once
@@ -124,3 +145,38 @@ def memory(subject: Subject) -> Iterator[Finding]:
         edits = Edit(rows_of(calls), cost=0, drops=True), Edit(rows_of(again), gap=0)
         where = common_path(freed["path"])
         yield found(subject, "empty_cache", calls, *edits, where=where)
+
+
+def convolution_layout(subject: Subject) -> Iterator[Finding]:
+    """Kernels that turn images from one layout into the other around convolutions.
+
+    Copies that norms over groups would need instead take the place of as much of them.
+    """
+    work = subject.work
+    turned = work[matching(work["name"], CONVERSION)]
+    come_ns = AROUND * sum(
+        share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
+        for name, share in COPY_OVER.items()
+    )
+    if len(turned):
+        stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
+        # Of calls that launch other work, too, such as graphs, the work alone goes.
+        gone = turned[turned["alone"] & (stays == 0)]
+        left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
+        launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
+        yield found(subject, "convolution_layout", turned, left, launches)
+
+
+def layer_copies(subject: Subject) -> Iterator[Finding]:
+    """Copies on the device in one layer that the others, alike but for their number, lack."""
+    copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
+    paths = subject.work["path"].drop_duplicates()
+    layers = paths[paths.str.contains(NUMBER)]
+    spent = copies.groupby("path")["device_ns"].sum().reindex(layers, fill_value=0)
+    kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
+    usual = kinds.transform("median")
+    more = spent[(kinds.transform("size") >= LIKE) & (spent > MORE * usual)]
+    for path in more.index:
+        rows = copies[copies["path"] == path]
+        edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
+        yield found(subject, "layer_copies", rows, edit)

@@ -9,7 +9,7 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Edit, Mask, Plan, graphed, merged
+from workflow_src.diagnosis.recording import Edit, Mask, Plan, graphed, merged
 from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of, products
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
@@ -234,12 +234,6 @@ def _fuse_chains(trial: Trial) -> None:
     trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
 
 
-def _graph(trial: Trial) -> None:
-    """All launches become one, also those of AdamW written out: its time is that of a replay."""
-    calls = trial.plan.recording.calls
-    trial.change(*graphed(calls, np.arange(len(calls))))
-
-
 EFFECTS: dict[str, Callable[[Trial], None]] = {
     "bf16": partial(_narrow, "bf16"),
     "tf32": partial(_narrow, "tf32"),
@@ -247,7 +241,8 @@ EFFECTS: dict[str, Callable[[Trial], None]] = {
     "foreach": partial(_update, "foreach"),
     "fused": partial(_update, "fused"),
     COMPILE: _fuse_chains,
-    GRAPH: _graph,
+    # All launches become one, also those of AdamW written out: its time is that of a replay.
+    GRAPH: lambda trial: trial.change(*graphed(trial.about.step.recording.calls)),
 }
 """What each of REMEDIES changes of a step; one whose effect can't be told raises NotKnownError."""
 

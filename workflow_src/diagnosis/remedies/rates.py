@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.edit import Factors
+from workflow_src.diagnosis.recording import Factors
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE_PRODUCT,

@@ -14,8 +14,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.edit import Factors, Mask
-from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Recording
+from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Factors, Mask, Recording
 from workflow_src.diagnosis.recording import WORK as OF_WORK
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -76,6 +75,10 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.object_]":
+    # Copies from one type to another, of a matrix: a weight's or its gradient's.
+    types = operators["dtypes"].fillna("").str.extract(r"^(\w+); (\w+)$")
+    casts = types[0].notna() & types[0].ne(types[1]) & (operators["family"] == "copy")
+    casts &= operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
     family = operators["family"]
     core, updates = work["leaf"].isin(CORE), work["pass"] == OPTIMIZER
     products = (family == "gemm") & (work["m"] > 0)
@@ -84,19 +87,11 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.objec
         products & core,
         products,
         (family == "gemm") & core,
-        _is_cast(operators) & ~core,
+        casts & ~core,
         ~family.isin(SINGLE),
     ]
     kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, OTHER, ELEMENTWISE]
     return np.select(conditions, kinds, OTHER).astype(object)
-
-
-def _is_cast(operators: pd.DataFrame) -> pd.Series:
-    """Copies from one type to another, of a matrix: a weight's or its gradient's."""
-    types = operators["dtypes"].fillna("").str.extract(r"^(\w+); (\w+)$")
-    changes = types[0].notna() & types[0].ne(types[1])
-    matrix = operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
-    return (operators["family"] == "copy") & changes & matrix
 
 
 def product_sizes(shapes: object) -> tuple[int, int, int, int]:
