@@ -24,7 +24,7 @@ from workflow_src.studies.matmul import measure as matmul
 from workflow_src.studies.points import points
 from workflow_src.studies.profiler import measure
 from workflow_src.studies.study import Point
-from workflow_src.studies.tasks import Row, main, rows
+from workflow_src.studies.tasks import Row, rows
 
 OWN = "examples/own_attention/tiles.py:TiledAttention"
 
@@ -173,31 +173,16 @@ def point(**others: object) -> Point:
 def test_every_other_pair_begins_with_the_profiled_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Here both are steps of this process, in the same order."""
     ran: list[tuple[int, bool]] = []
 
     def in_process(of: Point, output: Path) -> dict[str, Any]:
         ran.append((of["process"], of["profiled"]))
+        (row,) = rows(measure.tasks, of)
+        assert (row["status"], len(row["samples_ns"])) == ("ok", 2)
+        assert row["name"] == ("profiled" if of["profiled"] else "plain")
         return {}
 
     monkeypatch.setattr(measure, "in_process", in_process)
-    measure.in_pairs(point(processes=6))
+    measure.in_pairs(point(processes=6, warmup_steps=1, steps=2))
     assert ran == [(0, False), (0, True), (1, True), (1, False), (2, False), (2, True)]
-
-
-@pytest.mark.usefixtures("served_python")
-def test_a_pair_of_real_processes(tmp_path: Path) -> None:
-    output = tmp_path / "point.json"
-    given = point(processes=2, warmup_steps=1, steps=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["measure", *arguments(given, output)])
-        main(measure.tasks, in_processes=measure.in_pairs)
-    found = json.loads(output.read_text())
-    assert [(row["name"], row["status"], len(row["samples_ns"])) for row in found["rows"]] == [
-        ("plain", "ok", 2),
-        ("profiled", "ok", 2),
-    ]
-    assert len(found["processes"]) == 2 and found["point"] == given
-
-
-def arguments(given: Point, output: Path) -> list[str]:
-    return ["--point", json.dumps(given), "--output", str(output)]
