@@ -204,17 +204,6 @@ def test_model_row_by_hand() -> None:
     assert state * 2**20 == 16 * PARAMETERS
 
 
-def test_peaks_by_hand() -> None:
-    # Without gradients: weights, and softmax (8 + 5 x 4) s + 12 q or the head's logits.
-    assert peak_bytes(HAND, "forward") == 4 * PARAMETERS + 28 * 24 + 12 * 36
-    head = replace(HAND, vocabulary=1000)
-    assert peak_bytes(head, "forward") == 4 * parameter_count(head) + 4 * (24 + 6000)
-    # The loss of so large a vocabulary: all is saved but the logits, and two gradients of them.
-    loss = activation_bytes(head) + 4 * 6000
-    assert peak_bytes(head, "forward_backward") == 4 * parameter_count(head) + loss
-    assert peak_bytes(head, "train_step") == 12 * parameter_count(head) + loss
-
-
 @pytest.mark.parametrize(
     ("run", "gib", "phases", "out"),
     [(H200, 140.4, 174, 0), (H100, 79.6, 120, 6), (H200 / "memory-32gib", 32.0, 60, 14)],
