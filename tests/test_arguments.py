@@ -17,10 +17,7 @@ from workflow_src.common import arguments
     ("kind", "text", "said"),
     [
         (arguments.existing_file, "missing", "there is no file 'missing'"),
-        (arguments.existing_file, ".", "there is no file '.'"),
-        (arguments.existing_folder, "missing", "there is no folder 'missing'"),
         (arguments.new_file, ".", "'.' is a folder; give a file to write"),
-        (arguments.new_folder, "file", "'file' is not a folder; give one to write into"),
         (arguments.pattern, "(", "'(' is no regular expression: missing )"),
         (arguments.positive, "nan", "must be a finite number above 0, not 'nan'"),
         (arguments.share, "1.5", "must be above 0 and at most 1, not '1.5'"),

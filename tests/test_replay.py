@@ -14,7 +14,7 @@ import torch
 from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import alone, cuda_graph
-from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
+from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.processes import merged, merged_phase
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
@@ -173,17 +173,6 @@ def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
     row = environment(found, "torch 2").iloc[0]
     assert row["host_launch_us_before"] == 2.0
     assert merged([found | {"phases": {}}] * 2)["after"] == found["after"]
-
-
-def test_the_reason_is_the_first_error_without_advice_on_debugging() -> None:
-    try:
-        try:
-            raise RuntimeError("CUDA error: not permitted\nFor debugging consider ...")
-        except RuntimeError:
-            raise RuntimeError("CUDA error: operation failed due to a previous error") from None
-    except RuntimeError as error:
-        assert summary(first_error(error)) == "CUDA error: not permitted"
-    assert summary(RuntimeError()) == "RuntimeError"
 
 
 def with_replay(*samples: int, **replay_row: Any) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
 from workflow_src.plan import kept
 from workflow_src.plan.kept import output_of
-from workflow_src.plan.progress import in_words
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -168,15 +167,11 @@ def changed(before: set[str], now: set[str]) -> SimpleNamespace:
     ("reason", "said"),
     [
         ({}, ""),
-        ({"updated_input": {"b", "a"}}, "a, b changed"),
         (
             {"updated_input": {"a", "b"}, "updated_input_run": {"b"}, "incomplete_output": {"c"}},
             "it was interrupted and a changed and what it is made from is made again",
         ),
         ({"input_changed": True}, "it is made from other files"),
-        ({"code_changed": True}, "its rule changed"),
-        ({"forced": True}, "it is forced"),
-        ({"params_changed": changed({CODE}, {OTHER_CODE})}, "its code changed"),
         (
             {"params_changed": changed({repr(ROW), CODE}, {repr(ROW.replace("2", "3")), CODE})},
             "steps was 2, is 3 and its code changed",
@@ -190,20 +185,6 @@ def test_reasons_are_told_in_words(reason: dict[str, Any], said: str) -> None:
     sets = ("updated_input", "updated_input_run", "incomplete_output")
     usual = dict.fromkeys(flags, False) | dict.fromkeys(sets, frozenset())
     assert why(SimpleNamespace(**usual | reason)) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0.2, "about 1 s"),
-        (41, "about 41 s"),
-        (239, "about 4 min"),
-        (3600, "about 1 h"),
-        (7800, "about 2 h 10 min"),
-    ],
-)
-def test_times_are_in_words(seconds: float, said: str) -> None:
-    assert in_words(seconds) == said
 
 
 def test_the_name_of_a_long_output_is_in_pieces() -> None:
