@@ -23,7 +23,6 @@ from tests.captures.building import event
 from tests.slurm import wait_until
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project, served_stage
-from workflow_src.common.devices import hold
 from workflow_src.common.errors import StageError, TraceError
 from workflow_src.measure import capture as capture_stage
 from workflow_src.measure import capture as nsys
@@ -75,30 +74,6 @@ def started(project: Project) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
-
-
-@pytest.mark.workflow
-@pytest.mark.usefixtures("own_locks")
-def test_a_killed_snakemake_leaves_a_lock_and_no_false_result(project: Project) -> None:
-    """A second snakemake in the same checkout gets the same message.
-
-    The job of the killed snakemake goes on and its result is complete, but Snakemake didn't see it
-    end, so it considers the output incomplete and runs the job again.
-    """
-    with hold("cpu"):
-        first = started(project)
-        wait_until(lambda: "workflow_src.measure.benchmark" in project.stages(), "the benchmark")
-        second = project.run(BENCHMARK, check=False)
-        assert "Directory cannot be locked" in second and "--unlock" in second
-        first.kill()
-        assert not (project.folder / BENCHMARK).exists()
-    first.communicate()
-    assert "cannot be locked" in project.run(check=False)
-    assert "Unlocked working directory" in project.run("--unlock")
-    project.run(BENCHMARK)
-    assert BENCHMARK in project.results()
-    assert project.stages().count("workflow_src.measure.benchmark") == 2, "measured twice"
-    assert "Nothing to be done" in project.run(BENCHMARK)
 
 
 @pytest.mark.workflow
@@ -219,15 +194,6 @@ def test_a_full_disk_gives_a_one_sentence_error_and_leaves_no_partial_files(tmp_
             "finished files are kept"
         )
         assert [file.name for file in full.iterdir()] == ["rest"]
-
-
-def test_a_lost_gpu_gives_a_one_sentence_error(tmp_path: Path) -> None:
-    row = json.dumps(ROW | {"device": "cuda"})
-    for module in ("measure.benchmark", "measure.capture"):
-        arguments = ["--case", row, "--output", tmp_path / "o.nsys-rep"]
-        said = sentence(stage(module, *arguments, CUDA_VISIBLE_DEVICES=""))
-        assert "no CUDA device is visible" in said
-    assert list(tmp_path.iterdir()) == []
 
 
 AS_NOBODY = """

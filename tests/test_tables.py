@@ -26,7 +26,6 @@ from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.plan.settings import Config, Size, Suite
 from workflow_src.tables.case_tables import capture_table, kernels_table
 from workflow_src.tables.join import join
-from workflow_src.tables.measured import doubts
 
 
 def case(name: str) -> dict[str, Any]:
@@ -91,15 +90,6 @@ def test_fractional_calls_per_step_stay_visible() -> None:
     table = kernels_table(ranges, activities).set_index("phase")
     assert table.loc["forward", "calls_per_step"] == 1.5
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
-
-
-def test_throttled_and_shared_devices_are_recorded_as_codes_and_numbers() -> None:
-    quiet = {"load_average": 1.0}
-    found = doubts({"before": quiet, "after": quiet})
-    assert (found["throttled"], found["other_processes_most"]) == ("", 0)
-    hot = {"throttle": ["power cap"], "other_processes": 2}
-    found = doubts({"before": quiet, "during": hot, "after": {"throttle": ["heat"]}})
-    assert (found["throttled"], found["other_processes_most"]) == ("heat; power cap", 2)
 
 
 def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:

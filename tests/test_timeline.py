@@ -14,7 +14,6 @@ import pytest
 from tests.captures.building import Export
 from workflow_src.captures.capture import frame
 from workflow_src.cli import read_capture
-from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
 from workflow_src.timeline.make import DEVICE, HOST, IDLE, main
@@ -92,19 +91,6 @@ def test_a_box_lies_where_its_times_say_to_a_unit(found):
     assert {(name, start // unit) for name, start in first.items()} <= starts
 
 
-@pytest.mark.parametrize(
-    ("spans", "expected"),
-    [
-        ([(0, 5), (7, 3)], [(0, 10)]),
-        ([(0, 5), (8, 3)], [(0, 5), (8, 3)]),
-        ([(0, 9), (2, 3), (20, 1)], [(0, 9), (20, 1)]),
-        ([], []),
-    ],
-)
-def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
-    assert merged(spans, 3) == expected
-
-
 def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found):
     text = gzip.decompress((files / "a.trace.json.gz").read_bytes())
     trace = json.loads(text)
@@ -120,14 +106,6 @@ def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found)
     assert set(events.loc[events["pid"] == IDLE, "name"]) == set(found.idle["cause"])
     named = [e for e in trace["traceEvents"] if e["ph"] == "M"]
     assert {e["pid"] for e in named} == {HOST, DEVICE, IDLE}
-
-
-def test_equal_captures_give_equal_bytes(files, tmp_path):
-    arguments = [f"--export={EXPORT}", f"--svg={tmp_path / 'a.svg'}"]
-    arguments += [f"--trace={tmp_path / 'a.trace.json.gz'}"]
-    main(arguments)
-    for file in files.iterdir():
-        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
 CAPTURES = Path(__file__).parent / "data" / "captures"

@@ -245,20 +245,6 @@ def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: 
     assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", f"{processes}"]
 
 
-def test_ranges_have_their_backward_and_its_share_is_said(tmp_path: Path) -> None:
-    folder = written(tmp_path, DATA / "modules" / "checkpoint.json.gz")
-    texts = report.chapter(Capture(Run.of_capture(folder), "c"), folder, tmp_path, TEMPLATES, "")
-    text = texts.markdown["tables"]
-    heads, *rows = (
-        [cell.strip() for cell in line.split("|")]
-        for line in text.partition("Ranges, what")[2].splitlines()
-        if line.startswith("|")
-    )
-    column = {row[1]: row[heads.index("its backward, ms")] for row in rows}
-    assert column["step/forward/h.0/attn"] == "0.0746" and column["step/backward"] == "\N{EN DASH}"
-    assert "Of backward's 0.305 ms, 98 % have such a range." in text
-
-
 def test_the_report_has_each_capture_and_no_empty_table(
     tmp_path: Path, recorded: Callable[[str, str], Path]
 ) -> None:
