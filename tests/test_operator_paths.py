@@ -9,7 +9,6 @@ from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.records import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 
@@ -56,27 +55,6 @@ def test_work_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
         before, found = (each[each["forward_operator"] == source] for each in (whole, after))
         assert len(before) and by_path(before) == by_path(found)
         assert name in "/".join(before["path"]).split("/")
-
-
-@pytest.mark.parametrize(
-    ("recorded", "place"),
-    [
-        ("f/block/attention/scores", "f/block/attention/scores"),
-        ("f/norm", "f/norm"),
-        ("f/block/scores", "f/block/attention/scores"),
-        ("f/attention", "f/block/attention"),
-        ("f/values", "f/block/attention/values"),
-        ("f/block/attention/other", "f/block/attention"),
-        ("f/other/scores", "f"),
-        ("f/attention/norm", "f"),
-    ],
-)
-def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range(
-    recorded: str, place: str
-) -> None:
-    ranges = ["f", "f/norm", "f/block", "f/block/norm", "f/block/attention"]
-    ranges += ["f/block/attention/scores", "f/block/attention/values"]
-    assert captured_place(recorded, ranges) == place
 
 
 def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:

@@ -163,10 +163,20 @@ def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(
     assert "cpu_threads" not in on_gpu.benchmark_row(on_gpu.case_ids[0])
 
 
-def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
-    said = "cpu_threads: None can't be resolved on this machine where cluster is true"
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"device": "cpu", "profiler": "torch"}, "cpu_threads: None can't be resolved"),
+        ({"device": "cuda"}, "profiler: 'auto' can't be resolved"),
+    ],
+)
+def test_on_a_cluster_what_the_login_node_may_lack_is_named(
+    tmp_path: Path, named: dict[str, str], said: str
+) -> None:
+    """A login node without a GPU must not choose the device for the compute nodes."""
+    said += " on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):
-        plan(tmp_path, cluster=True, device="cpu", profiler="torch")
+        plan(tmp_path, cluster=True, **named)
 
 
 def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from workflow_src.cli import status
 from workflow_src.cli.dry_run import why
 from workflow_src.cli.settings import configured, setting
 from workflow_src.plan import kept
-from workflow_src.plan.kept import output_of
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -185,13 +184,6 @@ def test_reasons_are_told_in_words(reason: dict[str, Any], said: str) -> None:
     sets = ("updated_input", "updated_input_run", "incomplete_output")
     usual = dict.fromkeys(flags, False) | dict.fromkeys(sets, frozenset())
     assert why(SimpleNamespace(**usual | reason)) == said
-
-
-def test_the_name_of_a_long_output_is_in_pieces() -> None:
-    coded = base64.urlsafe_b64encode(b"results/" + b"x" * 300).decode()
-    path = Path("folder", "@" + coded[:200], coded[200:])
-    assert output_of(path, Path("folder")) == "results/" + "x" * 300
-    assert output_of(Path("folder/migration"), Path("folder")) == ""
 
 
 def test_a_failure_counts_until_the_job_is_tried_again(

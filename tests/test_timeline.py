@@ -60,21 +60,6 @@ def test_without_api_calls_the_cause_of_idle_time_is_not_known(case):
     assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
 
 
-def test_the_picture_has_a_chart_per_phase_as_wide_as_its_step(found):
-    root = ElementTree.fromstring(draw(found))
-    views = [each.attrib["viewBox"].split() for each in root.iter(f"{SVG}svg")][1:]
-    walls = []
-    for phase in ("forward", "forward_backward", "train_step"):
-        step = found.typical_step(phase)
-        walls.append(step["end_ns"] - step["start_ns"])
-    widths = [int(view[2]) for view in views]
-    assert widths == [wall // max(wall // UNITS, 1) for wall in walls]
-    assert max(walls) > 2 * UNITS > max(widths), "nanoseconds would take more digits"
-    said = [title.text or "" for title in root.iter(f"{SVG}title")]
-    assert any(text.startswith("launch: ") for text in said)
-    assert any(text.startswith("softmax: ") and "elementwise" in text for text in said)
-
-
 def test_a_box_lies_where_its_times_say_to_a_unit(found):
     """Of the device's first box of each component, in the step drawn."""
     step = found.typical_step("train_step")

@@ -18,7 +18,7 @@ from tests.diagnosis.programs import training_loop
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.capture import Capture, in_steps
+from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.capture_report.summary import summary
 from workflow_src.cli import read_capture
@@ -28,7 +28,6 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.dag.captures import captures_of
 from workflow_src.measure import capture as nsys
 from workflow_src.paper.form import Form
-from workflow_src.paper.number import Number
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
@@ -194,13 +193,6 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
     assert of["ranked"]["saves_ms"].isna().all()
     assert of["ranked"]["name"].iloc[0] == "The host waits for the device"
     assert "saves" not in printed(of)["section"].partition("1. ")[2]
-
-
-@pytest.mark.parametrize(
-    ("times", "said"), [(3.0, "3"), (0.75, "in 3 of 4 steps"), (1.25, "1.25"), (0.0, "0")]
-)
-def test_what_occurs_less_than_once_a_step_is_in_some_of_them(times: float, said: str) -> None:
-    assert Form(False).cell(in_steps(Number(times, ""))) == said
 
 
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
