@@ -49,8 +49,7 @@ def steps() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("after", "status"), [("compare_after", 1), ("compare_before", 0)])
-def test_a_slower_step_fails_with_its_finding(tmp_path: Path, after: str, status: int) -> None:
+def test_a_slower_step_fails_with_its_finding(tmp_path: Path) -> None:
     baseline, program = tmp_path / "ci" / "baseline", tmp_path / "bin" / "steptime"
     for folder in (baseline, program.parent, tmp_path / "capture"):
         folder.mkdir(parents=True)
@@ -59,7 +58,7 @@ def test_a_slower_step_fails_with_its_finding(tmp_path: Path, after: str, status
         f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m workflow_src.cli.steptime "$@"\n'
     )
     program.chmod(0o755)
-    trace = RECORDED / f"{after}.json.gz"
+    trace = RECORDED / "compare_after.json.gz"
     (tmp_path / "train.py").write_text(
         "import os, shutil\n"
         f"shutil.copy({str(trace)!r}, os.path.join(os.environ['CAPTURE'], 'rank0.json.gz'))\n"
@@ -73,8 +72,8 @@ def test_a_slower_step_fails_with_its_finding(tmp_path: Path, after: str, status
                              capture_output=True, timeout=120)
         for name, text in steps().items()
     }  # fmt: skip
-    assert [each.returncode for each in ended.values()] == [0, status], ended
-    assert all((said in ended["Compare"].stdout) == bool(status) for said in SAID)
+    assert [each.returncode for each in ended.values()] == [0, 1], ended
+    assert all(said in ended["Compare"].stdout for said in SAID)
 
 
 CAPTURE = ROOT / "tests" / "data" / "captures" / "graph.json.gz"

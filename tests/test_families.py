@@ -110,18 +110,6 @@ REDUCE = "void at::native::reduce_kernel<(int){}, (int)1, at::native::sum_functo
         (
             [
                 ADD.format(4, "CUDAFunctor_add<float>", 3),
-                ADD.format(8, "CUDAFunctor_add<c10::BFloat16>", 3),
-                "Memset (Device)",
-            ],
-            [
-                "vectorized_elementwise(add): float",
-                "vectorized_elementwise(add): BFloat16",
-                "Memset (Device)",
-            ],
-        ),
-        (
-            [
-                ADD.format(4, "CUDAFunctor_add<float>", 3),
                 ADD.format(4, "CUDAFunctorOnSelf_add<float>", 2),
                 ADD.format(2, "CUDAFunctorOnSelf_add<long>", 2),
             ],

@@ -177,6 +177,7 @@ def test_activations_by_hand() -> None:
 
 def test_model_row_by_hand() -> None:
     assert parameter_count(HAND) == PARAMETERS
+    assert column(ONE, "flops")["softmax"] == 2 * (5 * 2 * 9)
     assert matmul_weight_count(HAND) == 2 * (4 * 16 + 3 * 24) + 40
     row = model_row(HAND)
     assert row["parameters_without_embedding"] == PARAMETERS - 40

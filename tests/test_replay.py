@@ -110,14 +110,6 @@ def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
         replayed()
 
 
-@pytest.mark.parametrize(("fault", "works"), [(full, True), (broken, False)])
-def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
-    monkeypatch: pytest.MonkeyPatch, fault: Any, works: bool
-) -> None:
-    monkeypatch.setattr(torch.cuda, "synchronize", fault)
-    assert cuda_graph.works() is works
-
-
 def test_gradients_and_optimizer_state_are_released_before_a_replay(
     capturing: Callable[..., None],
 ) -> None:

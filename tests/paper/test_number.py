@@ -79,9 +79,3 @@ def test_a_number_has_the_digits_that_its_ends_earn() -> None:
     close = ends_of(times, to(low * (10 / 9), "ms"), to(high * (10.1 / 11), "ms"))
     assert str(close.iloc[0]) == "10.0"
     assert named(pd.DataFrame({"a": times}))["a"].iloc[0].formula == "a"
-
-
-def test_nothing_by_group_keeps_the_names_of_its_groups() -> None:
-    nothing = pd.DataFrame({"case": [], "part": [], "ms": []})
-    assert list(over(nothing, ["case", "part"], "ms").index.names) == ["case", "part"]
-    assert list(over(nothing, "case", "ms").index.names) == ["case"]

@@ -168,18 +168,3 @@ def test_a_saving_is_held_against_what_the_run_predicts(
     said = facts("levers", table(STEP | of_plain, STEP | SDPA | mine))
     told = [texts(said["every"][name])[1] for name in ("as_told", "expected", "low", "high")]
     assert (told, said["verdict"]) == ([agrees, "15 %", "8.0 %", "25 %"], verdict)
-
-
-@pytest.mark.parametrize(
-    ("names", "phase", "key"),
-    [
-        (["sdpa", "fused", "graph", "compile"], "train_step", "sdpa+fused+compile+graph"),
-        (["graph"], "forward", "graph"),
-        (["graph"], "train_step", ""),
-        (["fused"], "forward", ""),
-        (["bf16_weights"], "train_step", ""),
-    ],
-    ids=["another order", "of a pass", "ends with backward", "no optimizer runs", "unknown"],
-)
-def test_only_what_was_tried_is_what_was_predicted(names: list[str], phase: str, key: str) -> None:
-    assert chapter.key_of(names, phase) == key
