@@ -72,12 +72,3 @@ def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     ranges["path"] = ranges["path"].str.replace("y", "x")
     table = operators_of((ranges, activities), launched).set_index("operator")["path"]
     assert table["aten::neg"] == "train_step/forward/block/x"
-
-
-def test_the_path_of_what_has_no_partner_is_the_captures() -> None:
-    launched = record(PLAIN)
-    ranges, activities = captured(launched)
-    activities.loc[5, "name"] = "void other()"
-    table = operators_of((ranges, activities), launched)
-    (row,) = table[table["operator"] == ""].to_dict("records")
-    assert row["path"] == ranges["path"][5]

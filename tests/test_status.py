@@ -40,16 +40,13 @@ def mark(folder: Path, output: str) -> Path:
 
 
 @pytest.mark.workflow
-def test_a_finished_run_has_nothing_to_do(project: Project) -> None:
+def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(project: Project) -> None:
+    """Of a finished run, in which there is nothing to do."""
     printed = told(project)
     assert words(printed, "tiny-ctx32-fp32") == ["done"] * 4
     assert "answers: 6 of 6 up to date; report.md: done" in printed
     assert printed.endswith("next: nothing to do")
     assert "stale" not in printed and "locked" not in printed
-
-
-@pytest.mark.workflow
-def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(project: Project) -> None:
     changed = [*SUITE[:2], "steps=3", SUITE[3]]
     before = project.results()
     printed = told(project, *changed)
