@@ -52,7 +52,6 @@ TOGETHER = {
     "tests/test_slurm.py": "slurm",
     "tests/test_snakemake7.py": "slurm",
     "tests/test_staleness.py": "staleness",
-    "tests/test_arguments.py": "arguments",
     "tests/test_browser.py": "browser",
     "tests/test_brought_models.py": "brought models",
     "tests/test_nsys.py": "nsys",

@@ -15,13 +15,11 @@ from workflow_src.measure.allocations import (
     LiveTensors,
     allocations_of,
     kept_tensors,
-    own_line,
     step_peak,
     storage_bytes,
 )
 from workflow_src.measure.workload import Workload
 from workflow_src.model.flops import (
-    nested_passes,
     nested_recomputed_flops,
     phase_flops,
     recomputed_flops,
@@ -29,7 +27,6 @@ from workflow_src.model.flops import (
 from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.model.saved_tensors import stream_bytes
 from workflow_src.model.step_memory import (
-    Kept,
     each,
     halves,
     step_peak_bytes,
@@ -97,34 +94,6 @@ def test_flops_are_repeated_as_counted(layers: int) -> None:
         assert c.get_total_flops() == phase_flops(case, "train_step") + again, number
 
 
-def test_gradients_are_the_same_with_checkpoints() -> None:
-    workload = Workload(DEEP)
-    found = []
-    for number in (0, 3, NESTED):
-        with arranged(workload.model, max(number, 0), number == NESTED):
-            workload.forward_backward()
-        found.append([each.grad.clone() for each in workload.model.parameters()])
-    assert all(map(torch.equal, found[0], found[1])) and all(map(torch.equal, *found[::2]))
-
-
-def test_what_checkpoints_keep_by_hand() -> None:
-    # Four blocks are eight sublayers; three of them per checkpoint: 0-2, 3-5, 6-7.
-    kept = [each(4, 3)[number] for number in (0, 2, 3, 7, 8)]
-    assert kept == [Kept(0, 0), Kept(0, 0), Kept(3, 1), Kept(6, 2), Kept(8, 3)]
-    # Halves: block 3 lies in two second halves, block 2 and 1 in one, block 0 in none.
-    assert [kept.inputs for kept in halves(4)[:-1:2]] == [0, 1, 1, 2]
-    assert halves(4)[-1] == Kept(8, 2) and halves(1)[-1] == Kept(2, 1)
-
-
-def test_nesting_grows_with_the_logarithm() -> None:
-    """A depth of 2^k has k inputs at most, and (k + 1) / 2 repeated passes a block, but for k."""
-    for k in range(1, 8):
-        layers = 2**k
-        assert max(kept.inputs for kept in halves(layers)[:-1]) == k
-        assert nested_passes(layers) == layers * (k + 1) // 2
-    assert nested_passes(3) == 1 + (1 + 1 + 1)
-
-
 def test_autocast_holds_seven_matrices_of_scores() -> None:
     # s = 4 x 8 x 16 = 512, q = 4 x 2 x 8 x 8 = 512, r = 64, M = 32; 3 x 16 x 16 weights copied.
     case = Case("b", "b", 16, 32, 2, 2, 20, 4, 8, "bf16", "naive", "adamw", "cuda")
@@ -160,12 +129,6 @@ def test_a_trace_tells_when_each_allocation_began_and_ended() -> None:
     ]
     found = [(a.size, a.start, a.end, a.line) for a in allocations_of(trace)]
     assert found == [(100, 1, 3, "model/attention.py:48"), (200, 2, None, ""), (50, 4, None, "")]
-
-
-def test_the_innermost_line_of_the_model_counts() -> None:
-    outer = (str(PACKAGE / "model" / "transformer.py"), 75)
-    assert own_line([LIBRARY, MODEL, outer, MEASURING]) == "model/attention.py:48"
-    assert own_line([LIBRARY, MEASURING]) == own_line([]) == ""
 
 
 def test_operators_results_live_until_nothing_holds_them() -> None:

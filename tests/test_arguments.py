@@ -1,15 +1,11 @@
-"""What a command says of an argument that it can't use, and of an interruption."""
+"""What a command says of an argument that it can't use."""
 
 import argparse
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.workflow import ROOT
 from workflow_src.common import arguments
 
 
@@ -17,10 +13,7 @@ from workflow_src.common import arguments
     ("kind", "text", "said"),
     [
         (arguments.existing_file, "missing", "there is no file 'missing'"),
-        (arguments.existing_file, ".", "there is no file '.'"),
-        (arguments.existing_folder, "missing", "there is no folder 'missing'"),
         (arguments.new_file, ".", "'.' is a folder; give a file to write"),
-        (arguments.new_folder, "file", "'file' is not a folder; give one to write into"),
         (arguments.pattern, "(", "'(' is no regular expression: missing )"),
         (arguments.positive, "nan", "must be a finite number above 0, not 'nan'"),
         (arguments.share, "1.5", "must be above 0 and at most 1, not '1.5'"),
@@ -38,17 +31,3 @@ def test_an_argument_that_cannot_be_used_is_named_with_what_is_allowed(
     with pytest.raises(argparse.ArgumentTypeError) as caught:
         kind(text)
     assert said in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_an_interrupted_stage_says_that_running_again_goes_on() -> None:
-    """Even during its imports: it is the package that says so, which is imported first."""
-    code = "import workflow_src, time; print('ready', flush=True); time.sleep(600)"
-    command = [sys.executable, "-c", code]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
-    assert said == "interrupted; run the same command again to go on, finished files are kept\n"
-    assert process.returncode == -signal.SIGINT, "which a shell reports as 130"

@@ -45,10 +45,8 @@ def test_axes_make_cases_whose_columns_and_ids_tell_them_apart(tmp_path: Path) -
     ("given", "value", "said"),
     [
         ("null", None, "None"),
-        ("-3", -3, "-3"),
         ("1e-5", 0.00001, "1e-05"),
         ("gpt2-medium", "gpt2-medium", "gpt2-medium"),
-        ("1e999", "1e999", "1e999"),
         ("true", True, "True"),
     ],
 )
@@ -68,9 +66,7 @@ def test_an_axis_takes_any_number_null_and_text_with_hyphens(
         ("def make(device:\n", {}, "my_model.py: not readable as Python ("),
         ("def mako(device): ...", {}, "'make' is not one of mako; did you mean 'mako'?"),
         (MAKE, {"context": [1], "depth": [2]}, "takes no 'depth'; it takes device, context"),
-        (MAKE, {"context": [0]}, "axes.context: 0 must be an integer above 0"),
         (MAKE, {"context": [1], "layers": ["a/b"]}, "axes.layers: 'a/b' must be made of letters"),
-        (MAKE, {"context": [1], "precision": ["fp8"]}, "axes.precision: 'fp8' is not one of"),
         (MAKE, {"context": [1], "precision": ["tf32"]}, "axes.precision: 'tf32' needs a CUDA"),
         (MAKE, {"context": [1], "layers": ["2", "+2"]}, "[2, 2] must not repeat a value"),
         (MAKE, {"context": [1], "layers": [None, "None"]}, "two cases would be called"),

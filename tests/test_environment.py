@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from tests.workflow import Project, rewritten
-from workflow_src.common import environment as columns
 from workflow_src.measure import machine
 from workflow_src.measure.processes import measured_alone
 from workflow_src.plan import drift
@@ -127,15 +126,6 @@ def test_drift_is_a_difference_from_what_is_here(
     path = tmp_path / "benchmark.json"
     path.write_text(json.dumps({"environment": environment}))
     assert drift.drift([path, tmp_path / "absent.json"], HERE) == said
-
-
-def test_this_machine_is_described_as_results_describe_it() -> None:
-    import torch
-
-    here = drift.here("cpu")
-    assert here["torch"] == {torch.__version__}
-    assert here["cuda"] == {torch.version.cuda or ""}
-    assert here["cpu"] == {columns.cpu_model()}
 
 
 @pytest.mark.workflow

@@ -8,7 +8,7 @@ import torch
 
 from tests.on_gpu import ON_GPU
 from workflow_src.common.ceilings import SIZES, rate_of
-from workflow_src.measure.ceilings import bandwidths, products
+from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.cuda_graph import graphed
 from workflow_src.measure.timing import in_rotation, l2_bytes, sets_beyond, time_call
 
@@ -17,7 +17,6 @@ pytestmark = ON_GPU
 DATASHEET_GB_PER_S = {"NVIDIA H100 80GB HBM3": 3350.0, "NVIDIA H200": 4800.0}
 """Memory bandwidth by the driver's name of the GPU, from NVIDIA's datasheets; others pass."""
 
-PRECISIONS = ("fp32", "tf32", "bf16")
 MIB = 2**20
 
 
@@ -34,11 +33,6 @@ def test_bandwidth_is_near_the_datasheets_and_not_above_it() -> None:
     for row in rows:
         groups = -(-len(row["samples_ns"]) // row["samples_per_group"])
         assert len(row["sm_clock_mhz"]) == groups and "power_w" not in row
-
-
-def test_products_are_faster_in_fewer_bits() -> None:
-    rates = [best(products("cuda", name, SIZES["cuda"])) for name in PRECISIONS]
-    assert rates == sorted(rates) and len(set(rates)) == len(rates)
 
 
 def test_a_rotation_beyond_the_l2_cache_is_slower_than_one_set() -> None:

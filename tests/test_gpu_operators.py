@@ -10,8 +10,6 @@ from tests.on_gpu import ON_GPU, captured
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure.benchmark import benchmark
-from workflow_src.measure.operators import launched
-from workflow_src.measure.workload import Workload
 from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 
@@ -44,17 +42,3 @@ def test_almost_all_device_time_is_explained(
     backward = gemms[gemms["forward_operator"] != ""]
     assert (backward["forward_operator"] == backward["operator"]).all()
     assert backward["busy_ms_per_step"].sum() > 0.5 * gemms["busy_ms_per_step"].sum()
-
-
-def test_kernels_of_the_backward_pass_name_their_forward_operator() -> None:
-    """All but those that accumulate gradients, and the first one, which fills a one."""
-    workload = Workload(CASE)
-    for _ in range(2):
-        workload.forward_backward()
-    found = launched(workload.forward_backward, "cuda")
-    operators = [found["operators"][number] for number, _ in found["sequence"] if number >= 0]
-    assert len(operators) >= 0.999 * len(found["sequence"])
-    in_backward = [each for each in operators if each["range"].startswith("backward")]
-    named = [each for each in operators if each["forward_operator"]]
-    assert len(in_backward) < 0.05 * len(named)
-    assert {each["forward_operator"] for each in named} >= {"aten::mm", "aten::bmm", "aten::exp"}

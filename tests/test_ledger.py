@@ -1,10 +1,7 @@
 """The ledger of a step on exports made by hand, and recorded on a GPU."""
 
 import re
-import shutil
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -23,8 +20,7 @@ from workflow_src.captures.capture import (
     Capture,
 )
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.common.errors import TraceError
-from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case, require_complete
+from workflow_src.placing.case_capture import CaseCapture, placed_case
 from workflow_src.placing.ledger import CAUSES, STEP_COLUMNS, ledger
 
 DATA = Path(__file__).parent / "data" / "nsys"
@@ -136,14 +132,11 @@ def test_why_the_device_was_idle(made: Made, text: str, expected: dict[str, int]
     ("name", "waits"),
     [
         ("cudaDeviceSynchronize_v3020", True),
-        ("cuStreamSynchronize", True),
-        ("cudaEventSynchronize_v3020", True),
         ("cudaMemcpy_v3020", True),
         ("cudaFree_v3020", True),
         ("cudaFreeAsync_v11020", False),
         ("cudaMemcpyAsync_v3020", False),
         ("cudaStreamWaitEvent_v3020", False),
-        ("cudaMalloc_v3020", False),
     ],
 )
 def test_which_calls_wait_for_the_device(made: Made, name: str, waits: bool) -> None:
@@ -158,15 +151,6 @@ def test_activities_count_in_a_step_only_while_it_lasts(made: Made) -> None:
     table = made(text, 1000, 2000)
     assert table["device_active_ns"].tolist() == [200 + 90 + 100]
     assert idle(table) == {"launch": 110 + 110, "queued": 390}
-
-
-def test_a_damaged_api_call_gives_a_one_sentence_error(tmp_path: Path) -> None:
-    shutil.copy(DATA / "tiny-ctx64-fp32" / "trace.sqlite", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "trace.sqlite")) as connection:
-        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = start - 1")
-        connection.commit()
-    with pytest.raises(TraceError, match=r"\d+ endless calls in the capture by nsys 2025"):
-        require_complete(read_case(tmp_path))
 
 
 MOMENT = st.integers(0, 60)

@@ -45,11 +45,8 @@ def mode_of(path: Path) -> int:
 
 TRAPS: dict[str, Callable[[Path, Path], object]] = {
     "link": lambda lock, victim: lock.symlink_to(victim),
-    "dangling link": lambda lock, victim: lock.symlink_to(victim.with_name("new")),
     "second name": lambda lock, victim: lock.hardlink_to(victim),
     "pipe": lambda lock, victim: os.mkfifo(lock),
-    "folder": lambda lock, victim: lock.mkdir(),
-    "socket": lambda lock, victim: os.mknod(lock, stat.S_IFSOCK | 0o666),
 }
 
 

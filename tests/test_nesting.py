@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.captures.building import Export
 from workflow_src.captures.capture import Capture
 from workflow_src.captures.reading import read
 from workflow_src.common.nesting import NOWHERE, flattened, tree
-from workflow_src.placing.case_capture import CaseCapture, placed_case
+from workflow_src.placing.case_capture import placed_case
 
 INTERVALS = st.lists(
     st.builds(lambda at, length: (at, at + length), st.integers(0, 40), st.integers(0, 25)),
@@ -56,11 +54,6 @@ AUTOGRAD_THREAD = DATA / "autograd_thread_nsys2025.3.sqlite"
 SINGLE_THREAD = DATA / "single_thread_nsys2025.3.sqlite"
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Export:
-    return Export(tmp_path)
-
-
 def kernel_time(capture: Capture, word: str) -> int:
     """Kernel time (ns) in paths with `word`."""
     case = placed_case(capture)
@@ -72,17 +65,3 @@ def kernel_time(capture: Capture, word: str) -> int:
 def test_backward_has_its_kernels_although_another_thread_launched_them() -> None:
     assert kernel_time(read(AUTOGRAD_THREAD), "backward") == 2_216_506
     assert kernel_time(read(SINGLE_THREAD), "backward") == 2_219_160
-
-
-def test_a_range_outside_any_step_has_no_phase(export: Export) -> None:
-    export.range("other", 0, 9)
-    found = placed_case(export.read()).ranges
-    assert found["phase"].tolist() == [""] and found["step"].tolist() == [NOWHERE]
-
-
-def test_a_capture_says_what_was_measured_of_its_host(export: Export) -> None:
-    export.range("host_id=abc", 0, 9)
-    export.range("host_launch_us=4.5", 10, 19)
-    export.range("host_name=x", 20, 29)
-    case: CaseCapture = placed_case(export.read())
-    assert case.facts == {"host_id": "abc", "host_launch_us": "4.5"}

@@ -9,7 +9,6 @@ from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.records import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 
@@ -58,27 +57,6 @@ def test_work_has_the_captures_range_if_the_record_lost_it(name: str) -> None:
         assert name in "/".join(before["path"]).split("/")
 
 
-@pytest.mark.parametrize(
-    ("recorded", "place"),
-    [
-        ("f/block/attention/scores", "f/block/attention/scores"),
-        ("f/norm", "f/norm"),
-        ("f/block/scores", "f/block/attention/scores"),
-        ("f/attention", "f/block/attention"),
-        ("f/values", "f/block/attention/values"),
-        ("f/block/attention/other", "f/block/attention"),
-        ("f/other/scores", "f"),
-        ("f/attention/norm", "f"),
-    ],
-)
-def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range(
-    recorded: str, place: str
-) -> None:
-    ranges = ["f", "f/norm", "f/block", "f/block/norm", "f/block/attention"]
-    ranges += ["f/block/attention/scores", "f/block/attention/values"]
-    assert captured_place(recorded, ranges) == place
-
-
 def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     silu, div = (operator(name, "4x8", range="forward/block") for name in ("silu", "aten::div"))
     backward = div | {"operator": "aten::neg", "forward_operator": "aten::div"}
@@ -94,12 +72,3 @@ def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     ranges["path"] = ranges["path"].str.replace("y", "x")
     table = operators_of((ranges, activities), launched).set_index("operator")["path"]
     assert table["aten::neg"] == "train_step/forward/block/x"
-
-
-def test_the_path_of_what_has_no_partner_is_the_captures() -> None:
-    launched = record(PLAIN)
-    ranges, activities = captured(launched)
-    activities.loc[5, "name"] = "void other()"
-    table = operators_of((ranges, activities), launched)
-    (row,) = table[table["operator"] == ""].to_dict("records")
-    assert row["path"] == ranges["path"][5]

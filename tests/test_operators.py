@@ -101,26 +101,6 @@ def of_two_steps_on_this_host(tables: dict[str, pd.DataFrame], case: Case) -> No
     assert tables["ledger"]["idle_launch_ns"].isna().all(), "a CPU launches nothing"
 
 
-def test_each_layer_has_a_gradient_of_its_input_and_of_its_weight(
-    measured: Callable[[str, str], Any],
-) -> None:
-    """The first qkv too: the embedding below it is trained."""
-    products = measured("fp32", "naive")[2]["products"]
-    backward = products[(products["phase"] == "train_step") & (products["direction"] != "forward")]
-    linear = backward[backward["matrices"] == 1]
-    calls = linear.groupby(["product", "direction"])["calls_per_step"].sum().unstack()
-    expected = {name: 2.0 for name in ("qkv", "output", "gate", "up", "down")} | {"head": 1.0}
-    for direction in ("input gradient", "weight gradient"):
-        assert calls[direction].to_dict() == expected
-    layouts = linear.groupby("direction")["layout"].unique().map(list).to_dict()
-    assert layouts == {"input gradient": ["nn"], "weight gradient": ["tn"]}
-    gate = linear[linear["product"] == "gate"].set_index("direction")[["m", "n", "k"]]
-    assert gate.loc["input gradient"].tolist() == [16, 16, 32]
-    assert gate.loc["weight gradient"].tolist() == [32, 16, 16]
-    attention = backward[backward["matrices"] > 1]
-    assert set(attention["direction"]) == {"input gradient"}
-
-
 def operator(name: str, inputs: str = "", **other: Any) -> dict[str, Any]:
     """An operator with inputs as in "4x8 4x8:bfloat16": sizes, and a type if it isn't float32."""
     given = [each.partition(":") for each in inputs.split()]
@@ -135,21 +115,17 @@ BYTES = [
     # What is called with which inputs (one of no size is a number) and values; family; bytes.
     ("mul", "4x8:bfloat16 8", [], "elementwise", 96 + 128),
     ("gt", "4x8 x", [], "elementwise", 128 + 4 + 32),
-    ("add_", "4x8 4x8", [], "elementwise", 384),
     ("copy_", "4x8:bfloat16 4x8", [], "copy", 64 + 128),
     ("zero_", "4x8", [], "fill", 128),
     ("mm", "2x3 3x5", [], "gemm", 24 + 60 + 40),
-    ("bmm", "7x2x3:float16 7x3x5:float16", [], "gemm", 2 * 217),
     ("sum", "4x8", ROWS, "", 128 + 16),
     ("sum", "4x8 4", [], "reduction", 128 + 16),
-    ("sum", "x", ROWS, "", 4 + 4),
     ("sum", "4x8", [None, [-1], True, [1]], "", None),
     ("_softmax", "4x8", [], "softmax", 256),
     ("_softmax", "4x8:float16", [None, 1, True], "", 32 * 6),
     ("_softmax", "4x8:bfloat16", [None, 1, False], "", 32 * 4),
     # Its gradient has the number of its input's type.
     ("_softmax_backward_data", "4x8 4x8", [None, None, -1, 5], "softmax", 32 * 10),
-    ("_softmax_backward_data", "4x8 4x8", [None, None, -1, 6], "softmax", 32 * 12),
     ("nll_loss_forward", "4x8", [], "loss", None),
     ("mul", "4 5", [], "elementwise", None),
     ("neg", "4:complex64", [], "elementwise", None),
@@ -228,12 +204,9 @@ LETTERS = list("abcdefghijklmnopqrstuvwxyz")
         (LETTERS, LETTERS, list(range(26))),
         (LETTERS[:10], [], [-1] * 10),
         (LETTERS, LETTERS[:5] + LETTERS[8:], [*range(5), -1, -1, -1, *range(5, 23)]),
-        (LETTERS[:5] + LETTERS[8:], LETTERS, [*range(5), *range(8, 26)]),
         (["x", *LETTERS], LETTERS, [-1, *range(26)]),
-        ([*LETTERS, "x"], LETTERS, [*range(26), -1]),
         ([*LETTERS[:5], "x", *LETTERS[6:]], LETTERS, [*range(5), -1, *range(6, 26)]),
         (["a"] * 9 + ["b"], ["a"] * 10 + ["b"], [*range(9), 10]),
-        (list("abc"), list("xyz"), [-1, -1, -1]),
     ],
 )
 def test_sequences_are_aligned_where_they_agree(
@@ -395,7 +368,6 @@ def test_a_record_that_is_missing_is_said_to_be(launched: Row | None, status: st
     ("error", "status"),
     [
         (RuntimeError("CUPTI_ERROR_UNKNOWN"), "failed"),
-        (ValueError("x"), "failed"),
         (torch.OutOfMemoryError("CUDA out of memory. Tried"), "oom"),
     ],
 )

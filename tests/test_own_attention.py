@@ -66,7 +66,6 @@ class FlagFourthWithoutContext(torch.autograd.Function):
     def setup_context(ctx, inputs, output): ...
 
 
-def flag_first(is_causal, q, k, v): ...
 def breaks(q, k, v): raise KeyError("mask")
 def on_cpu(q, k, v): raise RuntimeError("0 active drivers ([]). There should only be one.")
 """
@@ -147,9 +146,7 @@ def test_a_right_one_is_right_in_every_layout_and_type(
             "on_cpu",
             "Triton found no GPU: on a CPU, set the environment variable TRITON_INTERPRET=1",
         ),
-        ("flag_first", "got multiple values for argument 'is_causal'"),
         ("FlagLate", "missing 2 required positional arguments: 'scale' and 'is_causal'"),
-        ("gone", "the file has no function 'gone'"),
         ("in_c", "its error is"),
     ],
 )

@@ -42,9 +42,3 @@ def test_an_edit_measures_its_cases_again_and_a_comment_nothing(own: Project) ->
     stale = own.stale(*asked("report.md"))
     assert (stale["benchmark"], stale["capture"]) == (1, 1)
     file.write_text(text)
-
-
-def test_a_bad_function_is_refused_before_anything_runs(own: Project) -> None:
-    said = own.run("-n", "--config", WORKLOAD[0], "axes={depth: [1]}", check=False)
-    assert "make takes no 'depth'; it takes device, context, layers," in said
-    assert "Traceback" not in said

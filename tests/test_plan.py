@@ -163,18 +163,26 @@ def test_threads_of_a_cpu_are_chosen_once_and_are_no_concern_of_a_gpu(
     assert "cpu_threads" not in on_gpu.benchmark_row(on_gpu.case_ids[0])
 
 
-def test_threads_on_a_cluster_are_named(tmp_path: Path) -> None:
-    said = "cpu_threads: None can't be resolved on this machine where cluster is true"
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"device": "cpu", "profiler": "torch"}, "cpu_threads: None can't be resolved"),
+        ({"device": "cuda"}, "profiler: 'auto' can't be resolved"),
+    ],
+)
+def test_on_a_cluster_what_the_login_node_may_lack_is_named(
+    tmp_path: Path, named: dict[str, str], said: str
+) -> None:
+    """A login node without a GPU must not choose the device for the compute nodes."""
+    said += " on this machine where cluster is true"
     with pytest.raises(ConfigError, match=re.escape(said)):
-        plan(tmp_path, cluster=True, device="cpu", profiler="torch")
+        plan(tmp_path, cluster=True, **named)
 
 
-def test_a_suite_and_a_brought_model_take_the_axis(tmp_path: Path) -> None:
+def test_a_brought_model_takes_the_axis_of_execution(tmp_path: Path) -> None:
     size = {"d_model": 8, "d_ff": 8, "layers": 1, "heads": 2}
-    suite = {"sizes": ["s"], "contexts": [16], "executions": ["eager", "compiled"]}
+    suite = {"sizes": ["s"], "contexts": [16]}
     raw = {"suite": "c", "sizes": {"s": size}, "suites": {"c": suite}, "device": "cpu"}
-    ids = ["s-ctx16-fp32", "s-ctx16-fp32-compiled"]
-    assert make_plan(raw, tmp_path).case_ids == ids
     axes = {"execution": ["eager", "compiled"]}
     made = make_plan(raw | {"workload": "examples/my_model.py:make", "axes": axes}, tmp_path)
     assert made.case_ids == [f"my_model-execution={each}-fp32" for each in axes["execution"]]

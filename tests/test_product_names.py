@@ -4,15 +4,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.test_operators import CASE, GEMM, captured, operator
+from tests.test_operators import CASE
 from workflow_src.common.case import Case
 from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
-from workflow_src.placing.case_capture import with_places
-from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.products import (
     FORWARD,
     IN_FEED_FORWARD,
@@ -37,16 +34,9 @@ DIRECTIONS = {"y": FORWARD, "dx": OF_INPUT, "dw": OF_WEIGHT}
     [
         ("y 18 48 16 1 nn", "qkv"),
         ("y 6 6 8 6 nn", "scores"),
-        ("y 6 8 6 6 nn", "values"),
-        ("y 18 16 16 1 nn", "output"),
         ("y 18 32 16 1 nn", "gate up"),
-        ("y 18 16 32 1 nn", "down"),
-        ("y 18 50 16 1 nn", "head"),
         ("dx 18 16 48 1 nn", "qkv"),
         ("dw 48 16 18 1 nn", "qkv"),
-        ("dx 18 32 16 1 nn", "down"),
-        ("dw 16 32 18 1 nn", "down"),
-        ("dx 6 8 6 6 nn", "scores"),
         ("dx 6 8 6 6 tn", "values"),
         ("dx 6 8 6 6 ", "scores values"),
         ("dx 8 6 6 6 tn", "scores"),
@@ -65,16 +55,12 @@ def test_sizes_tell_which_product_one_is(found: str, names: str) -> None:
 @pytest.mark.parametrize(
     ("fit", "said", "name"),
     [
-        ("down", "block", "down"),
         ("down", "up", "down"),
         ("output", "feed_forward", "output"),
         ("gate up", "up", "up"),
-        ("gate up", "block", "block"),
         ("qkv gate", "feed_forward", "gate"),
-        ("output head", "head", "head"),
         ("output head", "forward", "forward"),
         ("gate up down", "feed_forward", "feed_forward"),
-        ("", "block", "block"),
     ],
 )
 def test_a_range_decides_only_between_what_fits_and_else_nothing_is_claimed(
@@ -119,7 +105,6 @@ def test_sizes_and_order_tell_what_whole_ranges_say(precision: str, attention: s
     ("sizes", "told"),
     [
         ({"d_ff": 16}, set(NAMES)),
-        ({"d_ff": 48}, set(NAMES)),
         ({"context": 8}, set(NAMES)),
         ({"vocabulary": 16}, set(NAMES) - {"output", "head"}),
         ({"vocabulary": 32}, set(NAMES) - {"gate", "up", "head"}),
@@ -153,27 +138,3 @@ def test_a_product_whose_range_was_lost_has_its_name(name: str) -> None:
     launched = record(PLAIN)
     before, after = call_names(launched, PLAIN), call_names(lost(launched, name), PLAIN)
     assert before == after and set(after.values()) == set(NAMES)
-
-
-def alone(range_: str, shapes: str) -> dict[str, pd.DataFrame]:
-    """The tables of a forward step that is one product in this range of the capture."""
-    product = operator("aten::mm", shapes, order=0, part=0, strides=[[1, 1]] * 2)
-    launched = {"status": "ok", "reason": "", "operators": [product], "names": [GEMM]}
-    launched |= {"sequence": [[0, 0]], "continued": []}
-    ranges, activities = captured((GEMM, 5))
-    result = {"case": PLAIN.as_dict(), "phases": {"forward": {"launched": launched}}}
-    ranges = ranges.assign(path=range_)
-    return operator_tables(ranges, with_places(ranges, activities), result)
-
-
-@pytest.mark.parametrize(
-    ("shapes", "name"),
-    [
-        ("18x16 16x48", "qkv"),
-        ("18x16 16x32", "block"),
-        ("18x16 16x7", "block"),
-    ],
-)
-def test_a_product_has_the_name_of_its_sizes_or_else_of_its_range(shapes: str, name: str) -> None:
-    tables = alone("forward/block", shapes)
-    assert tables["products"]["product"].tolist() == [name]

@@ -32,12 +32,6 @@ def record(event: str, **about: Any) -> logging.LogRecord:
     return made
 
 
-def test_a_run_says_first_what_it_makes() -> None:
-    assert Follower(dag(benchmark=2, capture=2, answer=6), True).planned() == (
-        "To make: 2 benchmarks, 2 captures, 6 tables, answers and figures."
-    )
-
-
 def test_a_brief_run_says_a_line_a_stage_and_the_log_of_what_failed(
     tmp_path: Path, capsys: Any
 ) -> None:

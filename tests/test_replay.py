@@ -14,7 +14,7 @@ import torch
 from tests.test_processes import phase
 from workflow_src.common.case import PHASES, Case
 from workflow_src.measure import cuda_graph, processes
-from workflow_src.measure.cuda_graph import NotCapturableError, first_error, summary
+from workflow_src.measure.cuda_graph import NotCapturableError
 from workflow_src.measure.processes import merged, merged_phase
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
@@ -110,14 +110,6 @@ def test_an_error_of_a_replay_that_leaves_the_device_broken_fails_the_job(
         replayed()
 
 
-@pytest.mark.parametrize(("fault", "works"), [(full, True), (broken, False)])
-def test_a_full_device_works_and_one_with_a_lasting_error_does_not(
-    monkeypatch: pytest.MonkeyPatch, fault: Any, works: bool
-) -> None:
-    monkeypatch.setattr(torch.cuda, "synchronize", fault)
-    assert cuda_graph.works() is works
-
-
 def test_gradients_and_optimizer_state_are_released_before_a_replay(
     capturing: Callable[..., None],
 ) -> None:
@@ -173,17 +165,6 @@ def test_what_was_timed_is_kept_where_cuda_no_longer_works_afterwards(
     row = environment(found, "torch 2").iloc[0]
     assert row["host_launch_us_before"] == 2.0
     assert merged([found | {"phases": {}}] * 2)["after"] == found["after"]
-
-
-def test_the_reason_is_the_first_error_without_advice_on_debugging() -> None:
-    try:
-        try:
-            raise RuntimeError("CUDA error: not permitted\nFor debugging consider ...")
-        except RuntimeError:
-            raise RuntimeError("CUDA error: operation failed due to a previous error") from None
-    except RuntimeError as error:
-        assert summary(first_error(error)) == "CUDA error: not permitted"
-    assert summary(RuntimeError()) == "RuntimeError"
 
 
 def with_replay(*samples: int, **replay_row: Any) -> dict[str, Any]:

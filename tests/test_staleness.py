@@ -59,23 +59,14 @@ BEHAVIOR = [
         id="SQL that reads an export",
     ),
     pytest.param(
-        "common/nesting.py", 'side="right"', 'side="left"',
-        {"case_tables", "findings", "timeline"}, id="where work is placed",
-    ),
-    pytest.param(
         "placing/families.csv", "gemm,(?i)nvjet", "copy,(?i)nvjet",
         {"case_tables", "findings", "timeline"} | TABLES_OF_STUDIES,
         id="a rule in families.csv",
     ),
     pytest.param(
-        "model/memory_formulas.py", "gate = 8 * stream", "gate = 4 * stream",
-        {"accounting table and section", "memory table and section"}, id="a formula of memory",
-    ),
-    pytest.param(
         "model/attention.py", "/ math.sqrt(d_head)", "/ d_head",
         RUN_THE_SOFTMAX, id="the model's arithmetic",
     ),
-    pytest.param("ops/gelu.py", "0.044715", "0.0447", {"fusion point"}, id="the Triton GeLU"),
     pytest.param(
         "ops/softmax.py", "1.4426950408889634", "1.442695", RUN_THE_SOFTMAX, id="a Triton softmax"
     ),
@@ -86,11 +77,6 @@ BEHAVIOR = [
     pytest.param(
         "measure/timing.py", "time.perf_counter_ns() - start", "time.time_ns() - start",
         MEASURING, id="how wall-clock time is taken",
-    ),
-    pytest.param(
-        "measure/activities.py", "calls[name] += count", "calls[name] += 2 * count",
-        {"benchmark", *(f"{study} point" for study in STUDIES)},
-        id="how the studies count activities",
     ),
     pytest.param(
         "common/environment.py", '"gpu", "cpu",', '"gpu",',
@@ -112,16 +98,13 @@ def test_an_edit_makes_stale_what_depends_on_it(
     assert expected <= found and found & MEASURING == expected & MEASURING
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_editing_a_studys_measuring_makes_only_its_points_stale(
-    package: tuple[Path, dict[str, str]], study: str
-) -> None:
-    file = f"studies/{study}/measure.py"
-    text = (ROOT / "workflow_src" / file).read_text()
-    (name,) = re.findall(r"^    main\((measure|tasks)", text, flags=re.MULTILINE)
-    (signature,) = re.findall(rf"^def {name}\(.*\n", text, flags=re.MULTILINE)
-    found = stale(package, file, signature, f"{signature}    print(point)\n")
-    assert found == {f"{study} point"}
+def test_a_studys_measuring_is_a_part_of_its_points_alone() -> None:
+    measuring = {f"workflow_src.studies.{study}.measure": f"{study} point" for study in STUDIES}
+    for name, module in STAGES.items():
+        found = {
+            measuring[each] for each in code.reached(f"workflow_src.{module}") if each in measuring
+        }
+        assert found == {name} & {*measuring.values()}, name
 
 
 NOTHING = [
@@ -131,12 +114,7 @@ NOTHING = [
     ),
     pytest.param("measure/rows.py", "import gc\n", "import   gc\n\n", id="layout"),
     pytest.param("cli/verify.py", "SHOWN = 3", "SHOWN = 4", id="a command for people"),
-    pytest.param("dag/measured.py", "UNKNOWN_MIB = 14336", "UNKNOWN_MIB = 1", id="a request"),
     pytest.param("plan/code.py", "[:12]", "[:13]", id="hashes"),
-    *(
-        pytest.param(file, '"""', '"""Word. ', id=f"a word in {file}")
-        for file in ("placing/families.py", "captures/nsys.py")
-    ),
 ]  # fmt: skip
 
 

@@ -15,8 +15,6 @@ from tests.workflow import SUITE, Project, make_project, rewritten, served_stage
 from workflow_src.cli import status
 from workflow_src.cli.of_snakemake import configured, setting, why
 from workflow_src.plan import kept
-from workflow_src.plan.kept import output_of
-from workflow_src.plan.progress import in_words
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -41,16 +39,13 @@ def mark(folder: Path, output: str) -> Path:
 
 
 @pytest.mark.workflow
-def test_a_finished_run_has_nothing_to_do(project: Project) -> None:
+def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(project: Project) -> None:
+    """Of a finished run, in which there is nothing to do."""
     printed = told(project)
     assert words(printed, "tiny-ctx32-fp32") == ["done"] * 4
     assert "answers: 6 of 6 up to date; report.md: done" in printed
     assert printed.endswith("next: nothing to do")
     assert "stale" not in printed and "locked" not in printed
-
-
-@pytest.mark.workflow
-def test_what_a_changed_setting_makes_stale_is_named_with_the_setting(project: Project) -> None:
     changed = [*SUITE[:2], "steps=3", SUITE[3]]
     before = project.results()
     printed = told(project, *changed)
@@ -167,15 +162,11 @@ def changed(before: set[str], now: set[str]) -> SimpleNamespace:
     ("reason", "said"),
     [
         ({}, ""),
-        ({"updated_input": {"b", "a"}}, "a, b changed"),
         (
             {"updated_input": {"a", "b"}, "updated_input_run": {"b"}, "incomplete_output": {"c"}},
             "it was interrupted and a changed and what it is made from is made again",
         ),
         ({"input_changed": True}, "it is made from other files"),
-        ({"code_changed": True}, "its rule changed"),
-        ({"forced": True}, "it is forced"),
-        ({"params_changed": changed({CODE}, {OTHER_CODE})}, "its code changed"),
         (
             {"params_changed": changed({repr(ROW), CODE}, {repr(ROW.replace("2", "3")), CODE})},
             "steps was 2, is 3 and its code changed",
@@ -189,27 +180,6 @@ def test_reasons_are_told_in_words(reason: dict[str, Any], said: str) -> None:
     sets = ("updated_input", "updated_input_run", "incomplete_output")
     usual = dict.fromkeys(flags, False) | dict.fromkeys(sets, frozenset())
     assert why(SimpleNamespace(**usual | reason)) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0.2, "about 1 s"),
-        (41, "about 41 s"),
-        (239, "about 4 min"),
-        (3600, "about 1 h"),
-        (7800, "about 2 h 10 min"),
-    ],
-)
-def test_times_are_in_words(seconds: float, said: str) -> None:
-    assert in_words(seconds) == said
-
-
-def test_the_name_of_a_long_output_is_in_pieces() -> None:
-    coded = base64.urlsafe_b64encode(b"results/" + b"x" * 300).decode()
-    path = Path("folder", "@" + coded[:200], coded[200:])
-    assert output_of(path, Path("folder")) == "results/" + "x" * 300
-    assert output_of(Path("folder/migration"), Path("folder")) == ""
 
 
 def test_a_failure_counts_until_the_job_is_tried_again(

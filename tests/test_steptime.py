@@ -79,6 +79,7 @@ def test_a_comparison_ends_with_its_verdict(capsys: pytest.CaptureFixture[str]) 
     assert found["judged"][0]["a_ms"]["rows"] == "A: steps.csv:2-7"
     assert found["host"][0]["what"] == "cudaDeviceSynchronize"
     assert ended(before, "--against", "gone.json") == 2
+    assert ended(before, "--against", before) == 0
 
 
 @pytest.mark.parametrize(

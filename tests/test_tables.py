@@ -25,7 +25,6 @@ from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.plan.settings import Config, Size, Suite
 from workflow_src.tables.case_tables import capture_table, kernels_table
 from workflow_src.tables.join import join
-from workflow_src.tables.measured import doubts
 
 
 def case(name: str) -> dict[str, Any]:
@@ -69,11 +68,6 @@ def kernels(*rows: tuple[str, int]) -> pd.DataFrame:
     return table.assign(kind="kernel", family="gemm")
 
 
-def test_a_capture_is_accounted_for_to_the_nanosecond() -> None:
-    row = capture_table(captured(100), kernels(("forward", 70), ("", 30)), 100).iloc[0]
-    assert (row["attributed_ns"], row["outside_ns"], row["outside_share"]) == (70, 30, 0.3)
-
-
 def test_lost_time_is_an_error() -> None:
     """The parts don't add up to the total, or the total isn't what nsys stats reports."""
     with pytest.raises(TraceError, match="70 ns in ranges and 0 ns outside are not the 100 ns"):
@@ -90,15 +84,6 @@ def test_fractional_calls_per_step_stay_visible() -> None:
     table = kernels_table(ranges, activities).set_index("phase")
     assert table.loc["forward", "calls_per_step"] == 1.5
     assert table.loc["", "busy_ns"] == 7 and pd.isna(table.loc["", "calls_per_step"])
-
-
-def test_throttled_and_shared_devices_are_recorded_as_codes_and_numbers() -> None:
-    quiet = {"load_average": 1.0}
-    found = doubts({"before": quiet, "after": quiet})
-    assert (found["throttled"], found["other_processes_most"]) == ("", 0)
-    hot = {"throttle": ["power cap"], "other_processes": 2}
-    found = doubts({"before": quiet, "during": hot, "after": {"throttle": ["heat"]}})
-    assert (found["throttled"], found["other_processes_most"]) == ("heat; power cap", 2)
 
 
 def test_a_killed_writer_leaves_no_truncated_file(tmp_path: Path) -> None:

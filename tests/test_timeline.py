@@ -14,7 +14,6 @@ import pytest
 from tests.captures.building import Export
 from workflow_src.captures.capture import frame
 from workflow_src.cli import read_capture
-from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
 from workflow_src.timeline.make import DEVICE, HOST, IDLE, main
@@ -61,21 +60,6 @@ def test_without_api_calls_the_cause_of_idle_time_is_not_known(case):
     assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
 
 
-def test_the_picture_has_a_chart_per_phase_as_wide_as_its_step(found):
-    root = ElementTree.fromstring(draw(found))
-    views = [each.attrib["viewBox"].split() for each in root.iter(f"{SVG}svg")][1:]
-    walls = []
-    for phase in ("forward", "forward_backward", "train_step"):
-        step = found.typical_step(phase)
-        walls.append(step["end_ns"] - step["start_ns"])
-    widths = [int(view[2]) for view in views]
-    assert widths == [wall // max(wall // UNITS, 1) for wall in walls]
-    assert max(walls) > 2 * UNITS > max(widths), "nanoseconds would take more digits"
-    said = [title.text or "" for title in root.iter(f"{SVG}title")]
-    assert any(text.startswith("launch: ") for text in said)
-    assert any(text.startswith("softmax: ") and "elementwise" in text for text in said)
-
-
 def test_a_box_lies_where_its_times_say_to_a_unit(found):
     """Of the device's first box of each component, in the step drawn."""
     step = found.typical_step("train_step")
@@ -90,19 +74,6 @@ def test_a_box_lies_where_its_times_say_to_a_unit(found):
         for path in chart.iter(f"{SVG}path")
     }
     assert {(name, start // unit) for name, start in first.items()} <= starts
-
-
-@pytest.mark.parametrize(
-    ("spans", "expected"),
-    [
-        ([(0, 5), (7, 3)], [(0, 10)]),
-        ([(0, 5), (8, 3)], [(0, 5), (8, 3)]),
-        ([(0, 9), (2, 3), (20, 1)], [(0, 9), (20, 1)]),
-        ([], []),
-    ],
-)
-def test_boxes_closer_than_the_resolution_are_drawn_as_one(spans, expected):
-    assert merged(spans, 3) == expected
 
 
 def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found):
@@ -120,14 +91,6 @@ def test_the_trace_for_perfetto_holds_every_range_activity_and_gap(files, found)
     assert set(events.loc[events["pid"] == IDLE, "name"]) == set(found.idle["cause"])
     named = [e for e in trace["traceEvents"] if e["ph"] == "M"]
     assert {e["pid"] for e in named} == {HOST, DEVICE, IDLE}
-
-
-def test_equal_captures_give_equal_bytes(files, tmp_path):
-    arguments = [f"--export={EXPORT}", f"--svg={tmp_path / 'a.svg'}"]
-    arguments += [f"--trace={tmp_path / 'a.trace.json.gz'}"]
-    main(arguments)
-    for file in files.iterdir():
-        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
 CAPTURES = Path(__file__).parent / "data" / "captures"

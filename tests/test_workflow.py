@@ -6,13 +6,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from tests.workflow import KILLED, ROOT, SUITE, Project, make_project, snakemake
+from workflow_src.tables.laws import check, read_tables
 
 pytestmark = pytest.mark.workflow
 
@@ -25,20 +24,11 @@ def test_one_command_answers_all_questions_and_a_second_run_does_nothing(
     report = (project.folder / "report.md").read_text()
     assert all(f"({letter})" in report for letter in "abcde")
     assert report.startswith("# Where a training step's time goes on a CPU")
-    captures = pd.read_csv(project.folder / "results/smoke/tables/captures.csv")
-    assert len(captures) == 2
-    assert (captures["attributed_ns"] + captures["outside_ns"] == captures["total_ns"]).all()
+    tables = read_tables(project.folder / "results/smoke/tables")
+    assert len(tables["captures"]) == 2 and check(tables).to_dict("records") == []
     for name in ("benchmark/tiny-ctx16-fp32.json", "answers/a", "answers/f"):
         assert (project.folder / f"results/smoke/logs/{name}.log").exists()
     assert "Nothing to be done" in project.run()
-
-
-def test_the_tables_of_a_run_obey_all_laws(finished: Path) -> None:
-    tables = str(finished / "results/smoke/tables")
-    command = [sys.executable, "-m", "workflow_src.cli.verify", "--tables", tables]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "kernels = ledger: 2 cases, 6 sums, 0 violations" in ended.stdout.splitlines()
 
 
 def test_the_answers_for_one_case_need_no_other_case(project: Project) -> None:
@@ -47,6 +37,8 @@ def test_the_answers_for_one_case_need_no_other_case(project: Project) -> None:
     project.run(target)
     card = (project.folder / target).read_text()
     assert re.search(r"^\| unprofiled, ms \| \d", card, flags=re.MULTILINE)
+    whole = (project.folder / "results/smoke/appendix.md").read_text().splitlines()
+    assert [line for line in card.splitlines() if line[:1] == "|" and line not in whole] == []
 
 
 def test_settings_make_stale_what_they_are_part_of_and_nothing_else(project: Project) -> None:
@@ -115,10 +107,8 @@ def test_slurm_jobs_that_snakemake_leaves_when_it_ends_are_canceled(project: Pro
 
 def test_an_incomplete_report_names_what_is_missing(project: Project) -> None:
     project.edit("config.yaml", "contexts: [16, 32]", "contexts: [16, 32, 48]")
-    opening, cases = (f"results/smoke/answers/{name}.md" for name in ("opening", "cases"))
-    project.run(opening, cases, "--config", *SUITE, "allow_missing=true")
-    said = (project.folder / opening).read_text()
-    assert re.search(r"Without (a )?time or (a )?capture: 1 of 3 cases", said)
+    cases = "results/smoke/answers/cases.md"
+    project.run(cases, "--config", *SUITE, "allow_missing=true")
     assert "tiny-ctx48-fp32" in (project.folder / cases).read_text()
 
 
@@ -173,19 +163,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return make_project(tmp_path_factory.mktemp("fresh"))
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("stepz=1", "config: unknown key: 'stepz' is not one of"),
-        ("device=cuda", "config: device: 'cuda' asked for, but no CUDA device is here"),
-    ],
-)
-def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
-    fresh: Project, setting: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    printed = fresh.run("--config", setting, check=False)
-    assert said in printed and "Traceback" not in printed
+def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(fresh: Project) -> None:
+    printed = fresh.run("--config", "stepz=1", check=False)
+    assert "config: unknown key: 'stepz' is not one of" in printed and "Traceback" not in printed
     assert fresh.stages() == [] and not (fresh.folder / "results").exists()
 
 
@@ -196,7 +176,6 @@ def test_bad_input_gives_a_one_sentence_error_and_nothing_runs(
             "benchmark/tiny-ctx64-fp32.json",
             "case of smoke: 'tiny-ctx64-fp32' is not one of tiny-ctx16-fp32, ",
         ),
-        ("answers/z.json", "question: 'z' is not one of a, b, c, d, e, f"),
         ("../smoek/tables/kernels.csv", "results/smoek/ does not belong to this run"),
     ],
 )
@@ -242,15 +221,8 @@ def test_an_edited_file_remakes_what_depends_on_it(project: Project) -> None:
         assert project.stale() == expected
 
 
-@pytest.mark.parametrize("arguments", [["-s", "{project}/Snakefile"], ["-d", "{elsewhere}"]])
-def test_a_run_from_another_folder_is_refused(
-    fresh: Project, tmp_path: Path, arguments: list[str]
-) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    here = elsewhere if arguments[0] == "-s" else fresh.folder
-    filled = [text.format(project=fresh.folder, elsewhere=elsewhere) for text in arguments]
-    status, printed = snakemake(["-n", *filled], here, os.environ)
+def test_a_run_from_another_folder_is_refused(fresh: Project, tmp_path: Path) -> None:
+    status, printed = snakemake(["-n", "-s", f"{fresh.folder}/Snakefile"], tmp_path, os.environ)
     assert status != 0
     assert f"all paths are relative to the project's folder: cd {fresh.folder}" in printed
-    assert not list(elsewhere.glob("r*"))
+    assert not list(tmp_path.glob("r*"))

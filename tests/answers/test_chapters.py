@@ -178,24 +178,6 @@ def test_on_a_cpu_what_calls_a_product_is_none(tmp_path: Path) -> None:
     assert (top["product"], top["product_ms"].value) == ("output head", 4.0)
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("forward/block/attention/qkv", "q/k/v projections"),
-        ("forward_backward/forward/block/attention/softmax", "softmax"),
-        ("forward/block", "residual additions"),
-        ("forward_backward/backward", "backward"),
-        ("forward", "elsewhere"),
-        ("forward/block/unheard_of", "unheard_of"),
-        ("train_step", "elsewhere"),
-        ("train_step/zero_grad", "zero grad"),
-        ("", "elsewhere"),
-    ],
-)
-def test_components_of_paths(path, name):
-    assert components([path])[path].name == name
-
-
 def test_modules_are_named_by_what_tells_them_apart():
     """One name in all phases; that of a module around others is not taken for another's end."""
     names = {

@@ -68,21 +68,6 @@ class Twins(nn.Module):
 twins = squares(Twins, 4, 8)
 
 
-class Experts(nn.Module):
-    """Two experts, each a matrix for its rows: 4 and 12 of 16."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(2, 8, 24))
-
-    def forward(self, x: Tensor) -> Tensor:
-        ends = torch.tensor([4, 16], dtype=torch.int32, device=x.device)
-        return torch._grouped_mm(x, self.weight, offs=ends)
-
-
-experts = squares(Experts, 16, 8)
-
-
 class Tagger(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -209,6 +194,7 @@ not_finite = linear(batch=(torch.full((3, 2), float("nan")),))
 dict_as_batch = linear(batch={"x": torch.randn(3, 2)})
 backward_inside = linear(backward_inside_loss)
 number_as_loss = linear(lambda model, x: 0.0)
+loss_of_each = linear(lambda model, x: model(x))
 loss_without_gradient = linear(lambda model, x: total(model, x).detach())
 of_another_model = linear(optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters()))
 

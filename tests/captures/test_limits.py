@@ -16,7 +16,7 @@ from workflow_src.captures.files import add_limit, within_limit
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import rank_of
 from workflow_src.common.arguments import Parser
-from workflow_src.common.errors import ConfigError, TraceError
+from workflow_src.common.errors import TraceError
 from workflow_src.dag.captures import captures_of
 
 
@@ -72,16 +72,6 @@ def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.json")
     assert rank_of(tmp_path / "c.json") is None
     assert "it is neither a file nor a folder, as a pipe isn't" in said_of(tmp_path / "c.json")
-
-
-def test_what_is_not_there_is_refused_also_beside_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("good.json").touch()
-    for patterns in (["gone.json"], ["good.json", "gone.json"], ["good.json", "*.sqlite"]):
-        with pytest.raises(ConfigError, match="isn't a file, nor a folder that nsys exported"):
-            captures_of(patterns, {})
 
 
 def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(

@@ -18,8 +18,8 @@ from tests.diagnosis.programs import training_loop
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.capture import Capture, in_steps
-from workflow_src.capture_report.chapter import SHOWN, facts, shortened
+from workflow_src.capture_report.capture import Capture
+from workflow_src.capture_report.chapter import facts, shortened
 from workflow_src.capture_report.summary import summary
 from workflow_src.cli import read_capture
 from workflow_src.common.atomic_write import write_csv
@@ -28,7 +28,6 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.dag.captures import captures_of
 from workflow_src.measure import capture as nsys
 from workflow_src.paper.form import Form
-from workflow_src.paper.number import Number
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
@@ -196,21 +195,12 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
     assert "saves" not in printed(of)["section"].partition("1. ")[2]
 
 
-@pytest.mark.parametrize(
-    ("times", "said"), [(3.0, "3"), (0.75, "in 3 of 4 steps"), (1.25, "1.25"), (0.0, "0")]
-)
-def test_what_occurs_less_than_once_a_step_is_in_some_of_them(times: float, said: str) -> None:
-    assert Form(False).cell(in_steps(Number(times, ""))) == said
-
-
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:
     """Unless it is longer than recorded ones."""
     slow, usual = loop(tmp_path / "slow", sleeps_us=2580), training_loop(tmp_path, 200).write()
     for path, step_ms, plain, doubt in (
-        (slow, "1.5", True, ""),
         (slow, "1.3", True, "plain 1.3 ms"),
         (slow, "0.1", False, "not all could be"),
-        (usual, "5.5", True, ""),
         (usual, "6.0", False, "6.00 ms, but recorded ones, which savings are of, take 5.43 ms"),
     ):
         given = ["--capture", str(path), "--step-ms", step_ms, "--output", str(tmp_path / "t")]
@@ -226,37 +216,6 @@ def test_a_trace_cut_off_of_operators_alone_isnt_taken_for_a_cpus(tmp_path: Path
     path = trace_file(tmp_path, json.dumps(events)[:-1] + ', {"ph": "X", "cat": "ker')
     of = found(tmp_path, path)
     assert of["verdict"] == "no work" and "ends in the middle" in sentences(of)[1]
-
-
-def test_the_markdown_of_many_processes_is_short_and_the_page_has_all(tmp_path: Path) -> None:
-    """Without API calls, a step of each process has three rows."""
-    export = Export(tmp_path)
-    processes = SHOWN // 3 + 1
-    for process in range(processes):
-        export.range("step", 0, 100, process=process)
-        export.work(0, 10, process=process)
-    export.sql("DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME")
-    folder = written(tmp_path, export.write(), "step")
-    texts = report.chapter(Capture(Run.of_capture(folder), "c"), folder, tmp_path, TEMPLATES, "")
-    short, whole = texts.markdown["appendix"], texts.html["appendix"]
-    counts = short.count("| whole step"), whole.count(">whole step<")
-    assert counts == (SHOWN // 3, processes)
-    row = next(line for line in short.splitlines() if line.startswith("| step "))
-    assert [cell.strip() for cell in row.split("|")[1:3]] == ["step", f"{processes}"]
-
-
-def test_ranges_have_their_backward_and_its_share_is_said(tmp_path: Path) -> None:
-    folder = written(tmp_path, DATA / "modules" / "checkpoint.json.gz")
-    texts = report.chapter(Capture(Run.of_capture(folder), "c"), folder, tmp_path, TEMPLATES, "")
-    text = texts.markdown["tables"]
-    heads, *rows = (
-        [cell.strip() for cell in line.split("|")]
-        for line in text.partition("Ranges, what")[2].splitlines()
-        if line.startswith("|")
-    )
-    column = {row[1]: row[heads.index("its backward, ms")] for row in rows}
-    assert column["step/forward/h.0/attn"] == "0.0746" and column["step/backward"] == "\N{EN DASH}"
-    assert "Of backward's 0.305 ms, 98 % have such a range." in text
 
 
 def test_the_report_has_each_capture_and_no_empty_table(

@@ -7,7 +7,6 @@ from tests.published import H200
 from workflow_src.paper.number import NAN, Number, added, end, holds, lift, named, of, over, to
 from workflow_src.paper.number import within as ends_of
 from workflow_src.paper.run import Run
-from workflow_src.paper.units import printed
 
 
 def column(name: str, *values: float, table: str = "timings") -> pd.Series:
@@ -42,28 +41,6 @@ def test_arithmetic_unites_rows_and_writes_the_formula() -> None:
 def test_units_of_results(sign: str, one: str, other: str, unit: str) -> None:
     found = Number(2.0, one)._with(Number(2.0, other), sign)
     assert found.unit == unit
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "digits", "said"),
-    [
-        *[(0.53, "share", 0, "53 %"), (0.036, "share", 0, "3.6 %"), (0.0, "share", 0, "0 %")],
-        *[(1.26, "×", 0, "1.3 ×"), (4096.0, "×", 0, "4096 ×"), (0.12, "change", 0, "+12 %")],
-        *[(1234.5, "ms", 0, "1,234"), (1234.5, "ms", 2, "1,200"), (0.0178, "ms", 0, "0.0178")],
-        *[
-            (4096.0, "whole", 0, "4096"),
-            (4096.0, "count", 0, "4,096"),
-            (17.0, "of 40", 0, "17 of 40"),
-        ],
-        *[
-            (-0.068, "points", 0, "-6.8"),
-            (2.34e-5, "error", 0, "2.3e-05"),
-            (2.5, "calls", 0, "2.50"),
-        ],
-    ],
-)
-def test_a_number_prints_as_its_unit_says(value: float, unit: str, digits: int, said: str) -> None:
-    assert printed(value, unit, digits) == said
 
 
 def test_what_is_missing_stays_so_and_compares_as_false() -> None:
@@ -102,9 +79,3 @@ def test_a_number_has_the_digits_that_its_ends_earn() -> None:
     close = ends_of(times, to(low * (10 / 9), "ms"), to(high * (10.1 / 11), "ms"))
     assert str(close.iloc[0]) == "10.0"
     assert named(pd.DataFrame({"a": times}))["a"].iloc[0].formula == "a"
-
-
-def test_nothing_by_group_keeps_the_names_of_its_groups() -> None:
-    nothing = pd.DataFrame({"case": [], "part": [], "ms": []})
-    assert list(over(nothing, ["case", "part"], "ms").index.names) == ["case", "part"]
-    assert list(over(nothing, "case", "ms").index.names) == ["case"]

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tests.published import H100
 from workflow_src.common.errors import StageError
 from workflow_src.common.words import DASH
-from workflow_src.paper.figures import Panel, Plot, apart
+from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.form import Form, Link, ranges
 from workflow_src.paper.number import NAN, Number
 from workflow_src.paper.page import page
@@ -27,19 +27,6 @@ def test_a_name_has_one_color_in_all_panels_and_no_axes_are_empty() -> None:
     colors = [[line.get_color() for line in each.lines] for each in axes]
     assert colors[0] == colors[2] and len({*colors[0]}) == 2
     assert colors[1] == colors[0][1:]
-
-
-@pytest.mark.parametrize(
-    ("places", "kept"),
-    [
-        ([], []),
-        ([8], [8]),
-        ([256, 128, 512], [128, 256, 512]),
-        ([10, 500, 520, 530, 1000], [10, 500, 1000]),
-    ],
-)
-def test_ticks_of_a_logarithmic_axis_are_apart(places: list[int], kept: list[int]) -> None:
-    assert apart(places) == kept
 
 
 TEMPLATES = Path(__file__).parents[2] / "report_templates"
@@ -84,12 +71,6 @@ def test_a_number_opens_its_evidence() -> None:
     assert form.cell(Number(512.0, "whole")) == "512" and len(form.evidence) == 1
     assert Form(html=False).cell(HALF) == "50 %"
     assert ranges([("b", 7), ("a", 3), ("b", 2), ("b", 3)]) == {"a": "3", "b": "2-3, 7"}
-
-
-def test_one_is_no_plural() -> None:
-    some = Number(1.0, "of 3", frozenset([("timings", 2)]), "a")
-    said = [str(Form(False).count(each, "case")) for each in ("1", "11", some, NAN)]
-    assert said == ["1 case", "11 cases", "1 of 3 cases", f"{DASH} cases"]
 
 
 def test_a_table_has_the_columns_that_say_something() -> None:

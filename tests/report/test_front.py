@@ -92,17 +92,3 @@ def test_what_is_missing_has_its_state_and_reason(tmp_path):
     lost = {"train_step": ("not_measured", "")}
     (row,) = missing(sampled(tmp_path / "lost", Sample(status=lost))).to_numpy().tolist()
     assert row[1:4] == ["not measured", "not measured", NO_RESULT]
-
-
-def test_the_table_of_cases_has_one_value_a_cell_and_rows_to_filter(tmp_path):
-    waits = {"forward": 30.0, "forward_backward": 60.0, "train_step": 70.0}
-    oom = {"train_step": ("oom", "CUDA out of memory")}
-    run = sampled(tmp_path, Sample(median_ms=waits), Sample(context=256, status=oom))
-    made = chapter("cases", run)
-    text, page = made.markdown["section"], made.html["section"]
-    assert "| small-ctx128-fp32 | small | 128 | fp32 | 30† | 60† | 70† | 20.0 | 50 % |" in text
-    assert "| OOM | OOM |" in text and "† Launch-bound" in text
-    about = (
-        'data-case="small-ctx256-fp32" data-size="small" data-context="256" data-precision="fp32"'
-    )
-    assert f"<tr {about}>" in page and '<a href="#case-small-ctx256-fp32">' in page

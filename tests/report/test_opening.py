@@ -57,7 +57,11 @@ def bf16(**about: object) -> Sample:
             "never",
             "all the time, in fp32 on matrix products, in bf16 on everything else.",
         ),
-        ([Sample(device="cpu")], "cpu", "On this CPU, matrix products take most of a forward pass."),
+        (
+            [Sample(device="cpu")],
+            "cpu",
+            "On this CPU, matrix products take most of a forward pass.",
+        ),
         ([Sample(captured=False)], "can't tell", "can't be told"),
         ([], "can't tell", "can't be told"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.answers.chapters import TEMPLATES
-from tests.report.written import BLANK, assemble, blocks, chapters
+from tests.report.written import assemble, blocks, chapters
 from tests.synthetic_tables import Sample
 from workflow_src.paper.written import Written
 
@@ -54,14 +54,6 @@ def test_the_page_holds_all_of_it_and_requests_nothing(made):
     assert inward <= set(re.findall(r'id="([^"]+)"', page))
     assert re.findall(r'(?:src|href)="(?!#)', page) == [] and "@import" not in page
     assert "default-src 'none'" in page and page.count("<script") == 2
-
-
-def test_a_timeline_and_its_trace_stand_in_the_page(made, tmp_path):
-    step = tmp_path / "small-ctx128-fp32.svg"
-    step.write_text(BLANK)
-    _, _, page = assemble(tmp_path, made[0], "--timelines", str(step))
-    assert '<figure role="img" aria-label="Timeline of small-ctx128-fp32' in page
-    assert f'href="{tmp_path}/small-ctx128-fp32.trace.json.gz" download' in page
 
 
 def test_hostile_texts_of_chapters_stay_texts(tmp_path):

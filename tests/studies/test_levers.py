@@ -1,7 +1,6 @@
 """The study levers: what it tries, what it measures, and its savings held against predictions."""
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -33,16 +32,6 @@ def test_each_remedy_is_tried_alone_and_on_top_of_the_ones_before_it() -> None:
     assert last.remedies == ("bf16", "sdpa", "fused", "graph", "compile")
     assert (last.attention, last.optimizer, last.graph, last.compiled) == ("sdpa", "fused", 1, 1)
     assert stack("bf16", "cuda")[1].remedies == ("sdpa",), "it has bf16 already"
-
-
-def test_the_cases_to_start_with_come_first_and_fewer_can_be_chosen() -> None:
-    sizes = {name: {"layers": 2} for name in ("small", "medium", "2.7B")}
-    settings = {"sizes": sizes, "vocabulary": 50, "levers_cases": []}
-    cases = list(dict.fromkeys(row["case"] for row in points("levers", "cuda", "full", settings)))
-    assert cases[:3] == ["2.7B-ctx256-bf16", "medium-ctx256-bf16", "small-ctx256-fp32"]
-    assert len(cases) == 12
-    chosen = settings | {"levers_cases": ["medium-ctx512-bf16"]}
-    assert {row["context"] for row in points("levers", "cuda", "full", chosen)} == {512}
 
 
 SIZES = {"tiny": {"d_model": 16, "d_ff": 32, "layers": 2, "heads": 2}}
@@ -141,12 +130,6 @@ def test_a_point_in_two_processes_has_the_samples_of_both(
     assert timed == {phase: [0, 0, 1, 1] for phase in PHASES}
 
 
-def test_a_relative_error_is_of_the_largest_value() -> None:
-    found, exact = torch.tensor([1.0, 2.5]), torch.tensor([1.0, -2.0])
-    assert measure_stage.relative_error(found, exact) == 2.25
-    assert measure_stage.relative_error(torch.tensor([torch.nan, 1]), exact) == math.inf
-
-
 def test_bf16_weights_leave_nothing_in_float32_but_buffers() -> None:
     workload = Workload(case_at(point("bf16_weights")), bf16_weights=True)
     workload.train_step()
@@ -200,18 +183,3 @@ def test_a_saving_is_held_against_what_the_run_predicts(
     said = facts("levers", table(STEP | of_plain, STEP | SDPA | mine))
     told = [texts(said["every"][name])[1] for name in ("as_told", "expected", "low", "high")]
     assert (told, said["verdict"]) == ([agrees, "15 %", "8.0 %", "25 %"], verdict)
-
-
-@pytest.mark.parametrize(
-    ("names", "phase", "key"),
-    [
-        (["sdpa", "fused", "graph", "compile"], "train_step", "sdpa+fused+compile+graph"),
-        (["graph"], "forward", "graph"),
-        (["graph"], "train_step", ""),
-        (["fused"], "forward", ""),
-        (["bf16_weights"], "train_step", ""),
-    ],
-    ids=["another order", "of a pass", "ends with backward", "no optimizer runs", "unknown"],
-)
-def test_only_what_was_tried_is_what_was_predicted(names: list[str], phase: str, key: str) -> None:
-    assert chapter.key_of(names, phase) == key
