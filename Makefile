@@ -18,6 +18,9 @@ RULES := Snakefile rules/*.smk
 # Only what locks/ names, with its hash; packages published as source are built with locks/build.txt.
 INSTALL := pip install --require-hashes --no-build-isolation
 
+# What only reads results, or frees them, never installs into an environment that jobs may be using.
+THERE := $(if $(wildcard .venv/installed),,.venv/installed)
+
 .PHONY: report check-model status test check compare trend lock format assemble rewrite unlock clean
 
 # What jobs print is in their logs; of a failed one it is printed, too.
@@ -27,7 +30,7 @@ report: .venv/installed
 check-model: .venv/installed
 	@python -m workflow_src.cli.check_model --config workload=$(FILE) $(CONFIG)
 
-status: .venv/installed
+status: $(THERE)
 	python -m workflow_src.cli.status $(if $(CONFIG),--config $(CONFIG))
 
 test: .venv/installed-dev
@@ -53,31 +56,31 @@ format: .venv/installed-dev
 # Combine results from other machines without measuring: needs only plan.csv and the cases' tables
 # under results/{tag}/ (docs/running.md). make assemble CONFIG="suite=assignment"
 RENDER := answer opening front study_section appendix report timeline
-assemble: .venv/installed
+assemble: $(THERE)
 	snakemake --cores $(CORES) report.md --allowed-rules environment join findings remedies study_table $(RENDER) \
 		--config $(CONFIG)
 
 # Regenerate a report from only its plan.csv and joined tables, such as those in examples/h200.
-rewrite: .venv/installed
+rewrite: $(THERE)
 	snakemake --cores $(CORES) report.md --allowed-rules $(RENDER) --config $(CONFIG)
 
 # Ends with the verdict: Error 1 (B is slower), 2 (can't be compared) or 3 (can't tell); make's own
 # status is then 2. Snakemake ends with 1 whatever failed, which would mean "slower".
 COMPARED = results/compare/$(A:/=)/with/$(B:/=)
-compare: .venv/installed
+compare: $(THERE)
 	@test -n "$(A)" -a -n "$(B)" || { echo "make compare A=results/x B=examples/h200"; exit 2; }
 	snakemake --cores $(CORES) $(COMPARED)/compare.md || exit 2
 	python -m workflow_src.compare.gate --comparison $(COMPARED)/compare.json
 
 # Runs, or captures that were read, oldest first. What has no summary.json, as a run without a report, gets one.
-trend: .venv/installed
+trend: $(THERE)
 	@test -n "$(RUNS)" || { echo "make trend RUNS='results/a results/b'"; exit 2; }
 	@for run in $(RUNS); do test -e $$run/summary.json -o ! -d $$run/tables \
 		|| python -m workflow_src.answers.summary --run $$run || exit 2; done
 	python -m workflow_src.compare.trend $(RUNS) --output results/trend
 
 # After snakemake was killed: cancel the Slurm jobs that it left, then remove its lock.
-unlock: .venv/installed
+unlock: $(THERE)
 	tools/cancel_slurm_jobs
 	snakemake --unlock
 

@@ -1,12 +1,14 @@
 import subprocess
 import sys
 
+from workflow_src.dag.start import refuse_login_node
 from workflow_src.plan.progress import follow, is_brief
 from workflow_src.plan.kept import keep_unfinished
 
 
 # Before the first job, when nothing has been removed.
 onstart:
+    refuse_login_node(workflow, config, dag.plan.device)
     dag.measured.refuse_drift(
         f for job in workflow.persistence.dag.needrun_jobs() for f in job.output
     )

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workflow_src.common.case import PHASES, Case, case_of
@@ -79,19 +79,27 @@ class Measured:
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
         """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt.
 
-        On a CPU, that of a case's step is host memory; of a brought model no formula tells it.
+        On a CPU, that of a case's step is host memory; of a brought model no formula tells it, and
+        no attention needs more than that written out.
         """
         mib = FIXED_MIB[self.plan.device]
         if hasattr(wildcards, "case") and self.plan.device == "cpu":
             case = case_of(self.plan.benchmark_row(wildcards.case))
-            of_step = peak_bytes(case, PHASES[-1]) / MIB if isinstance(case, Case) else UNKNOWN_MIB
-            mib += math.ceil(of_step)
+            if isinstance(case, Case):
+                most = peak_bytes(replace(case, attention="naive"), PHASES[-1])
+                mib += math.ceil(most / MIB)
+            else:
+                mib += UNKNOWN_MIB
         return attempt * mib
 
     def to_join(self) -> list[str]:
-        """All planned cases; with allow_missing, only the measured ones, if there are any."""
-        every = self.plan.case_ids
-        there = [case for case in every if all(map(Path.is_file, self._files(case)))]
+        """All planned cases; with allow_missing, only those measured here or copied as tables."""
+        every, tables = self.plan.case_ids, Path(self.plan.results) / "tables"
+        there = [
+            case
+            for case in every
+            if all(map(Path.is_file, self._files(case))) or (tables / case).is_dir()
+        ]
         return there if there and self.plan.settings["allow_missing"] else every
 
     def _files(self, case: str) -> list[Path]:

@@ -17,6 +17,9 @@ from workflow_src.studies.study import STUDIES
 
 RULES = ("hooks", "plan", "measure", "tables", "timeline", "answers", "studies", "compare")
 
+ON_CLUSTER = 4
+"""Python, autograd's thread, the profiler and what watches the GPU run side by side."""
+
 
 @dataclass(frozen=True)
 class Dag:
@@ -39,7 +42,12 @@ class Dag:
 
     @property
     def measuring_threads(self) -> int:
-        """Cores that a measurement takes: all of them if the CPU itself is measured."""
+        """Cores that a measurement takes: all of them if the CPU itself is measured.
+
+        A job of a cluster has no more than it requests: there, those of ON_CLUSTER.
+        """
+        if self.plan.settings["cluster"] and self.plan.device == "cuda":
+            return ON_CLUSTER
         return self.plan.threads.get("cpu_threads", 1)
 
     def flag(self, setting: str) -> str:
@@ -86,6 +94,20 @@ def require_place(workflow: Any) -> None:
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
             f"cd {workflow.basedir}, without -d and -s; results of separate runs have separate "
             "tags there"
+        )
+
+
+def refuse_login_node(workflow: Any, config: Mapping[str, Any], device: str) -> None:
+    """Exit with a sentence if jobs run on other machines, but their device was looked for here.
+
+    Before Snakemake 8, nothing tells whether they do.
+    """
+    looked_for = config.get("device", "auto") == "auto" and not config.get("cluster")
+    if looked_for and device == "cpu" and not getattr(workflow, "local_exec", True):
+        raise SystemExit(
+            "config: device: 'auto' is the cpu on this machine, and jobs run on others: add "
+            "cluster=true device=cuda profiler=nsys, as profiles/slurm/settings.yaml has them "
+            "(--configfile replaces that file), or device=cpu"
         )
 
 

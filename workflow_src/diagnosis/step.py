@@ -151,7 +151,7 @@ def _step_at(steps: pd.DataFrame, moments: Indices) -> Indices:
 def _paths(attributed: Attributed, loop: Loop, calls: pd.DataFrame) -> Values:
     """The path of the innermost range open at each call: of its thread, or else of the loop's."""
     ranges, path = attributed.placed.ranges, np.full(len(calls), "", dtype=object)
-    for thread in [loop.thread, *calls["thread"].unique().tolist()]:
+    for thread in dict.fromkeys([loop.thread, *calls["thread"].unique().tolist()]):
         found = open_ranges(ranges, loop.process, thread, calls["start_ns"].to_numpy())
         asked = (found != NOWHERE) & ((calls["thread"] == thread) | (thread == loop.thread))
         path[asked] = texts(attributed)[found[asked]]
