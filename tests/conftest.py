@@ -56,7 +56,6 @@ TOGETHER = {
     "tests/test_brought_models.py": "brought models",
     "tests/test_nsys.py": "nsys",
     "tests/test_operators.py": "operators",
-    "tests/test_own_model.py": "own model",
     "tests/report/test_report.py": "report",
     "tests/compare/test_captures.py": "compared captures",
     "tests/studies/test_numerics.py": "numerics",

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from tests.workflow import Project, rewritten
+from workflow_src.common import environment as columns
 from workflow_src.measure import machine
 from workflow_src.measure.processes import measured_alone
 from workflow_src.plan import drift
@@ -128,6 +130,11 @@ def test_drift_is_a_difference_from_what_is_here(
     assert drift.drift([path, tmp_path / "absent.json"], HERE) == said
 
 
+def test_this_machine_is_described_as_results_describe_it() -> None:
+    here = drift.here("cpu")
+    assert here["torch"] == {torch.__version__} and here["cpu"] == {columns.cpu_model()}
+
+
 @pytest.mark.workflow
 def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) -> None:
     for path in (project.folder / "results/smoke/benchmark").glob("*.json"):
@@ -144,19 +151,3 @@ def test_results_of_another_torch_are_kept_and_not_added_to(project: Project) ->
     assert before == after, "nothing was measured or removed"
     again = project.stale("-R", "benchmark", "capture", "ceilings", "study_point")
     assert [again[rule] for rule in ("benchmark", "capture", "ceilings")] == [3, 3, 1]
-
-
-@pytest.mark.workflow
-def test_what_was_joined_stays_when_new_measurements_differ(project: Project) -> None:
-    """As on a cluster whose nodes differ, which is seen only after measuring."""
-    kept = {
-        path: (project.folder / path).read_bytes()
-        for path in project.results()
-        if path.count("/") == 3 and "/tables/" in path
-    }
-    assert "results/smoke/tables/kernels.csv" in kept
-    table = project.folder / "results/smoke/tables/tiny-ctx16-fp32/environments.csv"
-    table.write_text(table.read_text().replace("2.13", "2.12"))
-    said = project.run(check=False)
-    assert "torch differs between the measurements" in said
-    assert kept == {path: (project.folder / path).read_bytes() for path in kept}

@@ -1,44 +1,26 @@
-"""A brought model through the whole workflow: a report, and what an edit of its file measures."""
+"""A brought model through the whole workflow: a report with every answer."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.workflow import ROOT, SUITE, Project, make_project
+from tests.workflow import ROOT, SUITE, make_project
 
 WORKLOAD = ("workload=examples/my_model.py:make", "axes={context: [8], width: [16]}")
-
-pytestmark = pytest.mark.workflow
-
-
-def asked(*targets: str) -> list[str]:
-    return [*targets, "--config", *WORKLOAD, *SUITE[1:]]
+ASKED = ("report.md", "--config", *WORKLOAD, *SUITE[1:])
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = make_project(tmp_path_factory.mktemp("own"))
-    example = ROOT / "examples" / "my_model.py"
-    (project.folder / "examples").mkdir()
-    (project.folder / "examples" / "my_model.py").write_bytes(example.read_bytes())
-    project.run(*asked("report.md"))
-    return project
-
-
-def test_a_brought_model_gets_a_report_with_every_answer(own: Project) -> None:
-    report = (own.folder / "report.md").read_text()
+@pytest.mark.workflow
+def test_a_brought_model_gets_a_report_with_every_answer(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "my_model.py").write_bytes(
+        (ROOT / "examples" / "my_model.py").read_bytes()
+    )
+    project.run(*ASKED)
+    report = (tmp_path / "report.md").read_text()
     assert all(re.search(rf"^(## |\*)\({letter}\) ", report, re.MULTILINE) for letter in "abcdef")
     assert "1 case: my_model-width=16, context 8" in report
     assert "could not be written" not in report
-    assert "Nothing to be done" in own.run(*asked("report.md"))
-
-
-def test_an_edit_measures_its_cases_again_and_a_comment_nothing(own: Project) -> None:
-    file = own.folder / "examples" / "my_model.py"
-    text = file.read_text()
-    file.write_text(f"# A comment.\n{text}")
-    assert own.stale(*asked("report.md")) == {}
-    file.write_text(text.replace("width, 4,", "width, 2,"))
-    stale = own.stale(*asked("report.md"))
-    assert (stale["benchmark"], stale["capture"]) == (1, 1)
-    file.write_text(text)
+    assert project.stale(*ASKED) == {}

@@ -11,45 +11,14 @@ from workflow_src.common.case import Case
 from workflow_src.measure import operators
 from workflow_src.measure.workload import Workload
 from workflow_src.tables.products import (
-    FORWARD,
     IN_FEED_FORWARD,
     NAMES,
-    OF_INPUT,
-    OF_WEIGHT,
-    Product,
     call_names,
-    fitting,
     named,
 )
 
 # No two of its dimensions coincide.
 PLAIN = replace(CASE, context=6, batch=3, vocabulary=50)
-
-
-DIRECTIONS = {"y": FORWARD, "dx": OF_INPUT, "dw": OF_WEIGHT}
-
-
-@pytest.mark.parametrize(
-    ("found", "names"),
-    [
-        ("y 18 48 16 1 nn", "qkv"),
-        ("y 6 6 8 6 nn", "scores"),
-        ("y 18 32 16 1 nn", "gate up"),
-        ("dx 18 16 48 1 nn", "qkv"),
-        ("dw 48 16 18 1 nn", "qkv"),
-        ("dx 6 8 6 6 tn", "values"),
-        ("dx 6 8 6 6 ", "scores values"),
-        ("dx 8 6 6 6 tn", "scores"),
-        ("dx 6 6 8 6 nt", "values"),
-        ("y 18 48 17 1 nn", ""),
-    ],
-)
-def test_sizes_tell_which_product_one_is(found: str, names: str) -> None:
-    """found: the result or gradient that it is; m, n, k, how many; and its layout."""
-    direction, *sizes, layout = found.split(" ")
-    m, n, k, matrices = map(int, sizes)
-    product = Product(DIRECTIONS[direction], m, n, k, matrices, layout, "fp32")
-    assert list(fitting(product, PLAIN)) == names.split()
 
 
 @pytest.mark.parametrize(

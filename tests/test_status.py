@@ -15,6 +15,7 @@ from tests.workflow import SUITE, Project, make_project, rewritten, served_stage
 from workflow_src.cli import status
 from workflow_src.cli.of_snakemake import configured, setting, why
 from workflow_src.plan import kept
+from workflow_src.plan.progress import in_words
 
 BENCHMARK = "results/smoke/benchmark/tiny-ctx16-fp32.json"
 LOG = "results/smoke/logs/benchmark/tiny-ctx16-fp32.json.log"
@@ -196,3 +197,8 @@ def test_a_failure_counts_until_the_job_is_tried_again(
     assert status.failures() == dict.fromkeys(("a.json", "b.json"), "two (job)")
     os.utime("job", (150, 150))
     assert status.failures() == {}
+
+
+def test_times_are_in_words() -> None:
+    said = ["about 1 s", "about 41 s", "about 4 min", "about 1 h", "about 2 h 10 min"]
+    assert [in_words(seconds) for seconds in (0.2, 41, 239, 3600, 7800)] == said

@@ -14,6 +14,7 @@ import pytest
 from tests.captures.building import Export
 from workflow_src.captures.capture import frame
 from workflow_src.cli import read_capture
+from workflow_src.paper.svg import merged
 from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
 from workflow_src.placing.ledger import ledger
 from workflow_src.timeline.make import DEVICE, HOST, IDLE, main
@@ -127,3 +128,8 @@ def test_without_a_step_the_picture_says_so(tmp_path: Path) -> None:
     assert "The capture holds no step." in (tmp_path / "step.svg").read_text()
     events = events_of(tmp_path, CAPTURES / "graph.json.gz", "--step", "step")
     assert spans(events, HOST)[0][0] == "step"
+
+
+def test_boxes_closer_than_the_resolution_are_drawn_as_one() -> None:
+    assert merged([(0, 5), (7, 3)], 3) == [(0, 10)] and merged([], 3) == []
+    assert merged([(0, 9), (2, 3), (12, 1)], 3) == [(0, 9), (12, 1)]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.answers.chapters import chapter, run_of
 from tests.synthetic_tables import Sample, grid, write_tables
+from workflow_src.paper.figures import apart
 from workflow_src.paper.html import inlined
 
 DRAWN = ("a", "c", "d", "e")
@@ -70,3 +71,8 @@ def test_a_defect_while_drawing_ends_no_run(
 
 def test_names_with_markup_stay_text(tmp_path: Path) -> None:
     assert "<script>$x$" in texts(draw(tmp_path, "a", Sample(size="<script>$x$")))
+
+
+def test_ticks_of_a_logarithmic_axis_are_apart() -> None:
+    assert apart([256, 128, 512]) == [128, 256, 512] and apart([]) == []
+    assert apart([10, 500, 520, 530, 1000]) == [10, 500, 1000]

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from tests.answers.test_any_subset import check
@@ -18,8 +19,8 @@ from tests.diagnosis.programs import training_loop
 from tests.test_nsys import requires_nsys
 from tests.workflow import ROOT, SUITE, Project, make_project
 from workflow_src.capture_report import report
-from workflow_src.capture_report.capture import Capture
-from workflow_src.capture_report.chapter import facts, shortened
+from workflow_src.capture_report.capture import Capture, in_steps
+from workflow_src.capture_report.chapter import SHOWN, facts, shortened
 from workflow_src.capture_report.summary import summary
 from workflow_src.cli import read_capture
 from workflow_src.common.atomic_write import write_csv
@@ -28,6 +29,7 @@ from workflow_src.common.errors import ConfigError
 from workflow_src.dag.captures import captures_of
 from workflow_src.measure import capture as nsys
 from workflow_src.paper.form import Form
+from workflow_src.paper.number import Number
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts, render
 from workflow_src.placing.paths import MANY
@@ -193,6 +195,17 @@ def test_of_a_step_not_understood_the_tolerance_and_facts_are_told_and_no_replay
     assert of["ranked"]["saves_ms"].isna().all()
     assert of["ranked"]["name"].iloc[0] == "The host waits for the device"
     assert "saves" not in printed(of)["section"].partition("1. ")[2]
+
+
+def test_what_occurs_less_than_once_a_step_is_in_some_of_them() -> None:
+    said = {3.0: "3", 0.75: "in 3 of 4 steps", 1.25: "1.25", 0.0: "0"}
+    for times, text in said.items():
+        assert Form(False).cell(in_steps(Number(times, ""))) == text
+
+
+def test_markdown_has_the_paths_of_most_time_alone() -> None:
+    paths = pd.DataFrame({"busy_ms": [*range(SHOWN + 2)]})
+    assert shortened({"paths": paths})["paths"].index[[0, -1]].tolist() == [2, SHOWN + 1]
 
 
 def test_savings_are_of_the_plain_step_where_its_time_is_given(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def test_a_step_is_device_work_and_idle_time_by_cause(export: Export) -> None:
     assert steps[columns].to_numpy().tolist() == [[1, "step", n, 100, 10, 10, 90] for n in range(3)]
     # The launch returns at 11 and its kernel starts at 15; after it, the host launches nothing.
     assert causes(steps) == {"launch": 11 + 75, "queued": 4}
+    told = step_times(steps).set_index("part")["median"]
+    assert "idle" not in told and str(told["whole step"]) == "0.000100"
 
 
 def test_a_host_that_is_in_a_range_without_launches_is_elsewhere(export: Export) -> None:

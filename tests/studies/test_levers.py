@@ -1,6 +1,7 @@
 """The study levers: what it tries, what it measures, and its savings held against predictions."""
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,9 @@ def test_a_saving_is_held_against_what_the_run_predicts(
     said = facts("levers", table(STEP | of_plain, STEP | SDPA | mine))
     told = [texts(said["every"][name])[1] for name in ("as_told", "expected", "low", "high")]
     assert (told, said["verdict"]) == ([agrees, "15 %", "8.0 %", "25 %"], verdict)
+
+
+def test_an_error_that_is_not_finite_is_infinite() -> None:
+    found, exact = torch.tensor([1.0, 2.5]), torch.tensor([1.0, -2.0])
+    assert measure_stage.relative_error(found, exact) == 2.25
+    assert measure_stage.relative_error(found * math.nan, exact) == math.inf

@@ -86,3 +86,12 @@ def test_a_missing_compiler_is_a_refusal():
     said = r"^No working C\+\+ compiler found in x$"
     with pytest.raises(UnavailableError, match=said), refusals.refusing():
         fail()
+
+
+def test_the_reason_is_what_torch_warned_of():
+    said = [
+        "Flash attention kernel not used because: (Triggered internally at a.cpp:1.)",
+        "Expected query to be half (Triggered internally\n at b.cpp:2.)",
+        "Memory Efficient attention has been runtime disabled. (Triggered internally)",
+    ]
+    assert refusals.reason_of("No available kernel.", said) == "Expected query to be half"
