@@ -79,7 +79,7 @@ OPENING = Question(
     "opening",
     "The report's first screen",
     ("timings", "ranges", "kernels", "captures", "environments", "work"),
-    optional=("ledger", "operators", "ceilings"),
+    optional=("ledger", "operators", "ceilings", "products"),
 )
 
 FRONT: dict[str, Question] = {

@@ -8,7 +8,7 @@ import sys
 
 from workflow_src.cli.of_snakemake import configured, setting
 from workflow_src.common.arguments import Parser
-from workflow_src.common.case import AnyCase
+from workflow_src.common.case import PHASES, AnyCase
 from workflow_src.common.errors import StageError, one_sentence
 from workflow_src.measure.benchmark import measure_phase
 from workflow_src.measure.machine import use_threads
@@ -27,18 +27,38 @@ def check(case: AnyCase) -> dict[str, Row]:
     Raises StageError for what the function makes wrong, and for a loss that isn't finite.
     """
 
+    untrained: list[str] = []
+
     def step(workload: Workload, phase: str) -> Row:
         # With ranges of modules around both steps, as a capture has them.
         with workload.observed():
-            return measure_phase(workload, phase, warmup_steps=1, steps=1)
+            row = measure_phase(workload, phase, warmup_steps=1, steps=1)
+        untrained[:] = doubts(workload) if phase != PHASES[0] else []
+        return row
 
     rows = dict(run_phases(case, step))
     told = next((row for row in reversed([*rows.values()]) if "parameters" in row), {})
     if told.get("finite") is False:
         raise StageError(f"{case.brought_code}: the loss of {case.case} isn't finite")
     sizes = [f"{told[n]:,} {n}" for n in ("parameters", "tokens", "samples") if n in told]
-    print(f"{case.case}: {', '.join(sizes)}", flush=True)
+    print(f"{case.case}: {', '.join(sizes)}", *untrained, sep="\n", flush=True)
     return rows
+
+
+def doubts(workload: Workload) -> list[str]:
+    """Of the model's parameters, those that a step should train and doesn't, a line for each why."""
+    named = [(name, each) for name, each in workload.model.named_parameters() if each.requires_grad]
+    groups = workload.optimizer.param_groups
+    held = {id(parameter) for group in groups for parameter in group["params"]}
+    found = {
+        "get no gradient": [name for name, each in named if each.grad is None],
+        "aren't the optimizer's": [name for name, each in named if id(each) not in held],
+    }
+    return [
+        f"  {len(names)} of {len(named)} parameters {why}, such as {names[0]}"
+        for why, names in found.items()
+        if names
+    ]
 
 
 @one_sentence()

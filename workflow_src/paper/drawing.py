@@ -85,6 +85,10 @@ def label_left(figure: Figure, text: str) -> None:
             axes.set_ylabel(text)
 
 
+ENTRY = 1.25
+"""Inches of an entry of a legend above."""
+
+
 def legend_of(figure: Figure, above: bool = False) -> None:
     """One legend for all panels, beside them or `above`."""
     entries: dict[str, Artist] = {}
@@ -92,7 +96,8 @@ def legend_of(figure: Figure, above: bool = False) -> None:
         handles, labels = axes.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(label, handle)
-    place: Any = {"loc": "outside upper center", "ncols": len(entries) or 1}
+    across = max(1, min(len(entries), int(figure.get_figwidth() / ENTRY)))
+    place: Any = {"loc": "outside upper center", "ncols": across}
     place = place if above else {"loc": "outside right upper"}
     figure.legend(list(entries.values()), list(entries), **place)
 

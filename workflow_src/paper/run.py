@@ -197,7 +197,7 @@ def facets(cases: pd.DataFrame) -> pd.Series:
 
 
 def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
-    """By precision a table of one cell a case: sizes down, contexts across.
+    """By precision a table of one cell a case: sizes down, contexts across, "" of cases without.
 
     See `facets`; one in which nothing was measured is left out.
     """
@@ -207,6 +207,7 @@ def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
             table = mine.pivot(index="size", columns="context", values="cell")
             across = sorted(table.columns, key=lambda each: float(each or 0))
             table = table.loc[mine["size"].unique(), across].rename_axis(columns=None)
+            table = table.rename(columns={"0": ""})
             found[str(title)] = table.reset_index()
     return found
 

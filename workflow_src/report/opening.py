@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.facts import disturbed, phases, tables_of
 from workflow_src.answers.machines import conditions, counted, hosts, of_cases, warned
 from workflow_src.answers.questions import OPENING, QUESTIONS
@@ -25,6 +26,9 @@ DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
 vanishes in rounding."""
 
+DEPTH, MODULES = 3, 8
+"""Modules of a step are listed down to this level, and so many."""
+
 LISTED = 3
 """Of more values of an axis the first and the last are told."""
 
@@ -44,8 +48,22 @@ def facts(run: Run) -> Facts:
         "sure": how_sure(run),
         "failed": {n: said["log"] for n, said in run.chapters.items() if said.get("log")},
         "medians": medians(run),
+        **largest_modules(run),
         "figure": figure(run),
     }
+
+
+def largest_modules(run: Run) -> Facts:
+    """Of a model of one's own, the modules that take most of a step of `example`, the case whose
+    device time is longest: each part's, with the outermost of its `modules`."""
+    found = modules(run) if (run["plan"]["workload"] != "").any() else pd.DataFrame()
+    if found.empty:
+        return {"modules": found, "example": ""}
+    case = str(found["ms"].astype(float).idxmax())
+    rows = found.loc[[case]]
+    rows = rows[rows["level"].astype(int) <= DEPTH]
+    least = sorted(rows["share"].astype(float), reverse=True)[:MODULES][-1]
+    return {"modules": rows[rows["share"] >= least], "example": run.cases["label"][case]}
 
 
 def devices(run: Run) -> str:

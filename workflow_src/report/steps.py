@@ -73,7 +73,9 @@ def figure(run: Run) -> Plot:
     rows = shares.rename_axis("case").reset_index().melt("case", None, "part", "share")
     rows = rows.join(cases[["facet", "name"]], on="case")
     groups = rows.groupby("facet", sort=False)
-    panels = [stack(mine, str(title), "the step's unprofiled time") for title, mine in groups]
-    tall = 1.1 + 0.17 * int(rows.groupby("facet")["name"].nunique().max() if len(rows) else 1)
+    panels = [stack(mine, str(title), "the unprofiled step") for title, mine in groups]
+    # One panel alone is wider, so that the legend above it has two lines.
+    wide, above = (3.9, 1.1) if len(panels) > 1 else (6.0, 1.4)
+    tall = above + 0.17 * int(rows.groupby("facet")["name"].nunique().max() if len(rows) else 1)
     none = "no training step was measured and captured"
-    return Plot(panels, none, size=(3.9, tall), wide=3, above=True)
+    return Plot(panels, none, size=(wide, tall), wide=3, above=True)

@@ -57,15 +57,16 @@ def draw(found: Timeline) -> str:
     phases = [phase for phase in ordered if phase and len(found.steps(phase))]
     if not phases:
         return picture([label("The capture holds no step.", 4, 18)], EMPTY_HEIGHT + 4)
-    found = _with_few_names(found)
+    shown = found.ranges[found.ranges["phase"].isin(phases)]
+    found = _with_few_names(replace(found, ranges=shown))
     colors = palette(in_model_order(_names(found)))
     parts, top = [], 4.0
     for phase in phases:
         drawn, top = _phase(phase, found, colors, top)
         parts += drawn
     causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
-    shown, height = legend(colors | causes, top)
-    return picture([*parts, shown], top + height + 6)
+    below, height = legend(colors | causes, top)
+    return picture([*parts, below], top + height + 6)
 
 
 def _names(found: Timeline) -> set[str]:
