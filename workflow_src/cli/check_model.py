@@ -46,7 +46,7 @@ def check(case: AnyCase) -> dict[str, Row]:
 
 
 def doubts(workload: Workload) -> list[str]:
-    """Of the model's parameters, those that a step should train and doesn't, a line for each why."""
+    """A line for each reason why a step doesn't train some of the model's parameters."""
     named = [(name, each) for name, each in workload.model.named_parameters() if each.requires_grad]
     groups = workload.optimizer.param_groups
     held = {id(parameter) for group in groups for parameter in group["params"]}
