@@ -26,8 +26,8 @@ DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
 vanishes in rounding."""
 
-DEPTH, MODULES = 3, 8
-"""Modules of a step are listed down to this level, and so many."""
+MODULES, ELSEWHERE = 8, ", elsewhere"
+"""So many modules of a step are listed; what follows the name of one that has inner ones."""
 
 LISTED = 3
 """Of more values of an axis the first and the last are told."""
@@ -54,16 +54,23 @@ def facts(run: Run) -> Facts:
 
 
 def largest_modules(run: Run) -> Facts:
-    """Of a model of one's own, the modules that take most of a step of `example`, the case whose
-    device time is longest: each part's, with the outermost of its `modules`."""
+    """Of a model of one's own, what takes most of a step of `example`, the longest case in the best
+    precision: innermost modules, and what lies in none of a module's, with `part` of the step."""
     found = modules(run) if (run["plan"]["workload"] != "").any() else pd.DataFrame()
+    best = run.cases.index[run.cases["precision"].isin(run.precisions[-1:])]
+    found = found[found.index.isin(best)]
     if found.empty:
         return {"modules": found, "example": ""}
     case = str(found["ms"].astype(float).idxmax())
     rows = found.loc[[case]]
-    rows = rows[rows["level"].astype(int) <= DEPTH]
-    least = sorted(rows["share"].astype(float), reverse=True)[:MODULES][-1]
-    return {"modules": rows[rows["share"] >= least], "example": run.cases["label"][case]}
+    rows = rows[~rows["node"].isin(rows["node"].str.rpartition("/")[0])]
+    inner = rows["node"].str.split("/", n=2).str[2].str.replace("/", ".").str.rstrip(".")
+    rows = rows.assign(
+        part=rows["node"].str.split("/").str[1],
+        module=inner.where(~rows["node"].str.endswith("/"), inner + ELSEWHERE),
+    )
+    largest = rows.sort_values("share", ascending=False, kind="stable")[:MODULES]
+    return {"modules": largest, "example": run.cases["label"][case]}
 
 
 def devices(run: Run) -> str:

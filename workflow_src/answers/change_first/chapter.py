@@ -20,7 +20,7 @@ from workflow_src.paper.written import Facts
 PREDICTED = "\N{ALMOST EQUAL TO} "
 """Stands before what the model of a step predicts."""
 
-WAITS, WORKS = "waits for over 10 %", "works"
+WAITS, WORKS = "waits", "works"
 """What the GPU does during an unprofiled step."""
 
 NOTHING, UNKNOWN = "none", STATES["not_known"]
@@ -54,10 +54,10 @@ def facts(run: Run) -> Facts:
         f"where the GPU {gpu}": rows for gpu, rows in where.set_index("precision").groupby("gpu")
     }
     opening = {
-        f"(f) saves most {of_what}, in": led(rows["remedies"], rows["leads"])
+        f"(f) saves most {of_what}": led(rows["remedies"], rows["leads"])
         for of_what, rows in (parts or {f"of the {prose}": led_by}).items()
     }
-    opening["(f) the best changes together save, of a step"] = led_by["together"]
+    opening["(f) the best changes together save"] = led_by["together"]
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
         "phase": prose,

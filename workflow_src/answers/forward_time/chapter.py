@@ -52,7 +52,7 @@ def facts(run: Run) -> Facts:
         "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
     }
     opened = {
-        "(a) forward: profiler within 10 % of plain timing, in": (counted, "count"),
+        "(a) forward: profiler within 10 % of plain timing": (counted, "count"),
         "(a) forward: share of its time that the device works": (cases["works"], "median"),
         **energy_opened(run),
     }

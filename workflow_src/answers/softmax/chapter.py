@@ -263,8 +263,8 @@ def opening(mine: pd.DataFrame) -> pd.DataFrame:
     return medians(
         mine,
         {
-            "(e) softmax / its two products (QKᵀ, AV): time": (mine["time"], "median"),
-            "(e) softmax / its two products (QKᵀ, AV): FLOPs": (mine["flops"], "median"),
+            "(e) softmax / (QKᵀ + AV): time": (mine["time"], "median"),
+            "(e) softmax / (QKᵀ + AV): FLOPs": (mine["flops"], "median"),
         },
     )
 

@@ -43,7 +43,7 @@ def facts(run: Run) -> Facts:
         "backward": first(backward[backward.index == chosen]),
         "every": every,
         "opening": across(
-            {"(b) forward: kernel that takes most, in": led(told["what"], told["leads"])}, run
+            {"(b) forward: kernel that takes most": led(told["what"], told["leads"])}, run
         ),
     }
 
