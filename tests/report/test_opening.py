@@ -50,7 +50,7 @@ def bf16(**about: object) -> Sample:
         (
             [Sample(median_ms=WORKS), Sample(context=256, median_ms=WAITS)],
             "some",
-            "waits for Python in 1 of 2 forward passes; in the others it works all the time",
+            "In some forward passes the GPU waits for Python; in the others it works all the time",
         ),
         (
             [Sample(median_ms=WORKS), bf16(median_ms=WORKS | {"forward": 5.6})],
