@@ -33,7 +33,14 @@ def test_the_first_screen_is_printed_and_all_else_written(
     Path("bad.txt").write_text("hello")
     assert ended("bad.txt", SLEEPY) == 1, "one could not be read"
     said = capsys.readouterr()
-    begins = ["sleepy: 3 steps, ", "Host and dev", "1. Data is c", "2. The host ", "How sure: th"]
+    begins = [
+        "sleepy: 3 steps, ",
+        "Host and dev",
+        "1. Data is c",
+        "2. The host ",
+        "Savings are ",
+        "How sure",
+    ]
     begins.append("More: steptime/sleepy/report.html")
     for paragraph, begin in zip(said.out.strip().split("\n\n"), begins, strict=True):
         assert paragraph.startswith(begin) and max(map(len, paragraph.splitlines())) <= 100

@@ -59,6 +59,7 @@ def first_screen(capture: Capture) -> Facts:
         "not understood": is_number(off["recorded_ms"]),
         "finding": len(findings) > 0,
         "nothing stands out": not paced,
+        "no finding": paced.get("verdict") == "device",
     }
     return {
         "verdict": why or next((name for name, holds in saved.items() if holds), ""),
@@ -193,7 +194,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
     few = first(known[known["steps"] <= FEW_STEPS])
     late = first(known.sort_values("collective_wait_ms", ascending=False, kind="stable"))
     unlike = known[known["plain"] & (known["recorded_ms"] > RECORDED_BEYOND * known["step_ms"])]
-    why = capture["diagnoses"]["problem"]
+    why, checks = capture["diagnoses"]["problem"], capture["certificate"]["verdict"] == "doubt"
     holds = {
         "profiled": told and not plain and paced.get("verdict", "device") != "device",
         "stacks": paced.get("verdict") == "between launches",
@@ -206,6 +207,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "turns": (capture["summary"]["steps_by"] == Rule.TURNS).any(),
         "whole": (capture["summary"]["steps_by"] == Rule.WHOLE).any(),
         "problem": told and (why != "").any(),
+        "checks": told and checks.any(),
     }
     return {
         "doubts": [name for name, doubted in holds.items() if doubted],
@@ -213,6 +215,7 @@ def doubts(capture: Capture, paced: Facts) -> Facts:
         "few": few["steps"],
         "lacking": lacking,
         "waiting": late[["process", "collective_wait_ms", "device_ms"]].map(whole_ms),
+        "checks": Number(float(checks.sum()), "count", frozenset(checks.index[checks]), "doubt"),
         "why": next((text for text in why if text), ""),
     }
 

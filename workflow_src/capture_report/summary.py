@@ -10,10 +10,12 @@ import pandas as pd
 
 from workflow_src.capture_report.capture import Capture
 from workflow_src.capture_report.chapter import candidates, said_first
+from workflow_src.capture_report.ranked import unfound
 from workflow_src.capture_report.screen import first_screen
 from workflow_src.common.table_schema import own_columns
-from workflow_src.paper.number import over, to
+from workflow_src.paper.number import of, over, to
 from workflow_src.paper.plain import SCHEMA, paragraphs, told
+from workflow_src.paper.run import first
 
 SHOWN = 3
 """So many findings are on the first screen of a terminal."""
@@ -24,8 +26,10 @@ UNSURE = {"unlike", "warm-up", "problem"}
 
 def first_said(capture: Capture, templates: Path) -> list[str]:
     """What is said first of a capture: its steps, the pace, findings with remedies, doubts."""
+    found, large = capture.special[:SHOWN], first(unfound(capture))
     facts = said_first(capture) | {
-        "findings": capture.special[:SHOWN].to_dict("records"),
+        "findings": found.to_dict("records"),
+        "large": large if large["ms"] > of(found["saves_ms"], "sum") else None,
         "candidates": candidates(capture),
     }
     return paragraphs(templates, "capture.text.j2", facts)
@@ -33,11 +37,11 @@ def first_said(capture: Capture, templates: Path) -> list[str]:
 
 def summary(capture: Capture, templates: Path) -> dict[str, Any]:
     """What is said of a capture for programs, with the rows that each number rests on."""
-    first, every, checks = first_screen(capture), capture.every, _own(capture, "certificate")
+    screen, every, checks = first_screen(capture), capture.every, _own(capture, "certificate")
     doubted = bool((checks["verdict"] == "doubt").any())
     rows = {
         "processes": _processes(capture),
-        "findings": _findings(capture, {*first["doubts"]}, doubted),
+        "findings": _findings(capture, {*screen["doubts"]}, doubted),
         "smaller": capture.numbers("smaller")[["process", *own_columns("capture/smaller")]],
         "checks": checks[checks["verdict"] != "ok"],
         "notes": _own(capture, "notes"),
@@ -47,11 +51,11 @@ def summary(capture: Capture, templates: Path) -> dict[str, Any]:
         "kind": "capture",
         "name": capture.name,
         "recorded_by": f"{every['profiler']} {every['version']}".strip(),
-        "verdict": first["verdict"],
+        "verdict": screen["verdict"],
         "says": first_said(capture, templates),
         "steps": told(every["steps"]),
         "steps_by": told(every["steps_by"]),
-        "doubts": first["doubts"],
+        "doubts": screen["doubts"],
         **{name: told(each) for name, each in rows.items()},
     }
 

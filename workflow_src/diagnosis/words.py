@@ -6,8 +6,8 @@ import numpy as np
 
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
-WITHOUT = "; without it a {plain}step would take about {without_ms}, not {step_ms} ms"
-LIMIT = "; launched all at once, a limit, a step would take {without_ms}, not {step_ms} ms"
+WITHOUT = "; mending it saves about {saves_ms} of a {plain}step's {step_ms} ms"
+LIMIT = "; launched all at once, a limit, they save {saves_ms} of a {plain}step's {step_ms} ms"
 """What follows a fact where the model understands the step; the second, of what holds of a whole
 program, and can only be made less."""
 
@@ -37,7 +37,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     if np.isnan(finding.saves_ms):
         return f"{fact}."
     saved = (LIMIT if mechanism.general else WITHOUT).format(
-        plain="plain " * plain, **_apart(step_ms - finding.saves_ms, step_ms)
+        plain="plain " * plain, saves_ms=_ms(finding.saves_ms), step_ms=_ms(step_ms)
     )
     return f"{fact}{RECORDED * plain}{saved}."
 
@@ -59,17 +59,11 @@ def _ms(milliseconds: float) -> str:
     return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"
 
 
-def _apart(without_ms: float, step_ms: float) -> dict[str, str]:
-    """A step's time with and without a finding, with as many digits as tell them apart."""
-    told = {"without_ms": _ms(without_ms), "step_ms": _ms(step_ms)}
-    if told["without_ms"] == told["step_ms"]:
-        told = {"without_ms": f"{without_ms:.1f}", "step_ms": f"{step_ms:.1f}"}
-    return told
-
-
 def _between(told: Any, where: str) -> str:
     """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
     paths = told.get("gap_paths", ("", ""))
     after, before = (f"`{path}`" if path else "no range" for path in paths)
+    outside = after == before == "no range"
     place = f"in {where}" if after == before else f"between {after} and {before}"
+    place = "outside all ranges" if outside else place
     return f"from one step to the next, {place}" if told.get("next_step") else place

@@ -41,8 +41,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The columns of each table after `process`."""
 
 LONGER = (
-    "a plain step is said to take {:.2f} ms, but recorded ones, which savings are of, take {:.2f} "
-    "ms, as where steps that wait weren't recorded or the machine was faster"
+    "a step takes {:.2f} ms by --step-ms, but recorded ones take {:.2f} ms, less than without a "
+    "profiler, so that savings are of these"
 )
 """Why a plain step's time doesn't count."""
 
