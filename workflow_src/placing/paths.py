@@ -41,8 +41,11 @@ _NUMBER = re.compile(
 )
 _ENGINE = re.compile(r"\A(execute_(?:context_)?)\d.*", re.DOTALL)
 """How vLLM and SGLang name the steps of their engine: after it come counts of requests, tokens."""
-_CALL = re.compile(r", (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
-"""In the names of emit_nvtx's ranges: which call it is, a number that no other call has."""
+_CALL = re.compile(
+    r"\Aautograd::engine::evaluate_function: |, (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL
+)
+"""In the names of emit_nvtx's ranges: what all of the engine's have, and which call it is, a number
+that no other call has."""
 
 Names = npt.NDArray[np.object_]
 Texts = Union[Names, "pd.Series[str]"]
