@@ -103,7 +103,8 @@ def _ahead(
     elif any(job.rule in MEASURING for job in jobs) and dag.measured.drift(stale):
         yield f"next: measuring is refused, see environment; {MEASURE_AGAIN} measures all again"
     else:
-        yield f"next: {shlex.join(command(given))} runs {to_run(jobs)}"
+        how = ", with your --profile instead of --cores," if settings["cluster"] else ""
+        yield f"next: {shlex.join(command(given))}{how} runs {to_run(jobs)}"
 
 
 def states_of(dag: Dag, jobs: Sequence[Job], failed: Mapping[str, str]) -> Iterator[State]:
