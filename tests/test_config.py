@@ -67,6 +67,7 @@ def test_the_projects_own_config_is_allowed_and_its_defaults_are_filled_in() -> 
         (suite(contexts=[16, 16]), "suites.s.contexts: [16, 16] must not repeat a value"),
         (suite(precisions=["fp8"]), "suites.s.precisions: 'fp8' is not one of fp32, tf32,"),
         (changed(sizes={"a": {"d_model": 8}}), "sizes.a.d_ff: this key is missing"),
+        (changed(sizes={"a": {"dmodel": 8}}), "sizes.a: unknown key: 'dmodel' is not"),
         (of_size(ODD | {"heads": 5}), "must divide d_model"),
         (changed(energy_seconds=0.5), "energy_seconds: 0.5 must be 0 or from 3"),
         (

@@ -33,8 +33,8 @@ def check(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sentence(error: ValidationError) -> str:
-    """The first error: key, value, what is allowed."""
-    first = error.errors(include_url=False)[0]
+    """The first error: key, value, what is allowed. A key that is missing may be one misspelled."""
+    first = min(error.errors(include_url=False), key=lambda each: each["type"] == "missing")
     kind, value = first["type"], first["input"]
     # Without places in lists; a key that is a number has nothing before it.
     names = [part for part in first["loc"] if isinstance(part, str) and part != "[key]"]
