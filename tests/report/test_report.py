@@ -83,7 +83,7 @@ def test_the_summary_has_the_headline_and_the_numbers_of_each_question(summary):
     named = {each["name"]: each for each in summary["questions"]}
     assert [*"abcdef"] == [*named][:6]
     labels = {each["label"]: each for each in named["a"]["numbers"]}
-    works = labels["(a) forward: share of its time that the device works"]
+    works = labels["(a) forward: device time / unprofiled time"]
     assert (works["text"], works["unit"], works["precision"]) == ("83 %", "share", "fp32")
     assert "timings.csv:" in works["rows"] and labels["headline"]["value"] >= 0
     assert "interval" not in works, "a median has no ends"

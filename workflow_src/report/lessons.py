@@ -23,6 +23,9 @@ from workflow_src.paper.number import NAN, holds, of, over, to
 from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
 
+NEARLY_HALF = 0.05
+"""So near to a half, neither products nor all else take most."""
+
 
 def pace(run: Run) -> Facts:
     """Who sets the pace of forward passes, in how many, one of them, and what profiling adds;
@@ -62,14 +65,19 @@ def waiting_where(cases: pd.DataFrame) -> str:
 
 def leads(run: Run) -> str:
     """Whether products take most of the forward pass's device time, by the median of the cases of
-    the plainest precision and of the best: "products", "rest", "by precision" or ""."""
+    the plainest precision and of the best: "products", "rest", "by precision"; "half", if in one it
+    is nearly so; or ""."""
     found = phase(run, "forward")
     ends = [*run.precisions[:1], *run.precisions[-1:]]
     middle = [of(found["products"][found["precision"] == name], "median") for name in ends]
-    known = [share > 0.5 for share in middle if share == share]
+    known = [float(share) for share in middle if share == share]
     if not known:
         return ""
-    return "products" if all(known) else "by precision" if known[0] else "rest"
+    if any(abs(share - 0.5) < NEARLY_HALF for share in known):
+        return "half"
+    if min(known) > 0.5:
+        return "products"
+    return "by precision" if known[0] > 0.5 else "rest"
 
 
 def precision(run: Run) -> Facts:

@@ -53,7 +53,7 @@ def facts(run: Run) -> Facts:
     }
     opened = {
         "(a) forward: profiler within 10 % of plain timing": (counted, "count"),
-        "(a) forward: share of its time that the device works": (cases["works"], "median"),
+        "(a) forward: device time / unprofiled time": (cases["works"], "median"),
         **energy_opened(run),
     }
     timed = every_phase(run)
