@@ -114,7 +114,12 @@ def changes(run: Run) -> pd.DataFrame:
     moved = moved[moved["path"].str.split("/").str[1] == "optimizer"]
     known = moved[moved["bytes_per_step"] > 0]
     timed = run["timings"].assign(flops=run["timings"]["parameters"] * ADAM_FLOPS)
-    flops = over(timed, "case", "flops", "max", unit="flops").reindex(cases.index).astype(object)
+    # Where parameters weren't counted, at most so many as the bytes would be of.
+    known = known.assign(flops=known["bytes_per_step"] / LEAST_BYTES * ADAM_FLOPS)
+    flops, most = (
+        over(rows, "case", "flops", how, unit="flops").reindex(cases.index).astype(object)
+        for rows, how in ((timed, "max"), (known, "sum"))
+    )
     gb = over(known, "case", "bytes_per_step", unit="bytes").reindex(cases.index).astype(object)
     took = over(known, "case", "busy_ms_per_step", unit="ms").reindex(cases.index).astype(object)
     whole = over(step, "case", "ms", unit="ms").reindex(cases.index).astype(object)
@@ -134,7 +139,7 @@ def changes(run: Run) -> pd.DataFrame:
         gb=to(gb, "GB"),
         each=gb / parameters.astype(object),
         rate=to(gb / took, "GB/s"),
-        computes=to(flops / took, "TFLOP/s"),
+        computes=to(flops.combine_first(most) / took, "TFLOP/s"),
         products_times=backward_over_forward(products).reindex(cases.index),
         all_times=backward_over_forward(step).reindex(cases.index),
         else_times=backward_over_forward(others).reindex(cases.index),
