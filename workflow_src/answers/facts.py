@@ -9,7 +9,12 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
 from workflow_src.common.case import PHASES
-from workflow_src.common.thresholds import MATCH_WITHIN, REPLAY_AT_LEAST, WORKING_FULLY
+from workflow_src.common.thresholds import (
+    BUSY_LOAD,
+    MATCH_WITHIN,
+    REPLAY_AT_LEAST,
+    WORKING_FULLY,
+)
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
@@ -21,6 +26,9 @@ from workflow_src.placing.kernel_words import what
 
 MEMORY_BOUND, FEW_FLOPS = 0.50, 0.05
 """Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
+
+CACHED = 1.2
+"""Of memory's measured rate: what moves bytes faster than this share finds many in caches."""
 
 KEY = ["case", "phase"]
 
@@ -195,9 +203,10 @@ def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
 
     It is if it comes to MEMORY_BOUND of memory's measured rate with less than FEW_FLOPS of the
     FLOPs a second of a matrix product in the slowest precision, whose units elementwise work has.
+    What comes to more than CACHED moves much of its bytes within caches, so that this isn't told.
     """
     of_memory, of_peak = rate / memory(run), computes / of(peaks(run), "min")
-    told = of_memory.where(of_peak.notna(), NAN)
+    told = of_memory.where(of_peak.notna() & ~(of_memory > CACHED).astype(bool), NAN)
     rule = f"GB/s / memory's >= {MEMORY_BOUND:.0%}, and TFLOP/s / a product's < {FEW_FLOPS:.0%}"
     return holds(told, (of_memory >= MEMORY_BOUND) & (of_peak < FEW_FLOPS), rule)
 
@@ -205,17 +214,18 @@ def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
 def disturbed(run: Run) -> pd.Series:
     """By case whether one of its phases was captured on a CPU beside other work.
 
-    Its operators alone took longer under the profiler than whole steps did without. A GPU works as
-    fast whatever else its host does.
+    Its operators alone took longer under the profiler than whole steps did without, and the load
+    was high, if it is known: of short operators, the profiler makes most. A GPU works as fast
+    whatever else its host does.
     """
     timed = run["timings"].groupby(["case", "phase"])["median_ms"].max()
     busy = pd.concat([kernels(run, each) for each in PHASES]).groupby(["case", "phase"])["ms"].sum()
     longer = busy > (1 + MATCH_WITHIN) * timed.reindex(busy.index)
     on_cpu = run["timings"]["case"][run["timings"]["device"] == "cpu"]
-    cases = run.cases.index
-    return pd.Series(cases.isin(longer[longer].index.get_level_values(0)), cases) & cases.isin(
-        on_cpu
-    )
+    machines, cases = run["environments"], run.cases.index
+    idle = machines["load_average_before"] / machines["cpu_cores"] <= BUSY_LOAD
+    found = cases.isin(longer[longer].index.get_level_values(0)) & cases.isin(on_cpu)
+    return pd.Series(found & ~cases.isin(machines["case"][idle]), cases)
 
 
 def example(run: Run, among: pd.Index) -> str:

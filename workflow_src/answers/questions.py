@@ -40,19 +40,19 @@ QUESTIONS: dict[str, Question] = {
         "other_kernels",
         "What besides matrix products takes time in the forward pass?",
         ("timings", "kernels", "captures"),
-        optional=("operators",),
+        optional=("operators", "environments"),
     ),
     "d": Question(
         "gemm_share",
         "How does the share of matrix products change from inference to training?",
         ("timings", "kernels", "captures"),
-        optional=("operators", "ceilings"),
+        optional=("operators", "ceilings", "environments"),
     ),
     "e": Question(
         "softmax",
         "Softmax against the matrix products of attention: time and FLOPs",
         ("timings", "kernels", "captures", "work"),
-        optional=("operators", "ceilings"),
+        optional=("operators", "ceilings", "environments"),
     ),
     "f": Question(
         "change_first",
