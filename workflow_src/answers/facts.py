@@ -267,7 +267,7 @@ def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
 
 def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
     """A panel for each of the facets of cases, of a line per size over the context."""
-    context = pd.to_numeric(cases["context"], errors="coerce")
+    context = pd.to_numeric(cases["context"], errors="coerce").fillna(0)
     rows = cases.assign(context=context).sort_values("context", kind="stable")
     about = {"x": "context", "by": "size", "log": "xy", "xlabel": "context length"} | columns
     groups = rows.groupby(facets(rows), sort=False)
@@ -297,7 +297,7 @@ def bars(run: Run, rows: pd.DataFrame, whole: pd.Series) -> pd.DataFrame:
 
 def size_and_context(cases: pd.DataFrame) -> pd.Series:
     """What a bar of a case is called in a panel of its facet."""
-    return (cases["size"] + ", " + cases["context"]).str.removesuffix(", 0").astype(object)
+    return (cases["size"] + ", " + cases["context"]).str.removesuffix(", ").astype(object)
 
 
 def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:

@@ -83,12 +83,16 @@ class Run:
 
     @cached_property
     def cases(self) -> pd.DataFrame:
-        """A row per case, indexed by it: its AXES as texts, and `label` for sentences."""
+        """A row per case, indexed by it: its AXES as texts, and `label` for sentences.
+
+        A context is "" where cases have none.
+        """
         every = pd.concat([self[name][["case", *AXES]] for name in ("timings", "captures")])
         every = every.drop_duplicates("case").set_index("case")
         for name in [name for name in AXES if every[name].dtype == float]:
             every[name] = every[name].map("{:.0f}".format).replace("nan", "").astype(object)
-        at = (" at " + every["context"]).where(~every["context"].isin(["", "0"]), "")
+        every["context"] = every["context"].replace("0", "")
+        at = (" at " + every["context"]).where(every["context"] != "", "")
         label = every["size"] + at + " in " + every["precision"]
         told = label.where(~label.duplicated(keep=False), every.index.to_series())
         return every.assign(label=told.astype(object))
@@ -207,7 +211,6 @@ def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
             table = mine.pivot(index="size", columns="context", values="cell")
             across = sorted(table.columns, key=lambda each: float(each or 0))
             table = table.loc[mine["size"].unique(), across].rename_axis(columns=None)
-            table = table.rename(columns={"0": ""})
             found[str(title)] = table.reset_index()
     return found
 
