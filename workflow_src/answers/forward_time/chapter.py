@@ -46,8 +46,8 @@ def facts(run: Run) -> Facts:
         "launch-bound: the device idles for over 10 %": (waits, "count"),
         "unprofiled time per launch, us": (between, "spread"),
         "device time per launch, us": (each_takes, "spread"),
-        "profiled within 10 % of unprofiled, where launch-bound": (agreeing["waiting"], "count"),
-        "the same elsewhere": (agreeing["working"], "count"),
+        "profiled within 10 % of unprofiled where launch-bound": (agreeing["waiting"], "count"),
+        "profiled within 10 % of unprofiled elsewhere": (agreeing["working"], "count"),
         "profiled beyond unprofiled": (cases["longer"], "spread"),
         "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
     }
