@@ -29,7 +29,7 @@ from workflow_src.timeline.steps import Timeline, timeline
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say how a capture is read."""
-    step = "name of the ranges that are steps; a * in it stands for a number"
+    step = "name of the ranges that are steps; a * in it stands for a number; all: one step"
     step_ms = "time of a step without a profiler, as a trainer logs it (ms): savings are of that"
     domains = "NVTX domains whose ranges count, by commas; without it all but libraries' own"
     fold = "pattern of what is left out of ranges' names, so that layers are one: \\.\\d+"

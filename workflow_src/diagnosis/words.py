@@ -6,7 +6,7 @@ import numpy as np
 
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
-WITHOUT = "; mending it saves about {saves_ms} of a {plain}step's {step_ms} ms"
+SAVES = "; mending it saves about {saves_ms} of a {plain}step's {step_ms} ms"
 LIMIT = "; launched all at once, a limit, they save {saves_ms} of a {plain}step's {step_ms} ms"
 """What follows a fact where the model understands the step; the second, of what holds of a whole
 program, and can only be made less."""
@@ -16,7 +16,7 @@ RECORDED = " (as recorded)"
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
-    """One sentence: what is wrong, where, and the time of a step with and without it.
+    """One sentence: what is wrong, where, and what mending it saves.
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     """
@@ -36,7 +36,7 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
         fact += f", in {steps}"
     if np.isnan(finding.saves_ms):
         return f"{fact}."
-    saved = (LIMIT if mechanism.general else WITHOUT).format(
+    saved = (LIMIT if mechanism.general else SAVES).format(
         plain="plain " * plain, saves_ms=_ms(finding.saves_ms), step_ms=_ms(step_ms)
     )
     return f"{fact}{RECORDED * plain}{saved}."

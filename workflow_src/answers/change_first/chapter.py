@@ -61,7 +61,7 @@ def facts(run: Run) -> Facts:
     return {
         "verdict": verdict(leaders, everywhere["leads"], found, longest, where),
         "phase": prose,
-        "cpu": bool((run["timings"]["device"] == "cpu").all()),
+        "cpu": {*run["timings"]["device"]} == {"cpu"},
         "all": everywhere,
         "one": first(leaders),
         "last": first(leaders[leaders["change"] != first(leaders)["change"]][::-1]),

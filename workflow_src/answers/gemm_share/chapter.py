@@ -68,6 +68,7 @@ def facts(run: Run) -> Facts:
         "of_memory": of(both["of_memory"], "median"),
         "each": (moved := of(both["each"], "median")),
         "more": moved > MORE * LEAST_BYTES,
+        "adamw": bool(both["optimizer"].isin([*OPTIMIZERS]).any()),
         "optimizer": " or ".join(
             dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
         ),
