@@ -37,7 +37,6 @@ MECHANISM_OF = {
     "float32_head": "float32_products",
     "busy_thread": "other_thread",
     "copy_that_nothing_overlaps": "unhidden_copy",
-    "needless_copies": "layer_copies",
     "float64_in_a_layer": "float64",
     "save_that_blocks": "blocking_save",
     "gradients_filled_with_zeros": "zero_fills",

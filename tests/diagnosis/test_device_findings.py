@@ -122,10 +122,6 @@ FOUND: list[tuple[str, str, Savings]] = [
     ("float64", "mlp: GEMM 9 x3, DOUBLE_GEMM 130", {"step/mlp": 120}),
     ("float64", "optimizer: GEMM 9, GEMM 9, ADAM 90", {}),
     ("float64", "mlp: DOUBLE 20, DOUBLE 80, DOUBLE_GEMM 9", {}),
-    # One of four layers copies 50 us, the others 10.
-    ("layer_copies", "layer.0: COPY 10; layer.1: COPY 10; layer.2: COPY 50; layer.3: COPY 10",
-     {"step/layer.2": 40}),
-    ("layer_copies", "layer.0: COPY 50; layer.1: COPY 10", {}),
     ("convolution_layout", "net: TO_NHWC 30, GEMM 50, TO_NHWC 30", {"step/net": 60}),
     # In channels_last two copies of 10 come for the norm, and two for its gradient, by its bytes.
     ("convolution_layout", "net: TO_NHWC 90, FPROP 50, MOMENTS 9, GROUPS 10, GROUPS_BACKWARD 15",

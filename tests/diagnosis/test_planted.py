@@ -49,6 +49,14 @@ STEP_OF = {
         ("unique_ids-host.json.gz", 8.7897, "fit_batch/embeddings", 3.76),
         ("average_one_by_one-host.json.gz", 12.1366, "train/after_step", 1.68),
         ("new_shapes-device.sqlite.gz", 65.562, "batch *", 9.02),
+        ("metrics-device.sqlite.gz", 15.139, "step/forward/metrics", 1.96),
+        ("float64-device.sqlite.gz", 11.3322, "step/forward/block.1/mlp", 0.73),
+        ("debug_checks-host.sqlite.gz", 16.3057, "step/forward", 3.9),
+        ("evaluation-device.sqlite.gz", 12.0705, "step/evaluation", 1.9),
+        ("stall-host.sqlite.gz", 121.8585, "step", 108.67),
+        ("data_to_host-device.sqlite.gz", 95.4856, "step/forward/log", 80.35),
+        ("blocking_save-device.json.gz", 104.2116, "step/save", 105.56),
+        ("dense_gradients-device.sqlite.gz", 4.776, "step/backward", 2.4),
         ("clean_wide_decoder-device.sqlite.gz", 44.4207, "", 0),
         ("clean_convolutions-device.json.gz", 5.268, "", 0),
     ],
@@ -73,6 +81,23 @@ def test_the_first_finding_of_a_planted_loop_is_its_fault(
     for each in (diagnosis, *without):
         assert_bounded(each)
         assert_adds_up(subject, each)
+
+
+@pytest.mark.parametrize(
+    ("key", "suffix", "plain_ms"),
+    [("host_scalars", "host.json.gz", 13.5194), ("zero_fills", "device.sqlite.gz", 11.3004)],
+)
+def test_a_fault_that_costs_little_is_told_below(key: str, suffix: str, plain_ms: float) -> None:
+    recorded = attributed(read(DATA / f"{key}-{suffix}"), None)
+    diagnosis = diagnose(Subject.of(recorded, *recorded.capture.processes), plain_ms * NS_PER_MS)
+    assert [each.key for each in diagnosis.smaller] == [key]
+
+
+@pytest.mark.parametrize("fault", ["reduced_in_each_micro_batch", "small_collectives"])
+def test_a_fault_of_two_ranks_is_told_of_both(fault: str) -> None:
+    recorded = attributed(read(DATA / f"{fault}-ranks.sqlite.gz"), None)
+    first = [diagnose(subject).findings[0].key for subject in subjects(recorded)]
+    assert first == [fault] * 2
 
 
 def test_kernels_that_are_looked_for_are_no_thread_that_takes_the_interpreter() -> None:

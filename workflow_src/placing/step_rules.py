@@ -156,7 +156,10 @@ def is_profilers(names: Texts) -> Mask:
 
 
 def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
-    """Those outermost ranges of main threads that repeat by name, and hold nearly all work."""
+    """Those outermost ranges of main threads that repeat by name, and hold nearly all work.
+
+    In processes without any such, those of the same names.
+    """
     alike = outermost.groupby(["process", "name"])["busy_ns"]
     total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
     enough = alike.transform("size") >= least - matching(outermost["name"], CALLED)
@@ -166,7 +169,10 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
         start, end = spans(ranges)
         return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
 
-    return found.groupby("process").filter(hardly_overlap)
+    found = found.groupby("process").filter(hardly_overlap)
+    # A window that opens within a step of one process leaves work beside its steps.
+    elsewhere = outermost["name"].isin(found["name"]) & (total > 0)
+    return pd.concat([found, outermost[elsewhere & ~outermost["process"].isin(found["process"])]])
 
 
 def _called(main: pd.DataFrame, least: int) -> pd.DataFrame:

@@ -1,4 +1,5 @@
-"""What is done for each parameter by itself: updates, and gradients filled with zeros."""
+"""What is done for each parameter by itself, or for more of them than are used: updates, gradients
+filled with zeros, gradients of whole tables."""
 
 from collections.abc import Iterator
 
@@ -29,6 +30,20 @@ ADDITION = r"^void at::native::(?:vectorized_)?elementwise_kernel<.*CUDAFunctor_
 
 MOST_ADDITIONS = 2
 """Of at most so many additions in backward for each fill, most are of gradients."""
+
+ROWS_ADDED = r"compute_grad_weight|embedding_backward_feature_kernel"
+"""Kernels that add up the gradients of a table's rows, into one that was filled with zeros."""
+
+FILLED_BEFORE = 16
+"""At most so many launches before: rows are sorted in between."""
+
+PASSES = {r"LpNorm": 1, r"(?i)adam": 7, r"(?i)sgd": 3, r"": 2}
+"""How many tensors as large as a gradient an optimizer's kernel, or one that clips, reads and
+writes, by the first pattern found in its name: a fill writes one."""
+
+LARGE_TABLE = 0.1
+"""Of the device's work, from which on tables are so large that sparse gradients pay. A language
+model's is smaller, and often its head's weight, too."""
 
 FUSED_SHARE = 0.4
 """Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
@@ -97,3 +112,30 @@ def _additions(subject: Subject, fills: pd.DataFrame) -> pd.DataFrame:
     wanted, of_step = calls["step"].map(fills.groupby("step").size()).fillna(0), calls["step"]
     nth, number = of_step.groupby(of_step).cumcount(), of_step.map(of_step.value_counts())
     return calls[(nth < wanted) & (wanted <= number) & (number <= MOST_ADDITIONS * wanted)]
+
+
+def dense_gradients(subject: Subject) -> Iterator[Finding]:
+    """The gradient of a whole table of embeddings is filled, clipped and updated for a few rows.
+
+    Without it the fill is gone, and of what passes over parameters as many passes as long as that.
+    """
+    calls = subject.launching(False)
+    fills = np.flatnonzero(matching(calls["launched"], ZEROS))
+    added = np.flatnonzero(matching(calls["launched"], ROWS_ADDED))
+    last = np.append(fills, -FILLED_BEFORE)[np.searchsorted(fills, added) - 1]
+    filled = calls.iloc[np.unique(last[added - last < FILLED_BEFORE])]
+    if filled.empty:
+        return
+    passing = subject.work[subject.work["family"] == "optimizer"]
+    kinds = [matching(passing["name"], pattern) for pattern in PASSES]
+    passes = np.select(kinds, [*PASSES.values()])
+    times_ns = passing["device_ns"].groupby(passes).transform("sum")
+    ours_ns = passes * filled["device_ns"].sum()
+    left = 1 - np.minimum(ours_ns / times_ns.clip(lower=1), 1)
+    gone = Edit(rows_of(filled), cost=0, drops=True)
+    shorter = Edit(work=rows_of(passing), factor=left.to_numpy(dtype=np.float64))
+    freed_ns = passing["device_ns"] * (1 - left)
+    whole_ns = subject.work.loc[subject.work["call"].isin(filled.index), "device_ns"]
+    gone_ns = pd.concat([whole_ns, freed_ns])
+    if gone_ns.sum() >= LARGE_TABLE * subject.work["device_ns"].sum():
+        yield found(subject, "dense_gradients", filled, gone, shorter, device_ns=gone_ns)

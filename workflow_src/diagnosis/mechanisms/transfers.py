@@ -35,12 +35,6 @@ AROUND = 2
 """Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
 kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
 
-MORE = 1.5
-"""A layer copies more than its sisters if it does so much more of it than their median."""
-
-LIKE = 3
-"""At least so many layers are alike, or none is out of line."""
-
 
 @once
 def transfers(subject: Subject) -> pd.DataFrame:
@@ -165,18 +159,3 @@ def convolution_layout(subject: Subject) -> Iterator[Finding]:
         left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
         launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
         yield found(subject, "convolution_layout", turned, left, launches)
-
-
-def layer_copies(subject: Subject) -> Iterator[Finding]:
-    """Copies on the device in one layer that the others, alike but for their number, lack."""
-    copies = subject.work[(subject.work["family"] == "copy") & (subject.work["kind"] == "kernel")]
-    paths = subject.work["path"].drop_duplicates()
-    layers = paths[paths.str.contains(NUMBER)]
-    spent = copies.groupby("path")["device_ns"].sum().reindex(layers, fill_value=0)
-    kinds = spent.groupby(spent.index.str.replace(NUMBER, "*", regex=True))
-    usual = kinds.transform("median")
-    more = spent[(kinds.transform("size") >= LIKE) & (spent > MORE * usual)]
-    for path in more.index:
-        rows = copies[copies["path"] == path]
-        edit = Edit(work=rows_of(rows), factor=float(usual[path] / more[path]))
-        yield found(subject, "layer_copies", rows, edit)
