@@ -4,12 +4,13 @@ import gzip
 import os
 import zlib
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.captures.building import event, launched, trace_file
+from tests.captures.building import Export, event, launched, trace_file
 from workflow_src.captures import events
 from workflow_src.captures.capture import Card, card_of_trace
 from workflow_src.captures.files import add_limit, within_limit
@@ -104,6 +105,16 @@ V100 = '{"id": %d, "name": "Tesla V100", "computeMajor": 7, "computeMinor": %d}'
 )
 def test_the_card_of_a_trace(tmp_path: Path, properties: str, card: Card | None) -> None:
     path = tmp_path / "trace.json.gz"
-    text = f'{{"schemaVersion": 1, "deviceProperties": {properties}, "traceEvents": []}}'
+    text = f'{{"cuda_driver_version": 12080, "deviceProperties": {properties}, "traceEvents": []}}'
     path.write_bytes(gzip.compress(text.encode()))
-    assert card_of_trace(path) == card
+    assert card_of_trace(path) == (card and replace(card, driver="CUDA 12.8"))
+
+
+def test_the_driver_of_an_export(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    export.range("step", 0, 9)
+    export.sql("CREATE TABLE TARGET_INFO_GPU (name TEXT, computeMajor INT, computeMinor INT)")
+    export.sql("INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H200', 9, 0)")
+    export.sql("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT)")
+    export.sql("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('NvDriverVersion', '580.159.04')")
+    assert export.read().recording.card == Card("NVIDIA H200", (9, 0), "580.159.04")

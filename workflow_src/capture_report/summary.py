@@ -51,6 +51,8 @@ def summary(capture: Capture, templates: Path) -> dict[str, Any]:
         "kind": "capture",
         "name": capture.name,
         "recorded_by": f"{every['profiler']} {every['version']}".strip(),
+        "card": told(every["card"]),
+        "driver": told(every["driver"]),
         "verdict": screen["verdict"],
         "says": first_said(capture, templates),
         "steps": told(every["steps"]),
@@ -66,11 +68,16 @@ def _own(capture: Capture, table: str) -> pd.DataFrame:
 
 
 def _processes(capture: Capture) -> pd.DataFrame:
-    """How a step of each process divides, and its time from step to step with its ends."""
+    """How a step of each process divides, and with their ends its time from step to step and that
+    in which a device worked."""
     times, rows = capture.numbers("step_times"), capture.numbers("diagnoses")
     rows = rows[["process", *own_columns("capture/diagnoses")]]
     spread = over(times[times["step"] > 0], "process", "time_ms", "spread")
-    return rows.assign(time_ms=rows["process"].map(spread).astype(object))
+    active = to(over(capture.numbers("steps"), "process", "device_active_ns", "spread"), "ms")
+    return rows.assign(
+        time_ms=rows["process"].map(spread).astype(object),
+        device_active_ms=rows["process"].map(active).astype(object),
+    )
 
 
 def _findings(capture: Capture, doubts: set[str], doubted: bool) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -43,6 +43,7 @@ VERSION = re.compile(r"_v\d+$")
 """What nsys appends to a call's name: cudaLaunchKernel_v7000."""
 
 MESSAGES, GPUS = "DIAGNOSTIC_EVENT", "TARGET_INFO_GPU"
+SYSTEM, DRIVER = "TARGET_INFO_SYSTEM_ENV", "NvDriverVersion"
 PRODUCT, SCHEMA = "EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"
 
 LOSS = re.compile(
@@ -181,8 +182,12 @@ def recording(store: Store, found: Launched) -> Recording:
     """How the export's capture was recorded, with its launches and those without an activity."""
     said = store.values(MESSAGES, "text")
     messages = [printable(text) for text in said if text is not None]
-    pairs = zip(store.values(ABOUT, "name"), store.values(ABOUT, "value"), strict=False)
-    about = {printable(name): printable(value) for name, value in pairs if value is not None}
+    about = {
+        printable(name): printable(value)
+        for table in (SYSTEM, ABOUT)
+        for name, value in _pairs(store, table)
+        if value is not None
+    }
     numbers = (column.tolist() for column in store.integers(GPUS, PROPERTY[1:]).values())
     return Recording(
         "nsys",
@@ -192,8 +197,15 @@ def recording(store: Store, found: Launched) -> Recording:
         dropped(messages) if messages else None,
         found.launches,
         found.unanswered,
-        one_card(zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False)),
+        one_card(
+            zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False), about.get(DRIVER, "")
+        ),
     )
+
+
+def _pairs(store: Store, table: str) -> Iterator[tuple[Any, Any]]:
+    """Names and values of a table."""
+    return zip(store.values(table, "name"), store.values(table, "value"), strict=False)
 
 
 def dropped(texts: Sequence[str]) -> int:

@@ -97,6 +97,7 @@ def _capture(said: Mapping[str, Any], name: str) -> Summary:
     leading = [_finding(each) for each in said["findings"][:1]]
     leads = _series(dict(zip(["a step"], leading, strict=False)))
     about = {"profiler": said["recorded_by"]}
+    about |= {what: said[what] for what in ("card", "driver") if said.get(what)}
     return Summary(name, "capture", _times(rows, OF_CAPTURE, name), leads, about)
 
 

@@ -157,6 +157,8 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
         unplaced_ns=table["total_ns"] - table["placed_ns"],
         profiler=by.profiler,
         version=by.version,
+        card=by.card.name if by.card else "",
+        driver=by.card.driver if by.card else "",
         steps=steps_of,
         steps_by=found.steps.rule.value,
     )
