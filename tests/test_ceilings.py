@@ -18,7 +18,7 @@ from workflow_src.dag.paths import made, measures
 from workflow_src.dag.start import make_dag
 from workflow_src.measure import ceilings as measuring
 from workflow_src.measure import timing
-from workflow_src.measure.timing import in_rotation, sets_beyond
+from workflow_src.measure.timing import in_rotation
 from workflow_src.tables.ceilings import table
 
 TINY = {
@@ -69,11 +69,6 @@ def test_a_rotation_takes_buffers_in_turn_and_keeps_what_they_gave() -> None:
     run = in_rotation([lambda place=place: given.append(place) or place for place in range(3)])
     assert [run() for _ in range(4)] == [0, 1, 2, 0]
     assert given == [0, 1, 2, 0, 1, 2, 0], "each ran once at first"
-
-
-@pytest.mark.parametrize(("l2", "size", "sets"), [(0, 8, 1), (100, 50, 5), (100, 300, 1)])
-def test_sets_of_a_rotation_exceed_the_cache(l2: int, size: int, sets: int) -> None:
-    assert sets_beyond(l2, size) == sets
 
 
 def test_no_sample_of_a_group_starts_on_an_idle_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from tests.on_gpu import ON_GPU
 from workflow_src.common.ceilings import SIZES, rate_of
 from workflow_src.measure.ceilings import bandwidths
 from workflow_src.measure.cuda_graph import graphed
-from workflow_src.measure.timing import in_rotation, l2_bytes, sets_beyond, time_call
+from workflow_src.measure.timing import in_rotation, l2_bytes, time_call
 
 pytestmark = ON_GPU
 
@@ -50,4 +50,4 @@ def test_a_rotation_beyond_the_l2_cache_is_slower_than_one_set() -> None:
         # Launched one by one, copies of 10 us can wait for the host on both sides alike.
         return median(time_call(graphed(several), "cuda", 3, 20))
 
-    assert copies(sets_beyond(l2_bytes("cuda"), 2 * nbytes)) > 1.1 * copies(1)
+    assert copies(2 * l2_bytes("cuda") // nbytes) > 1.1 * copies(1)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,24 +26,17 @@ on_gpu = [
 # Triton's interpreter truncates float32 to bfloat16 where a GPU rounds.
 TOLERANCE = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 DTYPES = list(TOLERANCE)
-ELEMENTS = (1, 1023, 4097)
-SHAPES = ((3, 1), (5, 7), (33, 128), (2, 4096), (2, 16384))
-LONG_ROWS = ((2, 16385), (1, 32768), (1, 81925))
-
-
-def gelu_exactly(x: Tensor) -> Tensor:
-    return torch.nn.functional.gelu(x.double(), approximate="tanh")
+SHAPES = ((3, 1), (5, 7), (33, 128), (2, 4096), (2, 16385), (1, 32768))
 
 
 def softmax_exactly(x: Tensor) -> Tensor:
     return torch.softmax(x.double(), dim=-1)
 
 
-def kernel(name: str) -> Callable[[Tensor], Tensor]:
-    from workflow_src.ops.gelu import gelu
-    from workflow_src.ops.softmax import softmax
+def softmax(x: Tensor) -> Tensor:
+    from workflow_src.ops import softmax
 
-    return {"gelu": gelu, "softmax": softmax}[name]
+    return softmax.softmax(x)
 
 
 def agree(found: Tensor, exact: Tensor) -> None:
@@ -71,18 +63,10 @@ def test_the_triton_kernels_in_the_interpreter() -> None:
 
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("elements", ELEMENTS)
-def test_gelu_of_odd_sizes(elements: int, dtype: torch.dtype) -> None:
-    x = random(elements, dtype=dtype)
-    agree(kernel("gelu")(x), gelu_exactly(x))
-
-
-@interpreted
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES + LONG_ROWS)
-def test_softmax_of_odd_sizes_and_long_rows(shape: tuple[int, int], dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax_of_odd_sizes(shape: tuple[int, int], dtype: torch.dtype) -> None:
     x = random(*shape, dtype=dtype)
-    agree(kernel("softmax")(x), softmax_exactly(x))
+    agree(softmax(x), softmax_exactly(x))
 
 
 def gradients(x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,7 +82,7 @@ def gradients(x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
 
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", (*SHAPES, (2, 16385), (1, 32769)))
+@pytest.mark.parametrize("shape", SHAPES)
 def test_the_gradient_of_softmax(shape: tuple[int, int], dtype: torch.dtype) -> None:
     x, g = random(*shape, dtype=dtype), random(*shape, dtype=dtype, scale=1.0)
     found, exact = gradients(x, g)
@@ -141,31 +125,33 @@ def test_inputs_may_be_noncontiguous(dtype: torch.dtype) -> None:
     turned, strided = random(6, 5, 4, dtype=dtype).transpose(0, 2), random(9, 8, dtype=dtype)[::2]
     for x in (turned, strided, strided[:, 1::3]):
         before = x.clone()
-        agree(kernel("gelu")(x), gelu_exactly(x))
-        agree(kernel("softmax")(x), softmax_exactly(x))
+        agree(softmax(x), softmax_exactly(x))
         assert torch.equal(x, before)
 
 
 @interpreted
-@pytest.mark.parametrize("name", ["gelu", "softmax"])
 @pytest.mark.parametrize("shape", [(0,), (0, 5), (5, 0)])
-def test_empty_inputs_stay_empty(name: str, shape: tuple[int, ...]) -> None:
-    assert kernel(name)(torch.empty(shape, device=DEVICE)).shape == shape
+def test_empty_inputs_stay_empty(shape: tuple[int, ...]) -> None:
+    assert softmax(torch.empty(shape, device=DEVICE)).shape == shape
+
+
+@interpreted
+def test_a_row_that_is_too_long_is_told() -> None:
+    with pytest.raises(ValueError, match="at most 32768, not 32769"):
+        softmax(torch.empty(1, 32769, device=DEVICE))
 
 
 @interpreted
 def test_large_values_overflow_nowhere() -> None:
-    x = torch.tensor([-3e38, -1e20, -30.0, 0.0, 30.0, 1e20, 3e38, torch.nan], device=DEVICE)
-    assert kernel("gelu")(x)[:-1].tolist() == gelu_exactly(x)[:-1].float().tolist()
-    assert kernel("gelu")(x)[-1].isnan()
-    agree(kernel("softmax")(x[None, :-1]), softmax_exactly(x[None, :-1]))
-    apart = random(2, 40000, dtype=torch.float32, scale=1e4)
-    agree(kernel("softmax")(apart), softmax_exactly(apart))
+    x = torch.tensor([[-3e38, -1e20, -30.0, 0.0, 30.0, 1e20, 3e38]], device=DEVICE)
+    agree(softmax(x), softmax_exactly(x))
+    apart = random(2, 20000, dtype=torch.float32, scale=1e4)
+    agree(softmax(apart), softmax_exactly(apart))
 
 
 @interpreted
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("columns", [5, 20000, 40000])
+@pytest.mark.parametrize("columns", [5, 20000])
 def test_masked_rows_and_infinities_agree_with_torch(columns: int, dtype: torch.dtype) -> None:
     """Masks are often the dtype's lowest number: nothing may overflow to NaN."""
     lowest = torch.finfo(dtype).min
@@ -173,34 +159,26 @@ def test_masked_rows_and_infinities_agree_with_torch(columns: int, dtype: torch.
         x = torch.full((3, columns), rest, dtype=dtype, device=DEVICE)
         x[1, columns - 2], x[2, 0] = one, one
         exact = torch.softmax(x, dim=-1)
-        torch.testing.assert_close(kernel("softmax")(x), exact, equal_nan=True)
+        torch.testing.assert_close(softmax(x), exact, equal_nan=True)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter compiles nothing")
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 def test_the_triton_kernels_compile_without_a_gpu(dtype: str) -> None:
     """The interpreter accepts what the compiler rejects, such as a variable that changes type."""
-    from workflow_src.ops import gelu, softmax
+    from workflow_src.ops import softmax
 
-    size = 4 if dtype == "fp32" else 2
     # Of the longest block, which only a GPU runs, compiling takes a hundred times as long.
-    lane, block = softmax.ACCESS_BYTES // size, 2048
-    compiled(gelu._gelu_kernel, dtype, ("elements",), BLOCK=gelu.BLOCK_BYTES // size)
-    compiled(softmax._softmax_short_rows, dtype, ("rows", "columns"), ROWS=4, BLOCK=256)
-    for whole in (True, False):
-        lanes = {"LANES": block // lane, "LANE": lane, "WHOLE": whole}
-        compiled(softmax._softmax_long_rows, dtype, ("columns", "early"), **lanes)
-    three = ("y", "g", "dx")
-    short, long = softmax._softmax_short_gradients, softmax._softmax_long_gradients
-    compiled(short, dtype, ("rows", "columns"), three, ROWS=4, BLOCK=256)
-    compiled(long, dtype, ("columns", "blocks"), three, BLOCK=block // 2)
+    sizes, numbers = {"ROWS": 4, "BLOCK": 256}, ("rows", "columns")
+    compiled(softmax._softmax_rows, dtype, numbers, ("x", "y"), **sizes)
+    compiled(softmax._softmax_gradients, dtype, numbers, ("y", "g", "dx"), **sizes)
 
 
 def compiled(
     kernel: Any,
     dtype: str,
     numbers: tuple[str, ...],
-    pointers: tuple[str, ...] = ("x", "y"),
+    pointers: tuple[str, ...],
     **constants: int,
 ) -> None:
     """Compile a kernel for an H100."""
@@ -215,16 +193,12 @@ class TestOnGpu:
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_all_agree_with_float64(self, dtype: torch.dtype) -> None:
-        for elements in (*ELEMENTS, 2**20 + 3):
-            x = random(elements, dtype=dtype)
-            agree(kernel("gelu")(x), gelu_exactly(x))
-        for shape in SHAPES + LONG_ROWS:
+        for shape in SHAPES:
             x = random(*shape, dtype=dtype)
-            agree(kernel("softmax")(x), softmax_exactly(x))
+            agree(softmax(x), softmax_exactly(x))
 
     def test_more_than_2_to_the_31_elements(self) -> None:
         x = torch.zeros(2**31 + 2**15, dtype=torch.bfloat16, device="cuda")
         x[-(2**15) :] = random(2**15, dtype=torch.bfloat16)
-        agree(kernel("gelu")(x)[-(2**15) :], gelu_exactly(x[-(2**15) :]))
         rows = x.view(-1, 2**15)
-        agree(kernel("softmax")(rows)[-1:], softmax_exactly(rows[-1:]))
+        agree(softmax(rows)[-1:], softmax_exactly(rows[-1:]))

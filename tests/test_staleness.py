@@ -30,7 +30,7 @@ RUN_A_MODEL = {"benchmark", "capture"} | {
         "levers",
     )
 }
-RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point", "fusion point"}
+RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point"}
 
 
 @pytest.fixture(scope="module")

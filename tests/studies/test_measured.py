@@ -19,17 +19,11 @@ from workflow_src.studies.tasks import rows
 
 SETTINGS = load(ROOT / "config.yaml")
 FEW = {"warmup_steps": 0, "steps": 2}
-QUICK = {"budget_ms": 4.0, "sample_ms": 0.1}
 ONE = {"one": {"d_model": 8, "d_ff": 12, "layers": 1, "heads": 2}}
 
 CASES: dict[str, tuple[dict[int, dict[str, Any]], dict[str, int]]] = {
     "warmup": ({1: {"context": 16, "steps": 3}}, {"ok": 2}),
     "precision": ({0: {}, 1: {"context": 16, "profiled": ["bf16"]}}, {"ok": 36}),
-    "fusion": ({1: FEW | {"totals": [256], "columns": [64]}}, {"ok": 3, "skipped": 1}),
-    "matmul": (
-        {0: QUICK | {"n": [16, 256]}, 1: QUICK | {"top": 128}},
-        {"ok": 57, "skipped": 2},
-    ),
     "mlp": ({0: FEW | {"dims": [16, 32]}}, {"ok": 2}),
     "accounting": (
         {0: FEW | {"sizes": ONE, "measured": ["one"], "vocabulary": 50, "context": 8}},
@@ -41,8 +35,6 @@ CASES: dict[str, tuple[dict[int, dict[str, Any]], dict[str, int]]] = {
 DERIVED = ("median_ms", "busy_ms", "flops", "tflops", "predicted_peak_mib", "first_step_ms")
 ELSEWHERE = {
     "warmup": {"loading", "prepared", "process", "build_ms", "sweep"},
-    "fusion": {"sets"},
-    "matmul": {"sets"},
 }
 """Columns of other points, or of a GPU alone."""
 
@@ -72,26 +64,7 @@ def test_a_small_point_makes_the_columns_of_the_published_table(study: str, tmp_
     assert check is None or check(table.set_index(pd.RangeIndex(len(table)))).all()
 
 
-def of_matmul(table: pd.DataFrame) -> pd.Series:
-    """Rates by the median; the product's own operator; all kinds of divisors."""
-    ok = table[table["status"] == "ok"]
-    rate = 2 * ok["n"] ** 3 / ok["median_ms"] / 1e9
-    # Around the smallest, what calls it may take longer on a busy machine.
-    assert set(ok.loc[ok["n"] >= 64, "kernel"]) == {"aten::mm"}
-    assert set(ok["divisor"][ok["sweep"] == "divisibility"]) == {1, 2, 8, 16, 32}
-    return (ok["tflops"] / rate).between(0.999, 1.001)
-
-
-def of_fusion(table: pd.DataFrame) -> pd.Series:
-    """A copy of 256 float32 numbers, and results near those in float64."""
-    assert table["bytes_moved"][0] == 2 * 4 * 256 and table["share_of_copy"][0] == 1.0
-    assert table["reason"][3] == "Triton compiles only for GPUs"
-    return table["relative_error"][:3] < 1e-6
-
-
 CHECKS = {
-    "matmul": of_matmul,
-    "fusion": of_fusion,
     "mlp": lambda table: table["busy_ms"] > 0,
     "precision": lambda table: table["busy_ms"].notna() == (table["precision"] == "bf16"),
     "warmup": lambda table: (table["first_step_ms"] > 0) & (table["samples"] == 3),

@@ -1,8 +1,6 @@
-"""What the studies attention, fusion and matmul measure."""
+"""What the study attention measures, and for how long calls are timed."""
 
 import json
-import math
-from typing import Any
 
 import pytest
 import torch
@@ -10,15 +8,11 @@ from torch.nn.attention.flex_attention import create_block_mask
 
 from tests.workflow import ROOT
 from workflow_src.common.errors import StageError
-from workflow_src.measure import timing
 from workflow_src.measure.rows import attempt
-from workflow_src.measure.timing import plan_repeats, time_within
-from workflow_src.studies import tasks as engine
+from workflow_src.measure.timing import plan_repeats
 from workflow_src.studies.attention.analyze import derive
 from workflow_src.studies.attention.implementations import _seen, causal_blocks
 from workflow_src.studies.attention.measure import guarded, tasks, too_long
-from workflow_src.studies.fusion import measure as fusion_measure
-from workflow_src.studies.matmul import measure as matmul
 from workflow_src.studies.points import points
 from workflow_src.studies.tasks import Row, rows
 
@@ -100,53 +94,9 @@ def test_flex_gets_the_blocks_of_a_causal_mask_without_building_it(context: int)
     assert torch.equal(ours.to_dense(), built.to_dense())
 
 
-FEW: dict[str, Any] = {"totals": [256], "wake_s": 0, "warmup_steps": 0, "steps": 2}
-FEW |= {"device": "cpu"}
-
-
-def measured(**other: Any) -> list[dict[str, Any]]:
-    _, softmax = points("fusion", "cpu", "small", {})
-    return engine.rows(fusion_measure.tasks, softmax | FEW | {"columns": [64]} | other)
-
-
-@pytest.mark.parametrize("shape", [(1, 10), (5, 2)])
-def test_relative_error(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusion_measure, "CHUNK", 4)
-    x = torch.ones(shape)
-    assert fusion_measure.relative_error(1.5 * x, x, lambda x: x) == 0.5
-    assert math.isnan(fusion_measure.relative_error(x * math.nan, x, lambda x: x))
-
-
-def test_a_wrong_result_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in (0.0, math.nan):
-        changed = {"torch": lambda x, wrong=wrong: x * wrong}
-        monkeypatch.setitem(
-            fusion_measure.PLAIN, "softmax", fusion_measure.PLAIN["softmax"] | changed
-        )
-        with pytest.raises(RuntimeError, match="torch softmax float32: error"):
-            measured()
-
-
-def test_written_out_gelu_is_torchs() -> None:
-    x = torch.linspace(-6, 6, 101, dtype=torch.float64)
-    torch.testing.assert_close(fusion_measure.written_out_gelu(x), fusion_measure.torchs_gelu(x))
-
-
 @pytest.mark.parametrize(
     ("rough_ms", "repeats"),
     [(0.01, (100, 50)), (0.1, (10, 50)), (4.0, (1, 25)), (200.0, (1, 5))],
 )
 def test_repeats_follow_the_budget(rough_ms, repeats):
     assert plan_repeats(rough_ms, budget_ms=100.0, sample_ms=1.0) == repeats
-
-
-def test_a_call_too_short_for_the_clock_is_repeated(monkeypatch):
-    monkeypatch.setattr(timing, "time_call", lambda call, device, warmup, steps: [0] * steps)
-    found = time_within(lambda: None, "cpu", 100.0, 1.0)
-    assert found["calls_per_sample"] == timing.MOST_CALLS and len(found["samples_ns"]) == 50
-
-
-def test_sizes_near_one_another_are_in_no_order():
-    point = points("matmul", "cuda", "full", {})[1] | {"device": "cuda"}
-    sizes = [task.about["n"] for task in matmul.tasks(point)]
-    assert sizes != sorted(sizes) == matmul.divisibility_sizes(2048)

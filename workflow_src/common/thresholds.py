@@ -8,13 +8,6 @@ on an H100, 18 of 19 of longer kernels take as long under the profiler as withou
 shorter ones.
 """
 
-WAITS_BELOW = 0.8
-"""A call of one kernel waits for its launch if the device works for less of it.
-
-Its device time is that of one profiled call, at a clock of its own: a published product of 6.7 ms
-has 85 %, and WORKING_FULLY, the limit of steps, would say that it waits.
-"""
-
 BUSY_LOAD = 1.5
 """Load average per core above which a CPU counts as busy with other work."""
 

@@ -19,13 +19,9 @@ def use_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
 
 
-NEEDS = {name: each.capability for name, each in DECLARED.items()} | {"fp8": (8, 9)}
-"""The minimum compute capability of each precision, of cases or of the study matmul alone."""
-
-
 def unsupported(precision: str, device: str) -> str:
     """Why this device can't multiply in `precision`; empty if it can."""
-    needs = NEEDS.get(precision)
+    needs = DECLARED[precision].capability
     if needs is None or (device == "cuda" and torch.cuda.get_device_capability() >= needs):
         return ""
     return f"{precision} needs a CUDA device of compute capability {needs[0]}.{needs[1]} or later"

@@ -4,7 +4,6 @@ The L2 cache is kept from answering for memory: a call whose inputs and outputs 
 them there at every repeat, so calls go in rotation over several sets of buffers.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,9 +28,6 @@ GROUP = 5
 
 SHORTEST_MS = 1e-6
 """A call takes at least this long, even where the clock doesn't tell."""
-
-BEYOND = 2
-"""The sets of a rotation together are larger than this many times the L2 cache."""
 
 
 def synchronize(device: str) -> None:
@@ -107,19 +103,18 @@ def plan_repeats(rough_ms: float, budget_ms: float, sample_ms: float) -> tuple[i
     return calls, max(FEWEST, min(MOST, int(budget_ms / (rough_ms * calls))))
 
 
-def time_within(call: Call, device: str, budget_ms: float, sample_ms: float = 0.0) -> Row:
-    """`samples_ns` of one call, as many as the budget allows, and `calls_per_sample`.
+def time_within(call: Call, device: str, budget_ms: float) -> Row:
+    """`samples_ns` of one call, as many as the budget allows."""
+    _, _, samples = repeated(call, device, budget_ms, 0.0)
+    return {"samples_ns": time_call(call, device, 1, samples)}
+
+
+def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tuple[Call, int, int]:
+    """What to time in place of `call`, how many calls that is, and how many samples to take.
 
     A call shorter than `sample_ms` is repeated within each sample, back to back, so that neither
     the clock's resolution nor the cost of reading it matters; a sample is then a mean of calls.
     """
-    repeat, calls, samples = repeated(call, device, budget_ms, sample_ms)
-    taken = time_call(repeat, device, 1, samples)
-    return {"samples_ns": [round(ns / calls) for ns in taken], "calls_per_sample": calls}
-
-
-def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tuple[Call, int, int]:
-    """What to time in place of `call`, how many calls that is, and how many samples to take."""
     rough_ms = max(min(time_call(call, device, 2, 3)) / NS_PER_MS, SHORTEST_MS)
     calls, samples = plan_repeats(rough_ms, budget_ms, sample_ms)
 
@@ -168,14 +163,6 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
 def l2_bytes(device: str) -> int:
     """The size of the CUDA device's L2 cache in bytes; 0 for a CPU, whose caches aren't evaded."""
     return int(torch.cuda.get_device_properties(0).L2_cache_size) if device == "cuda" else 0
-
-
-def sets_beyond(l2: int, set_bytes: int) -> int:
-    """How many sets of `set_bytes` a rotation needs, so that no set is in a cache of `l2` bytes.
-
-    1 if a single set is larger than BEYOND times the cache, and so evicts itself.
-    """
-    return math.ceil(BEYOND * l2 / set_bytes) + 1 if set_bytes <= BEYOND * l2 else 1
 
 
 def in_rotation(calls: Sequence[Call]) -> Call:

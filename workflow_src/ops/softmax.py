@@ -1,12 +1,6 @@
-"""Softmax over rows as one Triton kernel, for rows of any length.
+"""Softmax over rows as one Triton kernel, which reads each row once and keeps it in registers.
 
-A row that fits in one block is read once. In a longer row, all blocks but the last are read
-twice: first for the row's maximum and the sum of its exponentials, updated block by block
-(Milakov & Gimelshein 2018, "Online normalizer calculation for softmax"), then again for the
-result, ideally from a cache. The last block stays in registers.
-
-Its gradient is one kernel as well: dx = y (g - sum(g y)) for the result y and its gradient g, both
-read once, or twice in rows that don't fit.
+Its gradient is one kernel as well: dx = y (g - sum(g y)) for the result y and its gradient g.
 """
 
 from typing import Any
@@ -16,23 +10,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-LONGEST_BLOCK = {4: 32768, 2: 16384}
-"""Row elements that one Triton program holds in registers, by bytes per element.
-
-With 16-bit elements two programs share an SM, so that one reads while the other computes. With
-32-bit elements reading takes so much longer that one program with twice the block is better: it
-reads less a second time.
-"""
-
-REGISTERS = 64
-"""Registers per thread in the kernel for long rows: the most with two programs per SM."""
+LONGEST = 2**15
+"""Elements of a row that a program holds in registers."""
 
 TILE_BYTES = 4096
 """Minimum bytes per program: short rows are processed several at once."""
 
-ACCESS_BYTES = 16
 ELEMENTS_PER_THREAD = 32
-LEAST_WARPS = 4
+LEAST_WARPS, MOST_WARPS = 4, 32
 
 
 @triton.jit
@@ -48,7 +33,7 @@ def _exp(value):  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _softmax_short_rows(  # type: ignore[no-untyped-def]
+def _softmax_rows(  # type: ignore[no-untyped-def]
     x, y, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
     first = tl.program_id(0) * ROWS
@@ -65,54 +50,7 @@ def _softmax_short_rows(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _softmax_long_rows(  # type: ignore[no-untyped-def]
-    x, y, columns, early, LANES: tl.constexpr, LANE: tl.constexpr, WHOLE: tl.constexpr
-):  # fmt: skip
-    # A lane is one access of one thread. It keeps its own maximum and sum until the end of the row,
-    # so that no thread waits for another between blocks.
-    block: tl.constexpr = LANES * LANE
-    x += tl.program_id(0).to(tl.int64) * columns
-    y += tl.program_id(0).to(tl.int64) * columns
-    start = tl.arange(0, LANES)[:, None] * LANE + tl.arange(0, LANE)[None, :]
-    maximum = tl.full([LANES], float("-inf"), tl.float32)
-    total = tl.zeros([LANES], tl.float32)
-    for number in range(early):
-        # Blocks that are read again stay in the L1 cache; the last block bypasses it.
-        value = tl.load(x + start + number * block, eviction_policy="evict_last").to(tl.float32)
-        higher = tl.maximum(maximum, tl.max(value, axis=1))
-        shift = _shift(higher)
-        total = total * _exp(maximum - shift)
-        total += tl.sum(_exp(value - shift[:, None]), axis=1)
-        maximum = higher
-
-    last = start + early * block
-    if WHOLE:
-        read = tl.load(x + last, cache_modifier=".cg")
-    else:
-        read = tl.load(x + last, mask=last < columns, other=float("-inf"), cache_modifier=".cg")
-    value = read.to(tl.float32)
-    higher = tl.maximum(maximum, tl.max(value, axis=1))
-    shift = _shift(higher)
-    value = _exp(value - shift[:, None])
-    total = total * _exp(maximum - shift) + tl.sum(value, axis=1)
-
-    row_shift = _shift(tl.max(higher, axis=0))
-    to_row = _exp(higher - row_shift)
-    scale = 1.0 / tl.sum(total * to_row, axis=0)
-    result = (value * (to_row * scale)[:, None]).to(y.dtype.element_ty)
-    if WHOLE:
-        tl.store(y + last, result, cache_modifier=".cs")
-    else:
-        tl.store(y + last, result, mask=last < columns, cache_modifier=".cs")
-    for number in range(early):
-        again = start + number * block
-        value = tl.load(x + again, eviction_policy="evict_first").to(tl.float32)
-        value = _exp(value - row_shift) * scale
-        tl.store(y + again, value.to(y.dtype.element_ty), cache_modifier=".cs")
-
-
-@triton.jit  # type: ignore[untyped-decorator]
-def _softmax_short_gradients(  # type: ignore[no-untyped-def]
+def _softmax_gradients(  # type: ignore[no-untyped-def]
     y, g, dx, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):  # fmt: skip
     first = tl.program_id(0) * ROWS
@@ -127,26 +65,6 @@ def _softmax_short_gradients(  # type: ignore[no-untyped-def]
     tl.store(dx + start + at, found.to(dx.dtype.element_ty), mask=inside)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _softmax_long_gradients(  # type: ignore[no-untyped-def]
-    y, g, dx, columns, blocks, BLOCK: tl.constexpr
-):  # fmt: skip
-    start = tl.program_id(0).to(tl.int64) * columns
-    lane = tl.arange(0, BLOCK)
-    total = tl.zeros([BLOCK], tl.float32)
-    for number in range(blocks):
-        at = number * BLOCK + lane
-        result = tl.load(y + start + at, mask=at < columns, other=0.0).to(tl.float32)
-        total += result * tl.load(g + start + at, mask=at < columns, other=0.0).to(tl.float32)
-    mean = tl.sum(total, axis=0)
-    for number in range(blocks):
-        at = number * BLOCK + lane
-        result = tl.load(y + start + at, mask=at < columns, other=0.0).to(tl.float32)
-        gradient = tl.load(g + start + at, mask=at < columns, other=0.0).to(tl.float32)
-        found = result * (gradient - mean)
-        tl.store(dx + start + at, found.to(dx.dtype.element_ty), mask=at < columns)
-
-
 def softmax(x: Tensor) -> Tensor:
     """Softmax over the last dimension, computed in float32; shape and dtype of x, contiguous.
 
@@ -158,25 +76,22 @@ def softmax(x: Tensor) -> Tensor:
     if not x.numel():
         return y
     rows, columns = x.numel() // x.shape[-1], x.shape[-1]
-    block, warps, tile = _program(columns, x.element_size(), 1)
-    if columns <= block:
-        _softmax_short_rows[(triton.cdiv(rows, tile),)](
-            x, y, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
-        )
-        return y
-    lane = ACCESS_BYTES // x.element_size()
-    _softmax_long_rows[(rows,)](
-        x, y, columns, (columns - 1) // block,
-        LANES=block // lane, LANE=lane, WHOLE=columns % block == 0,
-        num_warps=warps, maxnreg=REGISTERS,
-    )  # fmt: skip
+    block, warps, tile = _program(columns, x.element_size())
+    _softmax_rows[(triton.cdiv(rows, tile),)](
+        x, y, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
+    )
     return y
 
 
-def _program(columns: int, itemsize: int, tensors: int) -> tuple[int, int, int]:
-    """A program's elements of a row, its warps and its rows, where it holds so many tensors."""
-    block = min(triton.next_power_of_2(columns), LONGEST_BLOCK[itemsize] // tensors)
-    warps = max(LEAST_WARPS, tensors * block // (32 * ELEMENTS_PER_THREAD))
+def _program(columns: int, itemsize: int) -> tuple[int, int, int]:
+    """A program's elements of a row, its warps and its rows.
+
+    Raises ValueError for a row that is too long.
+    """
+    if columns > LONGEST:
+        raise ValueError(f"softmax in Triton takes rows of at most {LONGEST}, not {columns}")
+    block = triton.next_power_of_2(columns)
+    warps = min(MOST_WARPS, max(LEAST_WARPS, block // (32 * ELEMENTS_PER_THREAD)))
     return block, warps, max(1, TILE_BYTES // itemsize // block)
 
 
@@ -212,13 +127,8 @@ def softmax_gradient(y: Tensor, g: Tensor) -> Tensor:
     if not y.numel():
         return dx
     rows, columns = y.numel() // y.shape[-1], y.shape[-1]
-    block, warps, tile = _program(columns, y.element_size(), 2)
-    if columns <= block:
-        _softmax_short_gradients[(triton.cdiv(rows, tile),)](
-            y, g, dx, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
-        )
-        return dx
-    _softmax_long_gradients[(rows,)](
-        y, g, dx, columns, triton.cdiv(columns, block), BLOCK=block, num_warps=warps
+    block, warps, tile = _program(columns, y.element_size())
+    _softmax_gradients[(triton.cdiv(rows, tile),)](
+        y, g, dx, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
     )
     return dx

@@ -17,8 +17,6 @@ STUDIES = (
     "warmup",
     "precision",
     "attention",
-    "fusion",
-    "matmul",
     "mlp",
     "accounting",
     "memory",

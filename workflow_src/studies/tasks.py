@@ -62,7 +62,7 @@ Tasks = Callable[..., Iterable[Task | Row]]
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
-    The point says how often: `budget_ms` and maybe `sample_ms`, or `warmup_steps` and `steps`, one
+    The point says how often: `budget_ms`, or `warmup_steps` and `steps`, one
     number or several by `measurement`.
     """
     found: list[Row] = []
@@ -88,7 +88,7 @@ def _measured(task: Task, point: Point) -> Row:
         return made
     call, more = made if isinstance(made, tuple) else (made, {})
     if "budget_ms" in point:
-        times = time_within(call, device, point["budget_ms"], point.get("sample_ms", 0.0))
+        times = time_within(call, device, point["budget_ms"])
     else:
         steps = point["steps"]
         steps = steps[task.about["measurement"]] if isinstance(steps, dict) else steps

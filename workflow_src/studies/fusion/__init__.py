@@ -1,1 +1,0 @@
-"""The study `fusion`: its points, how they are measured, and what the numbers say."""

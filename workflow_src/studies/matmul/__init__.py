@@ -1,1 +1,0 @@
-"""The study `matmul`: its points, how they are measured, and what the numbers say."""
