@@ -1,1 +1,1 @@
-"""This project's own GeLU and softmax kernels, to compare with PyTorch's."""
+"""This project's own softmax in Triton, to compare with PyTorch's."""

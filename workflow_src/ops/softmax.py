@@ -76,22 +76,22 @@ def softmax(x: Tensor) -> Tensor:
     if not x.numel():
         return y
     rows, columns = x.numel() // x.shape[-1], x.shape[-1]
-    block, warps, tile = _program(columns, x.element_size())
+    block, warps, tile = _program(columns, x.element_size(), 1)
     _softmax_rows[(triton.cdiv(rows, tile),)](
         x, y, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
     )
     return y
 
 
-def _program(columns: int, itemsize: int) -> tuple[int, int, int]:
-    """A program's elements of a row, its warps and its rows.
+def _program(columns: int, itemsize: int, tensors: int) -> tuple[int, int, int]:
+    """A program's elements of a row, its warps and its rows, where it holds so many tensors.
 
     Raises ValueError for a row that is too long.
     """
     if columns > LONGEST:
         raise ValueError(f"softmax in Triton takes rows of at most {LONGEST}, not {columns}")
     block = triton.next_power_of_2(columns)
-    warps = min(MOST_WARPS, max(LEAST_WARPS, block // (32 * ELEMENTS_PER_THREAD)))
+    warps = min(MOST_WARPS, max(LEAST_WARPS, tensors * block // (32 * ELEMENTS_PER_THREAD)))
     return block, warps, max(1, TILE_BYTES // itemsize // block)
 
 
@@ -127,7 +127,7 @@ def softmax_gradient(y: Tensor, g: Tensor) -> Tensor:
     if not y.numel():
         return dx
     rows, columns = y.numel() // y.shape[-1], y.shape[-1]
-    block, warps, tile = _program(columns, y.element_size())
+    block, warps, tile = _program(columns, y.element_size(), 2)
     _softmax_gradients[(triton.cdiv(rows, tile),)](
         y, g, dx, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
     )

@@ -62,8 +62,8 @@ Tasks = Callable[..., Iterable[Task | Row]]
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
-    The point says how often: `budget_ms`, or `warmup_steps` and `steps`, one
-    number or several by `measurement`.
+    The point says how often: `budget_ms`, or `warmup_steps` and `steps`, one number or several by
+    `measurement`.
     """
     found: list[Row] = []
     ran_out: dict[str, str] = {}
