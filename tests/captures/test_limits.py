@@ -73,6 +73,7 @@ def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.json")
     assert rank_of(tmp_path / "c.json") is None
     assert "it is neither a file nor a folder, as a pipe isn't" in said_of(tmp_path / "c.json")
+    assert said_of(tmp_path / "d*.json").endswith("d*.json: there is no such file or folder")
 
 
 def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(

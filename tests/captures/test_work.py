@@ -163,3 +163,15 @@ def test_no_fold_at_all_keeps_names_and_a_pattern_comes_first(tmp_path: Path) ->
     }
     assert len(found[""]) == 1 + 2 * (MANY + 1)
     assert found[r"_\d+"] == ["forward", "forward/layer", "forward/layer/mm"]
+
+
+@pytest.mark.parametrize(("count", "moved_ns"), [(10, 0), (11, 3000)])
+def test_a_device_whose_clock_is_ahead_is_put_on_the_hosts(
+    export: Export, count: int, moved_ns: int
+) -> None:
+    for n in range(count):
+        export.work(10_000 * n + 5000, 10, start=10_000 * n + 2000)
+    capture = export.read()
+    assert (capture.work["start_ns"] - capture.work["launch_ns"] == moved_ns - 3000).all()
+    told = [(note.count, note.about) for note in capture.notes if note.code == "clocks"]
+    assert told == ([(count, "by 3.0 us at most")] if moved_ns else [])
