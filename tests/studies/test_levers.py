@@ -118,6 +118,7 @@ def test_no_phase_s_memory_has_the_gradients_of_what_ran_before(
 
 
 @pytest.mark.usefixtures("served_python")
+@pytest.mark.usefixtures("served_python")
 def test_a_point_in_two_processes_has_the_samples_of_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
