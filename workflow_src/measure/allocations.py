@@ -21,7 +21,6 @@ from workflow_src.measure.memory import reset_peak
 from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 
-PACKAGE = "workflow_src"
 NOT_OF_THE_MODEL = ("measure", "studies")
 """Subpackages whose lines run the model, and aren't lines of it."""
 
@@ -53,7 +52,7 @@ def _line_here() -> str:
 @cache
 def _inside(file: str) -> str:
     """A file's path in this package, if it is part of the model; "" otherwise."""
-    _, package, inside = file.rpartition(f"/{PACKAGE}/")
+    _, package, inside = file.rpartition("/workflow_src/")
     return "" if not package or inside.split("/")[0] in NOT_OF_THE_MODEL else inside
 
 
@@ -213,7 +212,7 @@ def available_mib(device: str) -> float | None:
 
 
 def step_peak(workload: Workload, phase: str, before_bytes: int) -> Row:
-    """Peak bytes of a step: what the allocator handed out, and what was asked of it.
+    """Peak bytes of a step: what the allocator handed out, and what it reserved for that.
 
     Without `before_bytes`, which were allocated before the workload. On a CPU, of the storages that
     operators returned and those that outlive a step.
@@ -230,7 +229,6 @@ def step_peak(workload: Workload, phase: str, before_bytes: int) -> Row:
     stats = torch.cuda.memory_stats()
     return {
         "peak_bytes": stats["allocated_bytes.all.peak"] - before_bytes,
-        "requested_bytes": stats["requested_bytes.all.peak"] - before_bytes,
         "reserved_bytes": stats["reserved_bytes.all.peak"],
     }
 

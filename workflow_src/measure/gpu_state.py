@@ -60,8 +60,6 @@ def _power_now(handle: Any) -> float | None:
 
 QUERIES: dict[str, Callable[[Any], Any]] = {
     "sm_clock_mhz": lambda gpu: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
-    "memory_clock_mhz": lambda gpu: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_MEM),
-    "temperature_c": lambda gpu: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
     "power_w": _power_now,
     "energy_mj": pynvml.nvmlDeviceGetTotalEnergyConsumption,
     "throttle": _throttles,
@@ -85,14 +83,14 @@ def _answer(query: Callable[[Any], Any], given: Any) -> Any:
 
 
 def state(device: str) -> Row:
-    """Current clocks, temperature, power, throttle reasons and number of other processes.
+    """What limits a device's clock now, if it says so, and how many other processes it has.
 
-    Values that the device doesn't report are left out; for a CPU, only the load average.
+    For a CPU, the load average.
     """
     if device == "cpu":
         return {"load_average": os.getloadavg()[0]}
-    found = {name: said for name, said in asked(device, *QUERIES).items() if said is not None}
-    return found | {"other_processes": len({*processes_on(device)} - {os.getpid()})}
+    throttle = asked(device, "throttle")["throttle"] or []
+    return {"throttle": throttle, "other_processes": len({*processes_on(device)} - {os.getpid()})}
 
 
 @contextmanager

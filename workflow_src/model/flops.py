@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workflow_src.common.case import Case
 from workflow_src.common.operators import SOFTMAX_FLOPS
-from workflow_src.common.precisions import ELEMENT_BYTES, PASSES, WIDE_BYTES, cast_moves
+from workflow_src.common.precisions import ELEMENT_BYTES, WIDE_BYTES
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
 """The components whose FLOPs are matrix products: all but softmax."""
@@ -36,11 +36,11 @@ def forward_work(case: Case) -> list[Work]:
 
     Bytes: each operation reads its inputs once from device memory and writes its output once, as
     if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
-    makes 8 passes over the matrix when written out (see precisions.PASSES) and 2 as one kernel; its
-    row vectors, T times smaller, are left out. Written out under a GPU's autocast, exp, sum and
-    divide run in float32, and a cast before them reads and writes the matrix once more; for torch's
-    softmax see _softmax_bytes_each. With sdpa, one kernel reads q, k, v and writes its output: q
-    and k count under scores, v and output under values, and softmax moves nothing.
+    makes 8 passes over the matrix when written out and 2 as one kernel; its row vectors, T times
+    smaller, are left out. Written out under a GPU's autocast, exp, sum and divide run in float32,
+    and a cast before them reads and writes the matrix once more: see _softmax_bytes_each. With
+    sdpa, one kernel reads q, k, v and writes its output: q and k count under scores, v and output
+    under values, and softmax moves nothing.
 
     Approximations: every other element has the size of the case's precision, although autocast
     keeps weights in float32; other copies made by autocast, such as the cast of softmax's result
@@ -159,18 +159,19 @@ def _bytes(case: Case) -> dict[str, int]:
 def _softmax_bytes_each(case: Case) -> int:
     """Bytes that softmax moves per element of its matrix.
 
-    A GPU's autocast runs torch's kernel in float32. From fp16 that kernel widens by itself; from
-    bf16 a cast does so. The Triton kernel takes either as it is. A CPU's autocast leaves softmax in
-    the precision of the case.
+    Written out, it reads for the maximum, and reads and writes for the subtraction, in the case's
+    precision; then it does both for the exponentials, reads for the sum, and does both for the
+    division. These five, and torch's kernel, a GPU's autocast runs in float32. From fp16 that
+    kernel widens by itself; from bf16, as before the exponentials, a cast does so. The Triton
+    kernel takes either as it is. A CPU's autocast leaves softmax in the precision of the case.
     """
     precision, size = case.precision, ELEMENT_BYTES[case.precision]
     widens = case.device != "cpu" and size < WIDE_BYTES
     if case.attention == "triton_softmax" or (case.attention == "fused_softmax" and not widens):
         return 2 * size
     if case.attention == "fused_softmax":
-        return WIDE_BYTES + size if precision == "fp16" else 2 * WIDE_BYTES + cast_moves(precision)
-    cast = cast_moves(precision) if widens else 0
-    return cast + sum(each.moves(precision, widens) for each in PASSES.values())
+        return WIDE_BYTES + size if precision == "fp16" else 3 * WIDE_BYTES + size
+    return 4 * size + 6 * WIDE_BYTES if widens else 8 * size
 
 
 def _product(m: int, k: int, n: int) -> int:
