@@ -175,7 +175,7 @@ def _states(result: Row, when: str) -> Row:
 
 
 def environment(result: Row, profiler_version: str) -> pd.DataFrame:
-    """One row: hardware, versions, clocks and temperature before and after, and doubts.
+    """One row: hardware, versions, the host's speed before and after, and doubts.
 
     Of a brought model, the phases whose loss was no finite number, and whether it compiles, too.
     """
