@@ -42,17 +42,14 @@ class Captures:
         """The arguments that say how captures are read, also the empty ones, quoted."""
         told = self.settings.get
         given = [f"--{name}={told(f'capture_{name}') or ''}" for name in ("fold", "step")]
-        memory_gib = told("capture_memory_gib")
-        given += [f"--memory-gib={memory_gib:g}"] if memory_gib else []
+        numbers = {"step-ms": told("capture_step_ms"), "memory-gib": told("capture_memory_gib")}
+        given += [f"--{name}={number:g}" for name, number in numbers.items() if number]
         domains = told("capture_domains")
         return shlex.join(given + ([f"--domains={','.join(domains)}"] if domains else []))
 
     def own_options(self, wildcards: Wildcards) -> str:
-        """The arguments of a capture's own: the time of its step without a profiler, and apart."""
-        known_ms = self.settings["capture_step_ms"]
-        ms = known_ms.get(wildcards.capture) if isinstance(known_ms, Mapping) else known_ms
-        given = [f"--step-ms={ms:g}"] if ms else []
-        return " ".join(given + ["--apart"] * (wildcards.capture in self.apart))
+        """The argument of a capture's own, of one that is apart."""
+        return "--apart" if wildcards.capture in self.apart else ""
 
     def _files(self, wildcards: Wildcards) -> tuple[str, ...]:
         """The files of a capture. Raises ConfigError for a name that isn't among them."""
@@ -92,8 +89,7 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     """The captures that the setting `captures` names, files or patterns of files.
 
     One that can't be read is among them: its reader will say so. Raises ConfigError for a pattern
-    without a file, two files whose whole paths give one name, or a name in capture_step_ms that no
-    capture has.
+    without a file, and for two files whose whole paths give one name.
     """
     found = list[str]()
     for pattern in patterns:
@@ -112,9 +108,6 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
         raise ConfigError(f"captures: {printable(odd)}: {why}")
     jobs = named_jobs(list(files))
     named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
-    step_ms = settings.get("capture_step_ms")
-    for name in step_ms if isinstance(step_ms, Mapping) else ():
-        known("capture_step_ms", name, named)
     apart = frozenset(name for name, job in jobs.items() if job.apart)
     return Captures(named, apart, settings)
 

@@ -3,7 +3,7 @@
 import math
 import re
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -25,15 +25,20 @@ NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?")
 T = TypeVar("T")
 
 
-def made_of(pattern: str, words: str) -> AfterValidator:
-    """Text of these characters alone."""
+def must(be: str, holds: Callable[[Any], object]) -> AfterValidator:
+    """A value of which something holds, which `be` says."""
 
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(f"{text!r} must be made of {words}")
-        return text
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(f"{value!r} must {be}")
+        return value
 
     return AfterValidator(check)
+
+
+def made_of(pattern: str, words: str) -> AfterValidator:
+    """Text of these characters alone."""
+    return must(f"be made of {words}", re.compile(pattern).fullmatch)
 
 
 def among(names: Iterable[str]) -> AfterValidator:
@@ -52,33 +57,6 @@ def _pattern(text: str) -> str:
         return pattern(text)
     except ArgumentTypeError as error:
         raise ValueError(str(error)) from None
-
-
-def _distinct(values: list[T]) -> list[T]:
-    # 1, 1.0 and True are three values.
-    if len({(type(each), str(each)) for each in values}) < len(values):
-        raise ValueError(f"{values!r} must not repeat a value")
-    return values
-
-
-def _scalar(value: Any) -> Any:
-    if not isinstance(value, int | float | str | None):
-        raise ValueError(f"{value!r} must be a number, true or false, text or left out")
-    return value
-
-
-def _of_step(value: Any) -> Any:
-    times = value.values() if isinstance(value, Mapping) else [value]
-    if not all(type(ms) in (int, float) and 0 < ms <= 1e9 for ms in times):
-        said = "must be a number of ms, more than 0, or such numbers by the captures' names"
-        raise ValueError(f"{value!r} {said}")
-    return value
-
-
-def _long_enough(seconds: float) -> float:
-    if 0 < seconds < 3:
-        raise ValueError(f"{seconds!r} must be 0 or from 3")
-    return seconds
 
 
 def as_typed(value: Any) -> Any:
@@ -103,30 +81,24 @@ NAME = made_of(
 )
 Name = Annotated[str, NAME]
 SIZE = r"[A-Za-z0-9][A-Za-z0-9.]*(-[A-Za-z0-9.]+)*"
-SizeName = Annotated[
-    str,
-    made_of(SIZE, "letters, digits and dots, a letter or digit first, and dashes between them"),
-]
-AxisName = Annotated[
-    str, made_of(r"[A-Za-z][A-Za-z0-9_]*", "letters, digits and underscores, a letter first")
-]
-LeversCase = Annotated[
-    str,
-    made_of(
-        rf"{SIZE}-ctx[1-9][0-9]{{0,6}}-(fp32|bf16)",
-        "a size, a context and fp32 or bf16, such as medium-ctx256-bf16",
-    ),
-]
+SizeName = Annotated[str, made_of(SIZE, "letters, digits and dots, and dashes between them")]
+AXIS = made_of(r"[A-Za-z][A-Za-z0-9_]*", "letters, digits and underscores, a letter first")
+LEVERS_CASE = made_of(
+    rf"{SIZE}-ctx[1-9][0-9]{{0,6}}-(fp32|bf16)",
+    "a size, a context and fp32 or bf16, such as medium-ctx256-bf16",
+)
 Text = Annotated[str, Field(min_length=1)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Length = Annotated[int, Field(ge=1, le=2**24)]
 Steps = Annotated[int, Field(ge=1, le=1_000_000)]
 Processes = Annotated[int, Field(ge=1, le=1000)]
-Gib = Annotated[float, Field(gt=0, le=1e6)]
-Listed = Annotated[list[T], AfterValidator(_distinct)]
-Many = Annotated[list[T], Field(min_length=1), AfterValidator(_distinct)]
-Scalar = Annotated[Any, AfterValidator(_scalar), BeforeValidator(as_typed)]
-Axes = dict[AxisName, Many[Scalar]]
+# 1, 1.0 and True are three values.
+DISTINCT = must("not repeat a value", lambda all: len({(type(e), str(e)) for e in all}) == len(all))
+Listed = Annotated[list[T], DISTINCT]
+Many = Annotated[list[T], Field(min_length=1), DISTINCT]
+SCALAR = must("be a number, truth or text", lambda each: isinstance(each, int | float | str | None))
+Scalar = Annotated[Any, SCALAR, BeforeValidator(as_typed)]
+LONG_ENOUGH = must("be 0 or from 3", lambda seconds: not 0 < seconds < 3)
 
 
 class Checked(BaseModel):
@@ -202,7 +174,7 @@ class Config(Checked):
     workload: Text | None = None
     """A function that makes the model to measure in place of this project's own, as
     file.py:function (docs/own_model.md). Of the suite, `processes` alone counts then."""
-    axes: Axes = {}
+    axes: dict[Annotated[str, AXIS], Many[Scalar]] = {}
     """What the workload's function is called with, lists of values by name."""
     module_depth: Annotated[int, Field(ge=0, le=1000)] = 4
     """How deep in a workload's model modules have ranges of their own in captures; 0 for none."""
@@ -227,7 +199,7 @@ class Config(Checked):
     processes: Processes | None = None
     """Fresh processes in which each benchmark runs, one after another. Left out, the suite's own
     number, or 1."""
-    energy_seconds: Annotated[float, Field(ge=0, le=3600), AfterValidator(_long_enough)] = 0
+    energy_seconds: Annotated[float, Field(ge=0, le=3600), LONG_ENOUGH] = 0
     """For how long (s) each phase is repeated on a GPU to learn the energy of its step: 0, not at
     all, or 3 or more. With 3 its interval is about 3 % to each side, with 30 a tenth of that."""
     capture_steps: Steps = 3
@@ -257,16 +229,16 @@ class Config(Checked):
     capture_step: str | None = None
     """The name of the ranges that are steps in a capture, after capture_fold; a * in it stands for
     a number. Left out, they are found by rules (docs/captures.md)."""
-    capture_step_ms: Annotated[Any, AfterValidator(_of_step)] | None = None
-    """How long a step takes without a profiler (ms), as a trainer logs it: of all captures, or by
-    the capture's name. Then savings are those of the plain step, else of the profiled one."""
-    capture_memory_gib: Gib | None = None
+    capture_step_ms: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    """How long a step of the captures takes without a profiler (ms), as a trainer logs it. Then
+    savings are those of the plain step, else of the profiled one."""
+    capture_memory_gib: Annotated[float, Field(gt=0, le=1e6)] | None = None
     """The most memory that reading one capture may take (GiB). Left out, half of what is available
     when its reading begins."""
     study_scale: Annotated[str, among(("auto", "small", "full"))] = "auto"
     """How large the studies are: small takes minutes on two CPU cores, full is for a GPU. auto is
     full on cuda, else small."""
-    levers_cases: Listed[LeversCase] = []
+    levers_cases: Listed[Annotated[str, LEVERS_CASE]] = []
     """The cases in which the study levers tries remedies, each a size, a context and a precision.
     Left out, tiny-ctx32-fp32 at scale small, and at scale full small, medium and 2.7B at contexts
     256 and 1024 in fp32 and bf16."""
