@@ -21,12 +21,11 @@ rule export:
     group:
         "tables"
     params:
-        flag=dag.flag("os_tracing"),
         code=dag.code("captures.export_case"),
     message:
         "Export the capture of {wildcards.case}"
     shell:
-        "python -m workflow_src.captures.export_case --capture {input:q} --output {output:q} {params.flag}"
+        "python -m workflow_src.captures.export_case --capture {input:q} --output {output:q}"
         " > {log:q} 2>&1"
 
 
@@ -98,7 +97,7 @@ rule environment:
     log:
         "results/{tag}/logs/environments/{part}.csv.log",
     params:
-        flag=dag.flag("mixed_environments"),
+        flag="--mixed-environments" if dag.plan.settings["mixed_environments"] else "",
         code=dag.code("tables.environment"),
     message:
         "Check that {wildcards.part} of {wildcards.tag} were measured in one environment"

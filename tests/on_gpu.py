@@ -25,8 +25,8 @@ WARMUP, STEPS = 3, 3
 
 def under_nsys(folder: Path, program: Sequence[str]) -> Path:
     """The export folder of `python -m program`, captured under nsys."""
-    nsys.profile(folder / "c.nsys-rep", [sys.executable, "-m", *program], "cuda", os_tracing=False)
-    export(folder / "c.nsys-rep", folder / "export", os_tracing=False)
+    nsys.profile(folder / "c.nsys-rep", [sys.executable, "-m", *program], "cuda")
+    export(folder / "c.nsys-rep", folder / "export")
     return folder / "export"
 
 
@@ -39,5 +39,5 @@ def captured(folder: Path, case: Case, program: str = PROGRAM) -> Path:
         row = json.dumps(case.as_dict() | {"warmup_steps": WARMUP, "capture_steps": STEPS})
         return under_nsys(folder, [program, "--case", row])
     profiled_run.profiled_run(case, WARMUP, STEPS, folder / "c.kineto.json.gz")
-    export(folder / "c.kineto.json.gz", folder / "export", os_tracing=False)
+    export(folder / "c.kineto.json.gz", folder / "export")
     return folder / "export"

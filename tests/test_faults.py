@@ -97,7 +97,7 @@ ROW = {
     "case": "tiny-ctx16-fp32", "size": "tiny", "d_model": 64, "d_ff": 64, "layers": 1, "heads": 2,
     "vocabulary": 10, "batch": 1, "context": 16, "precision": "fp32", "attention": "naive",
     "optimizer": "adamw", "device": "cpu", "seed": 0, "memory_limit_gib": None, "profiler": "nsys",
-    "warmup_steps": 1, "steps": 1, "processes": 1, "capture_steps": 100_000, "os_tracing": False,
+    "warmup_steps": 1, "steps": 1, "processes": 1, "capture_steps": 100_000,
 }  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def test_a_thread_that_is_left_running_keeps_no_process(error: str) -> None:
 @requires_nsys
 def test_a_damaged_nsys_report_gives_a_one_sentence_error(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.nsys-rep", tmp_path / "bad.nsys-rep"
-    nsys.profile(good, ["true"], "cpu", os_tracing=False)
+    nsys.profile(good, ["true"], "cpu")
     content = good.read_bytes()
     for damaged in (content[: len(content) // 2], b"a report of its own"):
         bad.write_bytes(damaged)

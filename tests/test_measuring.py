@@ -137,7 +137,7 @@ def test_a_case_that_does_not_fit_still_has_a_complete_capture(
     monkeypatch.setattr(Workload, "__init__", lambda self, case: out_of_memory())
     capture, result = tmp_path / "c.kineto.json.gz", tmp_path / "b.json"
     profiled_run.profiled_run(CASE, 3, 2, capture)
-    export(capture, tmp_path / "export", os_tracing=False)
+    export(capture, tmp_path / "export")
     write_json(result, benchmark.benchmark(CASE, 1, 3))
     tables = case_tables(tmp_path / "export", result)
     assert tables["timings"]["status"].tolist() == ["oom", "skipped", "skipped"]
@@ -200,6 +200,6 @@ def test_a_benchmark_and_a_capture_keep_to_the_memory_limit_of_a_cpu(tmp_path: P
     said = run_stage("profiled_run", case, tmp_path / "c.kineto.json.gz")
     assert said[-2:] == ["t: capturing 1 steps of forward", "t: captured"]
     assert "t forward_backward: oom (CPU out of memory)" in said
-    export(tmp_path / "c.kineto.json.gz", tmp_path / "export", os_tracing=False)
+    export(tmp_path / "c.kineto.json.gz", tmp_path / "export")
     timed = case_tables(tmp_path / "export", output)["timings"]
     assert timed["reason"].tolist()[1] == "CPU out of memory"

@@ -52,7 +52,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], A
         case = replace(CASE, precision=precision, attention=attention)
         folder = tmp_path_factory.mktemp("operators")
         profiled_run.profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
-        export(folder / "c.kineto.json.gz", folder / "export", os_tracing=False)
+        export(folder / "c.kineto.json.gz", folder / "export")
         write_json(folder / "b.json", benchmark.benchmark(case, 1, 1))
         tables = case_tables(folder / "export", folder / "b.json")
         return case, json.loads((folder / "b.json").read_text()), tables

@@ -70,7 +70,7 @@ def test_folders_of_a_real_nsys_have_the_same_tables(tmp_path: Path) -> None:
         "nvtx.push_range('never closed')"
     )
     recorded = tmp_path / "c.nsys-rep"
-    nsys.profile(recorded, [sys.executable, "-c", program], "cpu", os_tracing=False)
+    nsys.profile(recorded, [sys.executable, "-c", program], "cpu")
     for kind in ("sqlite", "arrowdir", "parquetdir"):
         command = ["nsys", "export", "--quiet=true", "--type", kind, "--lazy=false"]
         subprocess.run([*command, "-o", tmp_path / kind, recorded], check=True)

@@ -350,7 +350,7 @@ def test_files_of_one_name_get_longer_ones(files: tuple[str, ...], names: tuple[
 @requires_nsys
 def test_a_report_of_nsys_is_exported_once_and_left_as_it_is(tmp_path: Path) -> None:
     recorded, database = tmp_path / "c.nsys-rep", tmp_path / "c" / "export.sqlite"
-    nsys.profile(recorded, ["true"], "cpu", os_tracing=False)
+    nsys.profile(recorded, ["true"], "cpu")
     before = recorded.read_bytes()
     given = ["--capture", str(recorded), "--output", str(tmp_path / "c")]
     made = []

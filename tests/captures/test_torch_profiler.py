@@ -169,7 +169,7 @@ def test_a_real_trace_conserves_torchs_own_total(tmp_path: Path) -> None:
         layer(torch.randn(8, 32)).sum().backward()
     path, folder = tmp_path / "c.kineto.json.gz", tmp_path / "export"
     profiler.export_chrome_trace(str(path))
-    export(path, folder, os_tracing=False)
+    export(path, folder)
     case = read_case(folder)
     assert (case.work["range"] == 0).all() and case.ranges["path"].tolist() == ["forward"]
     operators = [e for e in profiler.key_averages() if e.key != "forward"]

@@ -52,7 +52,7 @@ def exported_file(folder: Path) -> Path:
     raise TraceError(f"{folder} is no export: it holds neither {DATABASE} nor {TRACE}")
 
 
-def export(capture: Path, folder: Path, os_tracing: bool) -> None:
+def export(capture: Path, folder: Path) -> None:
     """Export `capture` into `folder`, which appears complete or not at all.
 
     Raises TraceError, also if the folder holds anything but an earlier export.
@@ -64,7 +64,7 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
         partial = parent / folder.name
         partial.mkdir()
         if capture.suffix == SUFFIX:
-            nsys_cli.export(capture, partial, os_tracing)
+            nsys_cli.export(capture, partial)
         else:
             shutil.copyfile(capture, partial / TRACE)
         if folder.exists():
@@ -74,9 +74,9 @@ def export(capture: Path, folder: Path, os_tracing: bool) -> None:
 
 def main() -> None:
     """Export one capture."""
-    given = stage_arguments(__doc__, capture=existing_file, output=new_folder, os_tracing=False)
+    given = stage_arguments(__doc__, capture=existing_file, output=new_folder)
     with one_sentence(given.capture.name):
-        export(given.capture, given.output, given.os_tracing)
+        export(given.capture, given.output)
 
 
 if __name__ == "__main__":

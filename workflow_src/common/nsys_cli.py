@@ -8,15 +8,9 @@ from pathlib import Path
 from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.subprocesses import run_tied
 
-REPORTS = (
-    "cuda_gpu_kern_sum",
-    "cuda_api_sum",
-    "nvtx_pushpop_sum",
-    "nvtx_kern_sum",
-    "nvtx_gpu_proj_sum",
-    "cuda_gpu_mem_time_sum",
-    "cuda_gpu_mem_size_sum",
-)
+KERNELS = "cuda_gpu_kern_sum"
+"""The report of `nsys stats` that a capture's kernel time is checked against."""
+
 OLDEST = (2023, 4)
 
 DATABASE, TRACE = "trace.sqlite", "trace.json.gz"
@@ -40,15 +34,14 @@ def version() -> tuple[int, int]:
     return number
 
 
-def export(capture: Path, folder: Path, os_tracing: bool) -> None:
-    """Export a capture into `folder`: trace.sqlite and one CSV per `nsys stats` report.
+def export(capture: Path, folder: Path) -> None:
+    """Export a capture into `folder`: trace.sqlite, and the CSV of the report KERNELS.
 
     Raises TraceError if nsys fails.
     """
     database = folder / DATABASE
     export_sqlite(capture, database)
-    for report in (*REPORTS, "osrt_sum") if os_tracing else REPORTS:
-        (folder / f"{report}.csv").write_text(stats(database, report), encoding="utf-8")
+    (folder / f"{KERNELS}.csv").write_text(stats(database, KERNELS), encoding="utf-8")
 
 
 def export_sqlite(capture: Path, database: Path) -> None:

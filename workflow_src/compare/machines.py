@@ -20,7 +20,7 @@ WORK = ("d_model", "d_ff", "layers", "heads", "vocabulary", *VARIED)
 
 SETTINGS = (
     *("device", "warmup_steps", "steps", "processes", "capture_steps", "profiler"),
-    *("os_tracing", "seed", "memory_limit_gib"),
+    *("seed", "memory_limit_gib"),
 )
 """Columns of the plan that say how it was measured."""
 

@@ -50,10 +50,6 @@ class Dag:
             return ON_CLUSTER
         return self.plan.threads.get("cpu_threads", 1)
 
-    def flag(self, setting: str) -> str:
-        """The command-line flag of a setting that is on, or an empty string."""
-        return "--" + setting.replace("_", "-") if self.plan.settings[setting] else ""
-
     def code(self, module: str | Callable[[Wildcards], str]) -> Callable[[Wildcards], str]:
         """A param function: the hash of a stage's `module`.
 

@@ -14,29 +14,26 @@ from workflow_src.common.nsys_cli import version
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 
 
-def profile_command(
-    output: Path, program: Sequence[str], device: str, os_tracing: bool
-) -> list[str]:
+def profile_command(output: Path, program: Sequence[str], device: str) -> list[str]:
     """The command that captures `program` into `output` (a name that ends in .nsys-rep).
 
     On a CUDA device the program itself opens and closes the capture window (cudaProfilerApi),
     after its warm-up; on a CPU that call doesn't exist, and the program emits no range before its
     window. Sampling and context-switch tracing stay off: they made captures of gigabytes.
     """
-    traced = "cuda,nvtx,osrt" if os_tracing else "cuda,nvtx"
     window = ["-c", "cudaProfilerApi", "--capture-range-end=stop"] if device == "cuda" else []
     quiet = ["-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
-    return ["nsys", "profile", "-t", traced, *quiet, *window, "-o", str(output), *program]
+    return ["nsys", "profile", "-t", "cuda,nvtx", *quiet, *window, "-o", str(output), *program]
 
 
-def profile(output: Path, program: Sequence[str], device: str, os_tracing: bool) -> None:
+def profile(output: Path, program: Sequence[str], device: str) -> None:
     """Run `program` under nsys and write its capture to `output`.
 
     Once more if nsys's importer fails, which it may do for no lasting reason (seen with 2023.4).
     Raises TraceError, with the cause, if the program failed or nsys left no report.
     """
     version()
-    command = profile_command(output, program, device, os_tracing)
+    command = profile_command(output, program, device)
     left = output.with_suffix(".qdstrm")
     status = run_tied(command).returncode
     if left.is_file() and not output.is_file():
@@ -73,7 +70,7 @@ def capture(row: dict[str, Any], output: Path) -> None:
     with partial_folder(output) as folder:
         partial = folder / output.name
         if row["profiler"] == "nsys":
-            profile(partial, recorder(row), row["device"], row["os_tracing"])
+            profile(partial, recorder(row), row["device"])
         else:
             status = run_tied([*recorder(row), "--output", str(partial)]).returncode
             if status or not partial.exists():

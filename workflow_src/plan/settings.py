@@ -209,8 +209,6 @@ class Config(Checked):
     """The most memory that a measurement may use, to find out what fits on a smaller machine: of
     the device, or on a CPU of what the process allocates after its start; there, left out, 95 % of
     what is available. More than there is, is refused."""
-    os_tracing: bool = False
-    """Also trace operating-system calls (nsys only; larger captures, adds osrt_sum)."""
     mixed_environments: bool = False
     """Allow one table to mix rows from different GPUs, drivers or library versions."""
     allow_missing: bool = False

@@ -29,7 +29,7 @@ from workflow_src.plan.brought import brought_cases, code_at
 from workflow_src.plan.config import check
 
 BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
-CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps", "os_tracing")
+CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps")
 
 RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "([0-9]{1,9})?"}
 """Settings that are chosen once per tag where the configuration leaves them open, as patterns."""
