@@ -41,16 +41,12 @@ def test_another_host_or_boot_mixes_nothing_and_is_no_drift(tmp_path: Path) -> N
     assert drift.drift([path], HERE) == ""
 
 
-MACHINE, BOOT = "5ec2e7" * 5 + "aa", "5ec2e700-b007-4000-8000-5ec2e75ec2e7"
+BOOT = "5ec2e700-b007-4000-8000-5ec2e75ec2e7"
 
 
-def host_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> str:
-    """The id of a host whose files say this: etc, dbus and boot; the others it lacks."""
-    for name in ("etc", "dbus", "boot"):
-        (folder / name).unlink(missing_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(f"{text}\n")
-    monkeypatch.setattr(machine, "MACHINE_IDS", (folder / "etc", folder / "dbus"))
+def host_of(folder: Path, monkeypatch: pytest.MonkeyPatch, boot: str) -> str:
+    """The id of a host whose boot has an id."""
+    (folder / "boot").write_text(f"{boot}\n")
     monkeypatch.setattr(machine, "BOOT_ID", folder / "boot")
     return machine.host_id()
 
@@ -59,24 +55,17 @@ def test_a_host_keeps_its_id_until_it_boots_and_no_other_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = partial(host_of, tmp_path, monkeypatch)
-    first = host(etc=MACHINE, boot=BOOT)
+    first = host(BOOT)
     assert re.fullmatch("[0-9a-f]{8}", first)
-    assert first == host(etc=MACHINE, boot=BOOT) == host(dbus=MACHINE, boot=BOOT)
-    others = [
-        host(etc=MACHINE, boot=BOOT[::-1]),
-        host(etc=MACHINE[::-1], boot=BOOT),
-        host(etc=MACHINE),
-        host(boot=BOOT),
-    ]
-    assert len({first, *others}) == 5 and "" not in others
-    assert host() == host(etc="", boot="") == ""
-    assert host(etc="", dbus=MACHINE, boot=BOOT) == first
+    assert first == host(BOOT) != host(BOOT[::-1])
+    (tmp_path / "boot").unlink()
+    assert machine.host_id() == ""
 
 
 def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_locks: None
 ) -> None:
-    host = host_of(tmp_path, monkeypatch, etc=MACHINE, boot=BOOT)
+    host = host_of(tmp_path, monkeypatch, BOOT)
     found = measured_alone("t", {"device": "cpu"}, "phases", dict)
     assert found["environment"]["host_id"] == host
     gpu = found["environment"] | {"device_name": "GPU-1"}
@@ -87,7 +76,7 @@ def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
     assert tables[0]["gpu_id"].tolist() == [""] and len(tables[1]["gpu_id"][0]) == 8
     table = tables[0].to_csv()
     assert pd.read_csv(io.StringIO(table), dtype="str")["host_id"].tolist() == [host]
-    assert not [word for word in (MACHINE, BOOT) if word in table or word in json.dumps(found)]
+    assert BOOT not in table and BOOT not in json.dumps(found)
 
 
 def test_the_first_column_that_differs_is_named_with_its_values(tmp_path: Path) -> None:

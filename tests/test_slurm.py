@@ -19,8 +19,8 @@ from tests.slurm_stories import (
     Stories,
     Story,
 )
-from tests.workflow import ROOT, load
-from workflow_src.dag.start import make_dag, refuse_login_node
+from tests.workflow import ROOT
+from workflow_src.dag.start import refuse_login_node
 
 MARKS = [pytest.mark.slurm, pytest.mark.workflow]
 TOLD = {name: pytest.param(name, marks=MARKS) for name in EXECUTORS}
@@ -125,25 +125,3 @@ def test_a_device_that_was_looked_for_on_the_login_node_is_refused() -> None:
         refuse_login_node(SimpleNamespace(local_exec=local), config, device)
     with pytest.raises(SystemExit, match="device: 'auto' is the cpu on this machine"):
         refuse_login_node(SimpleNamespace(local_exec=False), {}, "cpu")
-
-
-def test_requested_memory_exceeds_the_observed_peak() -> None:
-    """Peak resident memory of the benchmark of `mini` on two cores, torch 2.13."""
-    peaks_mib = {64: 641, 128: 802, 256: 1003}
-    suite = {"sizes": ["mini"], "contexts": [*peaks_mib, 2048], "attentions": ["naive", "sdpa"]}
-    config = load(ROOT / "config.yaml") | {"suites": {"s": suite}, "suite": "s", "tag": "s"}
-    on = {
-        device: make_dag(
-            config | {"cluster": True, "device": device, "profiler": "torch", "cpu_threads": 1}
-        )
-        for device in ("cpu", "cuda")
-    }
-    for context, peak_mib in peaks_mib.items():
-        wildcards = SimpleNamespace(case=f"mini-ctx{context}-fp32")
-        first, second = (on["cpu"].measured.memory_mb(wildcards, n) for n in (1, 2))
-        assert peak_mib < first < second == 2 * first
-        assert on["cuda"].measured.memory_mb(wildcards, 1) == 8192
-    # No attention needs more than that written out.
-    sdpa = SimpleNamespace(case="mini-ctx64-fp32-sdpa")
-    plain = SimpleNamespace(case="mini-ctx64-fp32")
-    assert len({on["cpu"].measured.memory_mb(each, 1) for each in (plain, sdpa)}) == 1

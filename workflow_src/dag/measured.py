@@ -1,25 +1,20 @@
 """What a run measures: cases, ceilings, studies' points; what that takes, and where it was."""
 
 import json
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from workflow_src.common.case import PHASES, Case, case_of
 from workflow_src.common.errors import ConfigError
-from workflow_src.common.units import MIB
 from workflow_src.dag.paths import Wildcards, chapter_templates, known, made, measures
-from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.plan.drift import MEASURE_AGAIN, drift, here
 from workflow_src.plan.suites import Plan
 from workflow_src.studies.points import points
 from workflow_src.studies.study import BESIDE, STUDIES, Point
 
-FIXED_MIB = {"cpu": 2048, "cuda": 8192}
-"""Python with torch; on CUDA also the host memory of a context and of a profiler's buffers."""
-
-UNKNOWN_MIB = 14336
+HOST_MIB = {"cpu": 16384, "cuda": 8192}
+"""Memory to request from a cluster: Python with torch and, on CUDA, the host memory of a context
+and of a profiler's buffers; on a CPU, also that of a step."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +72,8 @@ class Measured:
     studies: Studies
 
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt.
-
-        On a CPU, that of a case's step is host memory; of a brought model no formula tells it, and
-        no attention needs more than that written out.
-        """
-        mib = FIXED_MIB[self.plan.device]
-        if hasattr(wildcards, "case") and self.plan.device == "cpu":
-            case = case_of(self.plan.benchmark_row(wildcards.case))
-            if isinstance(case, Case):
-                most = peak_bytes(replace(case, attention="naive"), PHASES[-1])
-                mib += math.ceil(most / MIB)
-            else:
-                mib += UNKNOWN_MIB
-        return attempt * mib
+        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt."""
+        return attempt * HOST_MIB[self.plan.device]
 
     def to_join(self) -> list[str]:
         """All planned cases; with allow_missing, only those measured here or copied as tables."""

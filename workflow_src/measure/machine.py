@@ -20,7 +20,6 @@ from workflow_src.common.environment import cpu_model
 from workflow_src.common.units import GIB, NS_PER_US
 from workflow_src.measure.timing import Call, synchronize
 
-MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SALT = "transformer-step-time host"
 
@@ -60,22 +59,11 @@ def environment(device: str) -> dict[str, Any]:
 def host_id() -> str:
     """8 hex digits that differ from host to host and from boot to boot; may be published.
 
-    A salted hash of the machine's and the boot's id, neither of which can be found from it; "" if
-    neither can be read.
+    A salted hash of the boot's random id, which can't be found from it; "" if there is none.
     """
-    machine = next(filter(None, map(_content, MACHINE_IDS)), b"")
-    boot = _content(BOOT_ID)
-    if not machine and not boot:
+    if not BOOT_ID.is_file():
         return ""
-    return hashlib.sha256(b"\n".join((SALT.encode(), machine, boot))).hexdigest()[:8]
-
-
-def _content(path: Path) -> bytes:
-    """What a file holds; nothing if it can't be read."""
-    try:
-        return path.read_bytes().strip()
-    except OSError:
-        return b""
+    return hashlib.sha256(f"{SALT}\n{BOOT_ID.read_text().strip()}".encode()).hexdigest()[:8]
 
 
 @torch.no_grad()
