@@ -8,12 +8,10 @@ import json
 import re
 import sys
 from argparse import ArgumentTypeError, Namespace
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
-from statistics import mean
 from typing import Any, NamedTuple
 
 import snakemake
@@ -57,15 +55,11 @@ def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
 
 
 class Job(NamedTuple):
-    """A job that would run: its rule, its outputs, and why.
-
-    seconds: what it took before, else what jobs of its rule took on average; None if none ran.
-    """
+    """A job that would run: its rule, its outputs, and why."""
 
     rule: str
     outputs: tuple[str, ...]
     why: str
-    seconds: float | None
 
 
 def command(config: Sequence[str]) -> list[str]:
@@ -79,16 +73,11 @@ def planned(config: Sequence[str]) -> list[Job]:
     Raises StageError, with what Snakemake says last, if it finds none because it fails.
     """
     dag = _dag(config)
-    before = {job: seconds for job in dag.jobs if (seconds := _took(job)) is not None}
-    usual = defaultdict[str, list[float]](list)
-    for job, seconds in before.items():
-        usual[job.rule.name].append(seconds)
-    found = list[Job]()
     # Of a dry run, all jobs have ended.
-    for job in dag.needrun_jobs(exclude_finished=False):
-        rule, outputs = job.rule.name, tuple(map(str, job.output))
-        mean_s = mean(usual[rule]) if rule in usual else None
-        found.append(Job(rule, outputs, why(dag.reason(job)), before.get(job, mean_s)))
+    found = [
+        Job(job.rule.name, tuple(map(str, job.output)), why(dag.reason(job)))
+        for job in dag.needrun_jobs(exclude_finished=False)
+    ]
     return sorted(job for job in found if job.outputs)
 
 
@@ -106,15 +95,6 @@ def _dag(config: Sequence[str]) -> Any:
                 lines = [line.strip() for line in told if line.strip() and not line.isdigit()]
                 raise StageError(lines[-1] if lines else "snakemake -n failed") from None
     return snakemake.workflow.workflow.persistence.dag
-
-
-def _took(job: Any) -> float | None:
-    """The seconds that it took to make a job's outputs, if they are there and Snakemake knows."""
-    if not job.output or not Path(job.output[0]).exists():
-        return None
-    record = job.dag.workflow.persistence.metadata(job.output[0]) or {}
-    start, end = record.get("starttime"), record.get("endtime")
-    return max(0.0, end - start) if start and end else None
 
 
 def why(reason: Any) -> str:

@@ -22,7 +22,7 @@ from workflow_src.dag.start import Dag, dag_of
 from workflow_src.plan import kept
 from workflow_src.plan.config import CONFIG
 from workflow_src.plan.drift import MEASURE_AGAIN
-from workflow_src.plan.progress import MEASURING, in_words
+from workflow_src.plan.progress import MEASURING
 from workflow_src.plan.suites import make_plan
 
 STAGES = ("benchmark", "capture", "export", "tables")
@@ -179,13 +179,10 @@ def _not_done(states: Sequence[State]) -> Iterator[str]:
 
 
 def to_run(jobs: Sequence[Job]) -> str:
-    """How many jobs of which rules, those that measure first, and about how long they take."""
-    times = [job.seconds for job in jobs if job.seconds is not None]
-    time = in_words(sum(times)) if times else "no times known yet"
-    some = f" for the {len(times)} whose times are known" if 0 < len(times) < len(jobs) else ""
+    """How many jobs of which rules, those that measure first."""
     counts = sorted(Counter(j.rule for j in jobs).items(), key=lambda n: (n[0] not in MEASURING, n))
     rules = ", ".join(f"{count} {rule}" for rule, count in counts)
-    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'} ({rules}), {time}{some}"
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'} ({rules})"
 
 
 def main() -> None:
