@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.workflow import load
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.errors import StageError
 from workflow_src.common.summary import by_process
 from workflow_src.measure import benchmark
 from workflow_src.measure.processes import in_fresh_processes, merged, merged_phase
-from workflow_src.plan.suites import make_plan
 from workflow_src.tables.measured import doubts, environment
 
 CASE = Case("t", "tiny", 16, 32, 2, 2, 50, 2, 8, "fp32", "naive", "adamw", "cpu")
@@ -109,15 +107,3 @@ def test_what_processes_saw_of_their_host_is_put_together() -> None:
     row = environment(found, "torch 2").iloc[0]
     assert (row["host_operation_us_before"], row["host_operation_us_after"]) == (1.0, 1.0)
     assert row["load_average_before"] == 9.0
-
-
-@pytest.mark.parametrize(
-    ("given", "of_suite", "expected"), [(None, None, 1), (None, 3, 3), (2, 3, 2), (2, None, 2)]
-)
-def test_the_number_of_processes_is_the_runs_else_the_suites(
-    tmp_path: Path, given: int | None, of_suite: int | None, expected: int
-) -> None:
-    config = load(Path("config.yaml")) | {"device": "cpu", "profiler": "torch"}
-    config["suites"] = {"quickstart": {"sizes": ["tiny"], "contexts": [16], "processes": of_suite}}
-    plan = make_plan(config | {"processes": given}, tmp_path)
-    assert plan.benchmark_row("tiny-ctx16-fp32")["processes"] == expected

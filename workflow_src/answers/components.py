@@ -3,20 +3,20 @@
 from collections.abc import Iterable
 
 from workflow_src.common.case import PHASES
-from workflow_src.common.components import COMPONENTS, Component, told_apart
+from workflow_src.common.components import COMPONENTS, told_apart
 
 
-def components(paths: Iterable[str]) -> dict[str, Component]:
+def components(paths: Iterable[str]) -> dict[str, str]:
     """The components that the paths of ranges stand for.
 
     One that isn't known is a module of a brought model, named by what tells it from the others.
     """
     known = COMPONENTS | dict.fromkeys(("", *PHASES), COMPONENTS["forward"])
     names = told_apart(paths).items()
-    return {path: known.get(path.rpartition("/")[2], Component(name)) for path, name in names}
+    return {path: known.get(path.rpartition("/")[2], name) for path, name in names}
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:
     """Names of components in the order in which the model runs them."""
-    order = {component.name: place for place, component in enumerate(COMPONENTS.values())}
+    order = {name: place for place, name in enumerate(COMPONENTS.values())}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

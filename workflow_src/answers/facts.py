@@ -9,6 +9,7 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
 from workflow_src.common.case import PHASES
+from workflow_src.common.components import IN_SENTENCES
 from workflow_src.common.thresholds import (
     BUSY_LOAD,
     MATCH_WITHIN,
@@ -163,8 +164,8 @@ def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     words = {each: what(*each) for each in names.drop_duplicates().itertuples(False, None)}
     does = [words[each] for each in names.itertuples(False, None)]
     known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
-    found = [known[path] for path in rows["path"]]
-    component, place = [each.name for each in found], [each.place for each in found]
+    component = [known[path] for path in rows["path"]]
+    place = [IN_SENTENCES.get(name, name) for name in component]
     return rows.assign(what=does, component=component, place=place)
 
 

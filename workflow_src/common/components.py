@@ -2,50 +2,38 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from workflow_src.common.case import PHASES
 
-
-@dataclass(frozen=True)
-class Component:
-    """A component's name in tables, and how a sentence calls the matrix products in it."""
-
-    name: str
-    product: str = ""
-
-    @property
-    def place(self) -> str:
-        """The component as a place: "in {place}"."""
-        return self.product or self.name
-
-
 COMPONENTS = {
-    "embedding": Component("embedding"),
-    "norm": Component("norms"),
-    "qkv": Component("q/k/v projections"),
-    "rotary": Component("rotary positions"),
-    "scores": Component("scores and mask", "QK^T"),
-    "softmax": Component("softmax"),
-    "values": Component("values", "AV"),
-    "sdpa": Component("fused attention"),
-    "own_attention": Component("attention of one's own"),
-    "output": Component("attention output projection"),
-    "attention": Component("attention, elsewhere"),
-    "feed_forward": Component("feed-forward"),
-    "block": Component("residual additions"),
-    "head": Component("output head"),
-    "compiled": Component("compiled model"),
-    "forward": Component("elsewhere"),
-    "loss": Component("loss"),
-    "backward": Component("backward"),
-    "optimizer": Component("optimizer"),
-    "zero_grad": Component("zero grad"),
+    "embedding": "embedding",
+    "norm": "norms",
+    "qkv": "q/k/v projections",
+    "rotary": "rotary positions",
+    "scores": "scores and mask",
+    "softmax": "softmax",
+    "values": "values",
+    "sdpa": "fused attention",
+    "own_attention": "attention of one's own",
+    "output": "attention output projection",
+    "attention": "attention, elsewhere",
+    "feed_forward": "feed-forward",
+    "block": "residual additions",
+    "head": "output head",
+    "compiled": "compiled model",
+    "forward": "elsewhere",
+    "loss": "loss",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "zero_grad": "zero grad",
 }
 """Components by the name of their range, in the order in which the model runs them.
 
 The model's blocks hold nothing besides their sublayers but the two residual additions.
 """
+
+IN_SENTENCES = {"scores and mask": "QK^T", "values": "AV"}
+"""How a sentence calls the matrix products in a component, if not by its name."""
 
 
 def module_of(path: str) -> tuple[str, ...]:

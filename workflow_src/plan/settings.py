@@ -91,7 +91,6 @@ Text = Annotated[str, Field(min_length=1)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Length = Annotated[int, Field(ge=1, le=2**24)]
 Steps = Annotated[int, Field(ge=1, le=1_000_000)]
-Processes = Annotated[int, Field(ge=1, le=1000)]
 # 1, 1.0 and True are three values.
 DISTINCT = must("not repeat a value", lambda all: len({(type(e), str(e)) for e in all}) == len(all))
 Listed = Annotated[list[T], DISTINCT]
@@ -159,9 +158,6 @@ class Suite(Checked):
     """This project's own AdamW, or torch's foreach or fused AdamW."""
     executions: Many[Annotated[str, among(EXECUTIONS)]] = ["eager"]
     """eager, the model as it is written, or compiled, the whole of it under torch.compile."""
-    processes: Processes | None = None
-    """Fresh processes in which each benchmark of this suite runs: 3 or more for launch-bound cases,
-    whose times differ from process to process. Left out, 1."""
 
 
 class Config(Checked):
@@ -173,7 +169,7 @@ class Config(Checked):
     """Results are stored under results/{tag}/. Left out, the suite's name."""
     workload: Text | None = None
     """A function that makes the model to measure in place of this project's own, as
-    file.py:function (docs/own_model.md). Of the suite, `processes` alone counts then."""
+    file.py:function (docs/own_model.md). The suite doesn't count then."""
     axes: dict[Annotated[str, AXIS], Many[Scalar]] = {}
     """What the workload's function is called with, lists of values by name."""
     module_depth: Annotated[int, Field(ge=0, le=1000)] = 4
@@ -196,9 +192,9 @@ class Config(Checked):
     """Steps of each phase before anything is measured or captured."""
     steps: Steps = 10
     """Measured steps of each phase in the benchmark."""
-    processes: Processes | None = None
-    """Fresh processes in which each benchmark runs, one after another. Left out, the suite's own
-    number, or 1."""
+    processes: Annotated[int, Field(ge=1, le=1000)] = 1
+    """Fresh processes in which each benchmark runs, one after another: 3 or more for launch-bound
+    cases, whose times differ from process to process."""
     energy_seconds: Annotated[float, Field(ge=0, le=3600), LONG_ENOUGH] = 0
     """For how long (s) each phase is repeated on a GPU to learn the energy of its step: 0, not at
     all, or 3 or more. With 3 its interval is about 3 % to each side, with 30 a tenth of that."""

@@ -208,7 +208,6 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
     key = f"suites.{config['suite']}.attentions"
     attentions = [] if workload else filter(names_code, suite["attentions"])
     config |= {
-        "processes": config["processes"] or suite["processes"] or 1,
         "code": code_at(workload, axes=config["axes"]) if workload else None,
         "attention_codes": {name: code_at(name, key) for name in attentions},
     }

@@ -54,7 +54,7 @@ def part(run: Run, rows: pd.DataFrame) -> pd.Series:
     names[narrow & rows["short_name"].map(changes_type).astype(bool)] = "casts"
     by_operator = rows["family_only"].isna()
     known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
-    softmax = rows["path"].map(lambda path: known[path].name) == COMPONENTS["softmax"].name
+    softmax = rows["path"].map(known) == COMPONENTS["softmax"]
     names[(softmax | (rows["family"] == "softmax")) & by_operator] = "softmax"
     names[rows["family"].isin(["gemm", "attention"])] = "matrix products"
     names[rows["path"].str.split("/").map(lambda path: "optimizer" in path)] = "optimizer"

@@ -80,7 +80,7 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
 def timeline_of(case: CaseCapture) -> Timeline:
     """The timeline of a case's capture."""
     ranges, work, calls = case.ranges, case.work, case.capture.calls
-    named = {path: found.name for path, found in components([*ranges["path"], ""]).items()}
+    named = components([*ranges["path"], ""])
     ranges = ranges.assign(component=ranges["path"].map(named))
     work = work.assign(
         component=work["path"].map(named),

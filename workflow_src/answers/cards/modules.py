@@ -143,9 +143,9 @@ def names(run: Run, found: pd.DataFrame) -> pd.Series:
         path, own = node.removesuffix("/"), node.endswith("/")
         base = path.rpartition("/")[2]
         named = base in COMPONENTS and base not in (*OWN, *PHASES)
-        name = IN_WORDS.get(path, COMPONENTS[base].name if named else base)
+        name = IN_WORDS.get(path, COMPONENTS[base] if named else base)
         if own:
-            name = COMPONENTS[base].name if base in OWN else "elsewhere"
+            name = COMPONENTS[base] if base in OWN else "elsewhere"
         forward = path.replace("/backward/", "/forward/", 1)
         times = often.get((case, path), often.get((case, forward), 1.0))
         name += f" \N{MULTIPLICATION SIGN} {times:g}" if times > 1 and not own else ""

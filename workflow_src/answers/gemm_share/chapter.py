@@ -207,7 +207,7 @@ def gradients(run: Run) -> pd.DataFrame:
     rows = rows[rows["forward_operator"] != ""]
     known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
     rows = rows.assign(
-        component=[known[path].name for path in rows["path"]], ms=rows["busy_ms_per_step"]
+        component=[known[path] for path in rows["path"]], ms=rows["busy_ms_per_step"]
     )
     whole = over(rows, "case", "ms", unit="ms")
     others = rows.assign(ms=rows["ms"].where(~rows["family"].isin(PRODUCTS), 0.0))

@@ -70,7 +70,7 @@ def worded(table: pd.DataFrame) -> pd.DataFrame:
     first = {"stream": "forward", "gradients": "train_step"}
     is_first = table["phase"] == table["measurement"].map(first)
     return table.assign(
-        component=table["component"].replace({n: each.name for n, each in COMPONENTS.items()}),
+        component=table["component"].replace(COMPONENTS),
         phase=table["phase"].replace(PHASES),
         what=table["measurement"].map(SIZES).where(is_first),
         kind=table["kind"].replace(KINDS),
