@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
             folder = tmp_path_factory.mktemp("brought")
             (folder / "b.json").write_text(json.dumps(benchmark(case, 1, 2)))
             profiled_run(case, 1, 2, folder / "c.kineto.json.gz")
-            export(folder / "c.kineto.json.gz", folder / "export", False)
+            export(folder / "c.kineto.json.gz", folder / "export")
             known[case.case] = case_tables(folder / "export", folder / "b.json")
         return known[case.case]
 
@@ -238,7 +238,7 @@ def test_under_nsys_ranges_of_modules_stand_among_ranges_of_ones_own(tmp_path: P
     workload = {"workload": f"{MODELS}:with_nvtx", "axes": {}, "profiler": "nsys"}
     made = make_plan(CONFIG | workload, tmp_path)
     capture(made.capture_row(made.case_ids[0]), tmp_path / "c.nsys-rep")
-    export(tmp_path / "c.nsys-rep", tmp_path / "export", False)
+    export(tmp_path / "c.nsys-rep", tmp_path / "export")
     ranges = read_case(tmp_path / "export").ranges
     in_forward = {"train_step/forward", "train_step/forward/mine", "train_step/forward/mine/a"}
     assert in_forward | {"train_step/forward/b"} <= set(ranges["path"])

@@ -172,7 +172,7 @@ def changed(before: set[str], now: set[str]) -> SimpleNamespace:
             {"params_changed": changed({repr(ROW), CODE}, {repr(ROW.replace("2", "3")), CODE})},
             "steps was 2, is 3 and its code changed",
         ),
-        ({"params_changed": changed(set(), {"'--os-tracing'"})}, "its params changed"),
+        ({"params_changed": changed(set(), {"'--mixed-environments'"})}, "its params changed"),
         ({"params_changed": True}, "its params changed"),
     ],
 )
