@@ -1,9 +1,8 @@
 import subprocess
 import sys
 
-from workflow_src.dag.start import refuse_login_node
+from workflow_src.dag.start import keep_unfinished, refuse_login_node
 from workflow_src.plan.progress import follow, is_brief
-from workflow_src.plan.kept import keep_unfinished
 
 
 # Before the first job, when nothing has been removed.

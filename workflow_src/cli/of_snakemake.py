@@ -55,11 +55,12 @@ def configured(given: Sequence[str], file: Path = CONFIG) -> dict[str, Any]:
 
 
 class Job(NamedTuple):
-    """A job that would run: its rule, its outputs, and why."""
+    """A job that would run: its rule, its outputs, why, and how the log of the last try ends."""
 
     rule: str
     outputs: tuple[str, ...]
     why: str
+    said: str
 
 
 def command(config: Sequence[str]) -> list[str]:
@@ -74,11 +75,20 @@ def planned(config: Sequence[str]) -> list[Job]:
     """
     dag = _dag(config)
     # Of a dry run, all jobs have ended.
-    found = [
-        Job(job.rule.name, tuple(map(str, job.output)), why(dag.reason(job)))
-        for job in dag.needrun_jobs(exclude_finished=False)
-    ]
-    return sorted(job for job in found if job.outputs)
+    jobs = [job for job in dag.needrun_jobs(exclude_finished=False) if job.output]
+    return sorted(
+        Job(job.rule.name, tuple(map(str, job.output)), why(dag.reason(job)), _said(job.log))
+        for job in jobs
+    )
+
+
+def _said(logs: Sequence[str]) -> str:
+    """The last line of a job's log, and where that is; "" without one."""
+    for log in (path for path in map(Path, logs) if path.is_file()):
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
+        return f"{last or 'nothing said'} ({log})"
+    return ""
 
 
 def _dag(config: Sequence[str]) -> Any:

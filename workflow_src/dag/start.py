@@ -107,6 +107,17 @@ def refuse_login_node(workflow: Any, config: Mapping[str, Any], device: str) -> 
         )
 
 
+def keep_unfinished(persistence: Any) -> None:
+    """Mark what was to be made again and wasn't, so that the next run makes it.
+
+    Snakemake takes an output that a failed or interrupted job lost for one that nothing needs, if
+    what was made from it before is there. persistence: its record of what it made.
+    """
+    for job in persistence.dag.needrun_jobs():
+        if any(Path(str(file)).exists() for file in job.output):
+            persistence.started(job)
+
+
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
     """The DAG of a configuration; invalid input ends the program with one sentence."""
     try:
