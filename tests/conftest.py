@@ -145,8 +145,9 @@ def served_python(
     """Fork each `python -m` that the code under test starts from the server of stages."""
     path = tmp_path_factory.mktemp("bin") / "python"
     write_script(path, '#!/bin/sh\nexec PYTHON -I -S CLIENT "$@"\n')
-    monkeypatch.setattr(sys, "executable", str(path))
+    # Before Python is another one, which had a server of its own.
     monkeypatch.setenv("WATCH_SERVER", stage_server())
+    monkeypatch.setattr(sys, "executable", str(path))
 
 
 @pytest.fixture(autouse=True)

@@ -80,7 +80,7 @@ def meter(share: float, text: str = "", family: str = "") -> str:
 
 @dataclass
 class Form:
-    """Prints cells, tables and texts; keeps the evidence of each printed number by its key.
+    """Prints cells, tables and texts; HTML keeps the evidence of each printed number by its key.
 
     picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
     """
@@ -129,7 +129,7 @@ class Form:
         What only identifies, such as a context, has none.
         """
         text = str(number)
-        if number.unit == "whole":
+        if number.unit == "whole" or not self.html:
             return self.escape(text)
         why: dict[str, Any] = {"value": number.value, "unit": number.unit}
         why |= {"formula": number.formula}
@@ -137,8 +137,6 @@ class Form:
         why |= {"rows": ranges(number.rows)}
         key = "n" + hashlib.sha256(repr((text, why)).encode()).hexdigest()[:10]
         self.evidence[key] = {"text": text, **why}
-        if not self.html:
-            return Markup(escape_markdown(text))
         return Markup(f'<button class="n" value="{key}">{escape(text)}</button>')
 
     def marked(self, text: object) -> Markup:

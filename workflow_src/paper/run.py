@@ -41,6 +41,7 @@ class Run:
         self.texts = {path.stem: path for path in there if path.suffix == ".json"}
         self._read: dict[str, pd.DataFrame] = {}
         self._lifted: dict[str, pd.DataFrame] = {}
+        self._of_phase: dict[tuple[str, str], pd.DataFrame] = {}
 
     @classmethod
     def of(cls, folder: Path) -> "Run":
@@ -113,8 +114,11 @@ class Run:
 
     def of_phase(self, name: str, phase: str) -> pd.DataFrame:
         """The rows of one phase of the cases."""
-        rows = self[name]
-        return rows[(rows["phase"] == phase) & rows["case"].isin(self.cases.index)]
+        if (name, phase) not in self._of_phase:
+            rows = self[name]
+            mine = (rows["phase"] == phase) & rows["case"].isin(self.cases.index)
+            self._of_phase[name, phase] = rows[mine]
+        return self._of_phase[name, phase]
 
 
 def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -123,18 +127,18 @@ def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Raises ValueError for a cell that its type doesn't allow.
     """
     about = columns(name)
-    index = pd.MultiIndex.from_product([[name], frame.index], names=["table", "line"])
     made = {}
     for column in dict.fromkeys([*about, *map(str, frame)]):
         kind = about[column].type if column in about else ""
         cells = frame[column] if column in frame else pd.Series(NAN, frame.index, dtype=object)
         try:
-            made[column] = _typed(cells, kind).set_axis(index)
+            made[column] = _typed(cells, kind)
             if column in about and column in frame and about[column].is_number:
                 _require_amounts(made[column], about[column].check)
         except ValueError as error:
             raise ValueError(f"column {column}: {error}") from None
-    return pd.DataFrame(made, index)
+    index = pd.MultiIndex.from_product([[name], frame.index], names=["table", "line"])
+    return pd.DataFrame(made, frame.index).set_axis(index)
 
 
 def _typed(cells: pd.Series, kind: str) -> pd.Series:

@@ -11,11 +11,13 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup
 
 from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_file
 from workflow_src.common.atomic_write import write_text
@@ -31,6 +33,9 @@ LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendi
 
 FILTERS = ("bar", "count", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
 """How a template has a value printed that isn't a cell; see Form."""
+
+FORM = "_form"
+"""The name of the Form in a template's context."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")
 """The texts of a chapter, by how their names end: the template of each is chapter.{form}.j2."""
@@ -76,29 +81,45 @@ class Written:
 
 def render(templates: Path, names: Sequence[str], facts: Facts, form: Form) -> dict[str, str]:
     """Each block of some templates, in a form. Raises StageError for an invalid template."""
-    made = _environment(templates, form)
+    made = _environment(templates, prints=True)
     texts: dict[str, str] = {}
     for name in names:
         with reading(templates / name, "a template", "mend it", StageError):
             parsed = _template(made, name)
-        context = parsed.new_context(facts)
+        context = parsed.new_context({**facts, FORM: form})
         for block, lines in parsed.blocks.items():
             texts[block] = texts.get(block, "") + "\n\n" + "".join(lines(context))
     one: dict[str, str] = {name: form.line(texts.get(name, "")) for name in LINES}
     return one | {name: form.prose(texts.get(name, "")) for name in TEXTS}
 
 
-def _environment(templates: Path, form: Form | None = None) -> jinja2.Environment:
+@cache
+def _environment(templates: Path, prints: bool = False) -> jinja2.Environment:
+    """That of a folder's templates, which are compiled once for all forms and chapters.
+
+    prints: by the form in their context, and not as texts.
+    """
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         undefined=jinja2.StrictUndefined,
-        autoescape=form is not None,
+        autoescape=prints,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=form.cell if form else None,
+        finalize=_of_form("cell") if prints else None,
     )
-    made.filters |= {name: getattr(form, name) for name in FILTERS} if form else {}
+    made.filters |= {name: _of_form(name) for name in FILTERS} if prints else {}
     return made
+
+
+def _of_form(method: str) -> Callable[..., Markup]:
+    """A method of the form that a template is printed in."""
+
+    @jinja2.pass_context
+    def call(context: Mapping[str, Any], /, *given: Any, **named: Any) -> Markup:
+        made: Markup = getattr(context[FORM], method)(*given, **named)
+        return made
+
+    return call
 
 
 def _template(made: jinja2.Environment, name: str) -> jinja2.Template:
