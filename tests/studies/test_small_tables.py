@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.studies.chapters import chapter, run_of, table
+from tests.studies.chapters import TEMPLATES, run_of, table
 from workflow_src.common.words import DASH
-from workflow_src.studies.facts import facts_of
+from workflow_src.paper.written import write
+from workflow_src.studies.facts import facts_of, templates_of
 
 STUDIES = yaml.safe_load(Path(__file__).with_name("small_tables.yaml").read_text())
 CASES = [
@@ -46,9 +47,9 @@ def test_a_chapter_of_a_small_table(study: str, case: dict[str, Any]) -> None:
     rows = table(*(about["kinds"][row.pop("is", first)] | row for row in map(dict, case["rows"])))
     ceilings = about.get("ceilings") if case.get("ceilings", True) else None
     run = run_of(study, rows, pd.DataFrame(ceilings) if ceilings else None)
-    made = chapter(study, run)
+    found = facts_of(study, run)
+    made = write(study, lambda: found, TEMPLATES, templates_of(study))
     assert made.verdict == case["verdict"]
     assert case.get("says", "") in made.markdown["headline"]
-    found = facts_of(study, run)
     for path, expected in case.get("facts", {}).items():
         assert fact(found, path) == expected, path
