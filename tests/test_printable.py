@@ -32,6 +32,6 @@ def test_an_error_has_a_line_for_each_thing_and_no_control_characters(tmp_path: 
     with pytest.raises(SystemExit) as ended, one_sentence(RED):
         raise TraceError(f"{RED}\n{TURNED}")
     assert str(ended.value) == "␛[31mred: ␛[31mred\na<U+202E>b"
-    with pytest.raises(TraceError, match=r"␛\[31mred\.json is not a capture"):
+    with pytest.raises(TraceError, match=r"␛\[31mred\.json: there is no such file"):
         read(tmp_path / f"{RED}.json")
     assert str(ConfigError(f"tag: {RED}")) == "tag: ␛[31mred"

@@ -70,3 +70,8 @@ def test_progress_counts_and_expects_what_jobs_of_this_run_took(
     assert said("job_finished", 1, 130.0) == expected, "two devices halve the time"
     assert said("job_finished", 3, 140.0) == "", "what measures nothing isn't counted"
     assert said("job_finished", 2, 140.0) == "[60/60 benchmarks, 60/60 captures]\n"
+
+
+def test_times_are_in_words() -> None:
+    said = ["about 1 s", "about 41 s", "about 4 min", "about 1 h", "about 2 h 10 min"]
+    assert [progress.in_words(seconds) for seconds in (0.2, 41, 239, 3600, 7800)] == said

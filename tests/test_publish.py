@@ -44,9 +44,7 @@ def test_a_cleaned_export_reads_the_same_and_has_no_other_data(tmp_path: Path) -
 def test_a_published_run_names_its_command_and_no_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("secret-machine", "secret-boot"):
-        (tmp_path / name).write_text(name)
-    monkeypatch.setattr(machine, "MACHINE_IDS", (tmp_path / "secret-machine",))
+    (tmp_path / "secret-boot").write_text("secret-boot")
     monkeypatch.setattr(machine, "BOOT_ID", tmp_path / "secret-boot")
     points = tmp_path / "results" / "t" / "studies" / "mlp"
     about = {"gpu": "H200", "host_id": machine.host_id(), "node": "secret-host"}
