@@ -1,7 +1,9 @@
 """Copy the package, edit the copy and compute the hashes of its stages."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from workflow_src.answers.questions import FRONT, QUESTIONS
 from workflow_src.plan import code
@@ -56,9 +58,22 @@ def forget() -> None:
         cached.cache_clear()
 
 
+def by_time(read: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a file, which reads it again if it has been written since."""
+    known: dict[tuple[object, ...], Any] = {}
+
+    def reading(path: Path, *more: object) -> Any:
+        key = path, path.stat().st_mtime_ns, *more
+        if key not in known:
+            known[key] = read(path, *more)
+        return known[key]
+
+    return reading
+
+
 def hashes(root: Path) -> dict[str, str]:
     """The current hash of every stage of the package under `root`."""
-    forget()
+    code.stage.cache_clear()
     return {name: stage(f"workflow_src.{module}", root) for name, module in STAGES.items()}
 
 

@@ -15,7 +15,7 @@ from workflow_src.paper.svg import Boxes, chart, picture
 pytestmark = pytest.mark.browser
 
 WIDTHS = (400, 1280)
-ALIKE = [["#cards-tables section:nth-of-type(n+3)"], ["tbody tr:nth-child(n+4)"]]
+ALIKE = "#cards-tables section:nth-of-type(n+3), tbody tr:nth-child(n+4)"
 """Cards and rows that are as those before them."""
 
 
@@ -82,8 +82,8 @@ def test_it_is_accessible_also_with_a_card_and_evidence_open(open_page, width, s
         page.keyboard.press("Escape")
     page.locator(f"{within} data").first.click()
     page.wait_for_selector("#evidence:popover-open")
-    options = {"resultTypes": ["violations"]}
-    found = axe.Axe().run(page, {"exclude": ALIKE}, options).response["violations"]
+    page.evaluate("alike => document.querySelectorAll(alike).forEach(each => each.remove())", ALIKE)
+    found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 

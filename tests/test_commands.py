@@ -1,7 +1,6 @@
 """Commands for people: a model is checked, a slower step fails in CI, and any locale does."""
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow import ROOT, served_stage
+from tests.workflow import ROOT, served_stage, stage_server, write_script
 
 
 def checked(*config: str) -> tuple[int, str]:
@@ -54,10 +53,9 @@ def test_a_slower_step_fails_with_its_finding(tmp_path: Path) -> None:
     for folder in (baseline, program.parent, tmp_path / "capture"):
         folder.mkdir(parents=True)
     shutil.copy(RECORDED / "compare_before.json.gz", baseline / "rank0.json.gz")
-    program.write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m workflow_src.cli.steptime "$@"\n'
-    )
-    program.chmod(0o755)
+    write_script(program, '#!/bin/sh\nexec PYTHON -I -S CLIENT -m workflow_src.cli.steptime "$@"\n')
+    for part in ("workflow_src", "report_templates"):
+        (tmp_path / part).symlink_to(ROOT / part)
     trace = RECORDED / "compare_after.json.gz"
     (tmp_path / "train.py").write_text(
         "import os, shutil\n"
@@ -66,7 +64,7 @@ def test_a_slower_step_fails_with_its_finding(tmp_path: Path) -> None:
     path = os.pathsep.join(
         [str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
     )
-    env = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "CAPTURE": "capture"}
+    env = os.environ | {"PATH": path, "CAPTURE": "capture", "WATCH_SERVER": stage_server()}
     ended = {
         name: subprocess.run(["bash", "-e", "-c", text], cwd=tmp_path, env=env, text=True,
                              capture_output=True, timeout=120)

@@ -5,14 +5,13 @@ makes (`test_every_rule_passes_the_hash_of_what_it_runs`).
 """
 
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.package import MEASURING, STAGES, changed, copy_package, edit, hashes
-from tests.workflow import ROOT
+from tests.package import MEASURING, STAGES, by_time, changed, copy_package, edit, hashes
+from tests.workflow import ROOT, served_stage
 from workflow_src.plan import code
 from workflow_src.studies.study import STUDIES
 
@@ -34,10 +33,13 @@ RUN_THE_SOFTMAX = {*RUN_A_MODEL, "attention point"}
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
     """A copy of the package and its hashes. Tests must undo their edits."""
     root = copy_package(tmp_path_factory.mktemp("package"))
-    return root, hashes(root)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_named", "_code"):
+            patch.setattr(code, name, by_time(getattr(code, name).__wrapped__))
+        yield root, hashes(root)
 
 
 def stale(package: tuple[Path, dict[str, str]], file: str, old: str, new: str) -> set[str]:
@@ -126,8 +128,9 @@ def test_what_decides_no_measurement_makes_none(
 
 
 IMPORTED = """
-import importlib, os, sys, pandas, torch
-for module in sys.argv[1:]:
+import importlib, os, sys
+sys.path.append(sys.argv[1])
+for module in sys.argv[2:]:
     if not os.fork():
         importlib.import_module(module)
         print(*sys.modules, flush=True)
@@ -136,12 +139,13 @@ for module in sys.argv[1:]:
 """
 
 
-def test_what_measures_reaches_all_modules_that_it_imports() -> None:
+def test_what_measures_reaches_all_modules_that_it_imports(tmp_path: Path) -> None:
     names = ("benchmark", "capture", "ceilings", "levers point")
     modules = [f"workflow_src.{STAGES[name]}" for name in names]
-    command = [sys.executable, "-c", IMPORTED, *modules]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    for module, line in zip(modules, said, strict=True):
+    (tmp_path / "imported.py").write_text(IMPORTED)
+    status, said = served_stage(tmp_path, "imported", str(ROOT), *modules)
+    assert status == 0, said
+    for module, line in zip(modules, said.splitlines(), strict=True):
         imported = {each for each in line.split() if each.startswith("workflow_src.")}
         assert module in imported and imported <= {*code.reached(module)}, module
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.answers.chapters import OF_REPORT, TEMPLATES, chapter, read_run, run_of, sampled
+from tests.answers.chapters import OF_REPORT, TEMPLATES, chapter, read_run, sampled
 from tests.synthetic_tables import Sample
 from workflow_src.answers.questions import QUESTIONS
 from workflow_src.paper.number import Number
@@ -32,8 +32,10 @@ def chapters(folder: Path, *samples: Sample) -> list[Path]:
     """
     sampled(folder, *samples)
     texts = folder / "answers"
+    run = read_run(folder)
     for name in (*QUESTIONS, "cards"):
-        chapter(name, run_of(name, folder / "tables")).write(texts, TEMPLATES)
+        chapter(name, run).write(texts, TEMPLATES)
+    # They read the chapters before.
     run = read_run(folder)
     for name in OF_REPORT:
         chapter(name, run).write(texts, TEMPLATES)

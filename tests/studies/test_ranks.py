@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 
 from tests.captures.building import event, trace_file
 from tests.studies import faulty_rank
+from tests.studies.trained_ranks import forked
+from tests.workflow import ROOT, served_stage
 from workflow_src.common.errors import StageError
-from workflow_src.model.transformer import TransformerLM
 from workflow_src.studies.points import points
-from workflow_src.studies.ranks import measure, ways
+from workflow_src.studies.ranks import measure
 from workflow_src.studies.ranks.chapter import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.measure import of_all, of_ranks, run_ranks, tasks
 from workflow_src.studies.ranks.read_traces import read_way
@@ -24,28 +24,14 @@ TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
 SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
 
 
-def summed(model: TransformerLM) -> ways.Trained:
-    """Wrong: a sum over ranks is as many times the mean."""
-
-    def average() -> None:
-        for parameter in model.parameters():
-            dist.all_reduce(parameter.grad)
-
-    return ways.Trained(model, average)
-
-
-def summing(number: int, *given: Any) -> None:
-    """As ranks.measure.run, in a process that imports this module."""
-    ways.BUILD["summed"] = summed
-    measure.run(number, *given)
-
-
 def test_every_way_trains_as_one_process_does_on_the_whole_batch(tmp_path: Path) -> None:
     """AdamW's step hides a sum in place of a mean; gradients tell."""
     _, point = points("ranks", "cpu", "small", SETTINGS)
     names = [*point["ways"], "summed"]
     point |= {"device": "cpu", "context": 8, "steps": 1, "ways": names}
-    run_ranks(summing, point, tmp_path)
+    words = "tests.studies.trained_ranks", json.dumps(point), str(tmp_path)
+    status, said = served_stage(ROOT, *words)
+    assert status == 0, said
     found = {row["way"]: row for row in of_ranks(point, tmp_path)}
     assert list(found) == names and {row["status"] for row in found.values()} == {"ok"}
     assert all(len(row["samples_ns"]) == 1 for row in found.values())
@@ -91,7 +77,11 @@ def test_parameters_are_shared_out_evenly() -> None:
         ("hangs", 2, "of 2 ranks, 0, 1 had not ended after 2 s and were killed; .*"),
     ],
 )
-def test_a_faulty_rank_ends_all(tmp_path: Path, fault: str, limit_s: int, said: str) -> None:
+def test_a_faulty_rank_ends_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, limit_s: int, said: str
+) -> None:
+    if fault != "dies":
+        monkeypatch.setattr(measure, "start_processes", forked)
     with pytest.raises(StageError, match=f"^{said}$"):
         run_ranks(faulty_rank.run, {"ranks": 2, "limit_s": limit_s, "fault": fault}, tmp_path)
     for path in tmp_path.glob("pid*"):
