@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.captures.building import cpu_trace, tables_in
@@ -42,15 +41,6 @@ def test_waits_gaps_and_copies_are_told_by_place(tmp_path: Path) -> None:
     between = gaps[gaps["before_path"] == "step/data"]
     assert between["gap_ms"].tolist() == pytest.approx([2 * 0.411 / 3, 0.1 / 3])
     assert between["after_path"].tolist() == ["step", ""]
-
-
-def test_a_step_that_differs_is_told_by_what_it_takes_more(tmp_path: Path) -> None:
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112)
-    program.work(2 * LENGTH + 200 * US, 300 * US, start=2 * LENGTH + 210 * US)
-    found = facts.differing_steps(Subject.of(attributed(program.read(), None), 1))
-    device = found[found["what"] == "device"]
-    assert device[["step", "path"]].to_numpy().tolist() == [[2, "step"]]
-    assert device[["ms", "median_ms"]].to_numpy() == pytest.approx(np.array([[0.31, 0.01]]))
 
 
 def test_on_a_cpu_time_without_an_operator_is_told_by_what_ran_before_and_after(

@@ -27,7 +27,6 @@ FIRST, SHOWN, CARDS = 10, 30, 7
 
 SHORT = {
     **dict.fromkeys(("diagnoses", "idle_causes", "waits", "gaps", "copies"), FIRST),
-    "step_differences": FIRST,
     **dict.fromkeys(("steps", "ranks", "kernels"), SHOWN),
     "ranked": CARDS,
 }

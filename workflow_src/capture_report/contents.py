@@ -62,7 +62,7 @@ def tables(capture: Capture) -> dict[str, pd.DataFrame]:
         "families": families(capture),
         "lost_work": lost(capture),
         "doubted": doubted(capture),
-        **{name: capture.rows(name) for name in ("step_differences", "notes")},
+        "notes": capture.rows("notes"),
         **counted,
     }
 

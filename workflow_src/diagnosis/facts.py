@@ -1,4 +1,4 @@
-"""What one asks of a step first: what it does, who waited, what was copied, what differs.
+"""What one asks of a step first: what it does, who waited, what was copied.
 
 Tables of a subject, a row per place, largest first. `path` is a range's path, "" where none was
 open. All values are per step: of what was called from the first call of the first step to the last
@@ -6,15 +6,11 @@ one of the last step, but step_work and step_calls of the steps that a step's ti
 part of a step is a range directly in it.
 """
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.subject import LARGE, Subject
 from workflow_src.placing.kernel_names import precision_ran
-
-DIFFERS = 0.03
-"""A step differs from the others if a path takes so much more or less of the median step's time."""
 
 
 def step_work(subject: Subject) -> pd.DataFrame:
@@ -122,30 +118,3 @@ def by_place(gaps: pd.DataFrame, steps: int) -> pd.DataFrame:
     found = groups.agg(gaps="size", gap_ms="sum", longest_ms="max").reset_index()
     found[["gaps", "gap_ms"]] /= steps
     return found.sort_values("gap_ms", ascending=False, ignore_index=True)
-
-
-def differing_steps(subject: Subject) -> pd.DataFrame:
-    """A row per step and path that takes more or less than in the median step.
-
-    step (from 0), path, what (host: the host's own time and its calls; blocked; device), ms and
-    median_ms. Work and calls between steps belong to none.
-    """
-    calls, own, work, steps = subject.calls, subject.own, subject.work, subject.recording.steps
-    parts = (
-        own.assign(what="host", ns=own["gap_ns"] + own["cost_ns"]),
-        calls.assign(what="blocked", ns=calls["blocked_ns"]),
-        work.assign(what="device", ns=work["device_ns"]),
-    )
-    rows = pd.concat([part[["step", "what", "path", "ns"]] for part in parts])
-    rows = rows[rows["step"] >= 0]
-    sums = rows.pivot_table("ns", "step", ["what", "path"], "sum", fill_value=0)
-    ms = sums.reindex(range(len(steps)), fill_value=0).to_numpy(dtype=np.float64) / NS_PER_MS
-    median = np.median(ms, axis=0)
-    limit = DIFFERS * steps["time_ns"].median() / NS_PER_MS
-    # With very many paths, pandas' melt takes a frame for each.
-    place, step = np.nonzero((np.abs(ms - median) > limit).T)
-    names = sums.columns.to_frame(index=False).set_axis(["what", "path"], axis=1).loc[place]
-    found = names.assign(step=step, ms=ms[step, place], median_ms=median[place])
-    found = found.reset_index(drop=True)
-    order = (found["median_ms"] - found["ms"]).abs().sort_values(ascending=False, kind="stable")
-    return found.loc[order.index].reset_index(drop=True)

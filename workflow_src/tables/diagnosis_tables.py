@@ -19,7 +19,6 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.facts import (
     copies,
-    differing_steps,
     large_gaps,
     step_calls,
     step_work,
@@ -35,7 +34,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: own_columns(f"capture/{name}")
     for name in (
         *("diagnoses", "findings", "smaller", "step_work", "step_calls", "waits", "copies", "gaps"),
-        *("step_times", "step_differences", "idle_causes"),
+        *("step_times", "idle_causes"),
     )
 }
 """The columns of each table after `process`."""
@@ -92,7 +91,6 @@ def _of_process(
         "copies": copies(subject),
         "gaps": large_gaps(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
-        "step_differences": differing_steps(subject),
         "idle_causes": idle_causes(subject),
     }
 
