@@ -1,11 +1,12 @@
 """A compiled case: its first call, its graphs, its one range, and what can't be compiled."""
 
-import shutil
 from functools import partial
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._inductor import cpp_builder
+from torch._inductor.exc import InvalidCxxCompiler
 
 from workflow_src.common.case import Case
 from workflow_src.measure import benchmark
@@ -73,8 +74,10 @@ def test_what_is_compiled_is_one_range(quick: None, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_a_compiler_each_phase_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    def missing(*_: object) -> str:
+        raise InvalidCxxCompiler
+
+    monkeypatch.setattr(cpp_builder, "get_cpp_compiler", missing)
     built = build(CASE)
     rows = benchmark.measure(CASE, 1, 2, built)
     said = {(row["status"], row["reason"]) for row in rows.values()}

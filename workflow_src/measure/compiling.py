@@ -1,8 +1,6 @@
 """torch.compile of a whole model: what it takes, into how many graphs, and what it can't do."""
 
-import os
 import re
-import shutil
 import time
 from collections import Counter
 from contextlib import AbstractContextManager
@@ -37,13 +35,6 @@ def empty_caches() -> AbstractContextManager[None]:
     return fresh_cache()
 
 
-def compiler_is_missing(device: str) -> bool:
-    """Whether there is no C++ compiler, with which torch.compile makes a CPU's code."""
-    named = os.environ.get("CXX")
-    names = [named] if named else ["g++", "clang++"]
-    return device == "cpu" and not any(map(shutil.which, names))
-
-
 def compile_whole(model: nn.Module) -> None:
     """Have each call of a model run under torch.compile, from its first call on.
 
@@ -72,9 +63,6 @@ def refused(run: Call, device: str) -> Row:
     "skipped" where a compiler is missing, else "failed". Errors that aren't the compiler's
     propagate, and so does running out of memory.
     """
-    missing = {"status": "skipped", "reason": NO_COMPILER[device]}
-    if compiler_is_missing(device):
-        return missing
     from torch._dynamo.exc import TorchDynamoException
 
     try:
@@ -85,7 +73,7 @@ def refused(run: Call, device: str) -> Row:
             raise cause from error
         said = f"{type(cause).__name__}: {cause}"
         if any(each in said for each in WITHOUT):
-            return missing
+            return {"status": "skipped", "reason": NO_COMPILER[device]}
         return {"status": "failed", "reason": f"torch.compile: {short(said)}"}
     return {}
 
