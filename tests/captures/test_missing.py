@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures.building import Export, event, launched, notes, tables_in, trace_file
+from tests.captures.building import (
+    Export,
+    as_capture,
+    event,
+    launched,
+    notes,
+    tables_in,
+    trace_file,
+)
 from tests.captures.test_report import found, sentences
+from workflow_src.capture_report.chapter import facts
 
 STRANGERS = Path(__file__).parents[1] / "data" / "strangers"
 
@@ -52,10 +61,9 @@ def cut_before_ranges(folder: Path) -> Path:
 def test_launches_without_kernels_are_lost_kernels_and_no_time_of_a_device(
     tmp_path: Path, capture: Callable[[Path], Path], lost: str
 ) -> None:
-    path = capture(tmp_path)
-    of = found(tmp_path, path)
+    tables = tables_in(capture(tmp_path), diagnosed=True)
+    of = facts(as_capture(tables))
     assert of["verdict"] == "lost" and lost in sentences(of)[0]
-    tables = tables_in(path, diagnosed=True)
     told = ("steps", "findings", "smaller", "step_work", "step_calls", "idle_causes")
     assert not any(len(tables[name]) for name in told)
     assert "operator" not in tables["kernels"]["kind"].tolist()
