@@ -123,6 +123,18 @@ def test_the_step_of_the_median_time_is_drawn_with_what_it_launched(tmp_path: Pa
     ]  # fmt: skip
 
 
+def test_what_a_device_that_lags_runs_meanwhile_is_drawn(tmp_path: Path) -> None:
+    export = Export(tmp_path)
+    for start in (0, 1000, 2000):
+        export.range("step", start, start + 1000)
+        export.work(start + 100, 1000, start=start + 1500, demangledName=export.string("gemm"))
+    events = events_of(tmp_path, export.write())
+    # Of the step from 1,000 on: the work of the step before, and its own, which runs later.
+    assert spans(events, HOST) == [("step", 0, 1), ("launch gemm", 0.1, 0.001)]
+    assert spans(events, DEVICE) == [("gemm", 0.5, 1), ("gemm", 1.5, 1)]
+    assert "gemm 0.000500 ms" in (tmp_path / "step.svg").read_text()
+
+
 def test_without_a_step_the_picture_says_so(tmp_path: Path) -> None:
     assert events_of(tmp_path, CAPTURES / "vit.sqlite.gz") == []
     assert "The capture holds no step." in (tmp_path / "step.svg").read_text()

@@ -35,6 +35,8 @@ CAUSE_COLORS = {
     UNKNOWN_CAUSE: "#777777",
 }
 
+TIMES = ["start_ns", "end_ns"]
+
 RESOLUTION = 20_000
 """Boxes of one color that are closer than this part of a step are drawn as one."""
 
@@ -133,15 +135,18 @@ def _boxes(
     height: float,
 ) -> Iterator[Boxes]:
     """Rows with start_ns and end_ns as boxes, for each value of `column` in its color."""
-    wall = int(step["end_ns"] - step["start_ns"])
-    unit_ns = _unit_ns(wall)
+    begin, end = int(step["start_ns"]), int(step["end_ns"])
+    wall, unit_ns = end - begin, _unit_ns(end - begin)
+    # A device may run what was launched before the step, and what it launches after it.
+    rows = rows[(rows["start_ns"] <= end) & (rows["end_ns"] >= begin)]
+    rows = rows.assign(**{name: rows[name].clip(begin, end) for name in TIMES})
     for name, mine in rows.sort_values("start_ns").groupby(column, sort=False):
-        starts, lengths = mine["start_ns"] - step["start_ns"], mine["end_ns"] - mine["start_ns"]
+        starts, lengths = mine["start_ns"] - begin, mine["end_ns"] - mine["start_ns"]
         spans = merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
         # None is narrower than a unit.
         spans = [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
         text = f"{name}: {milliseconds(int(lengths.sum()))} in {len(mine)}"
         if "family" in mine:
-            times = mine.groupby("family")["duration_ns"].sum().sort_values(ascending=False)
+            times = lengths.groupby(mine["family"]).sum().sort_values(ascending=False)
             text += "\n" + ", ".join(f"{f} {milliseconds(int(ns))}" for f, ns in times.items())
         yield Boxes(top, height, colors[str(name)], text, spans)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.answers.components import components
-from workflow_src.captures.capture import OVERHEAD
+from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.captures.merged import OTHER_THREADS
 from workflow_src.captures.rows import spans
 from workflow_src.placing.attributed import Attributed
@@ -154,13 +154,17 @@ def _own(thread: pd.Series) -> pd.Series:
 
 
 def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
-    """The work launched while the step was open, in order of start, with its range's name.
+    """The work launched, or run, while the step was open, in order of start, with its range's name.
 
-    That of collectives is their family's, whatever launched them, so that they have a color.
+    A device that lags runs the work of steps before, whose launches are left out. The name of
+    collectives is their family's, whatever launched them, so that they have a color.
     """
     work = source.work
-    inside = work["launch_ns"].between(step["start_ns"], step["end_ns"], inclusive="left")
-    mine = work[inside & (work["process"] == step["process"])]
+    launched = work["launch_ns"].between(step["start_ns"], step["end_ns"], inclusive="left")
+    runs = (work["start_ns"] < step["end_ns"]) & (work["end_ns"] > step["start_ns"])
+    mine = work[(launched | runs) & (work["process"] == step["process"])]
+    before = {name: mine[name].where(launched, UNKNOWN) for name in ("launch_ns", "launch_end_ns")}
+    mine = mine.assign(**before)
     names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")
     shown: pd.DataFrame = mine.assign(
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
