@@ -12,7 +12,7 @@ import pytest
 
 from tests.captures.building import Export, event, launched, trace_file
 from workflow_src.captures import events
-from workflow_src.captures.capture import Card, card_of_trace
+from workflow_src.captures.cards import Card, card_of_trace
 from workflow_src.captures.files import add_limit, within_limit
 from workflow_src.captures.reading import read
 from workflow_src.captures.torch_ranks import rank_of

@@ -3,8 +3,7 @@
 All times are integer nanoseconds. A process or thread of -1 is unknown.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.captures.files import head, value_after
+from workflow_src.captures.cards import Card
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.intervals import Integers
 from workflow_src.common.thresholds import LOST_AT_MOST
@@ -77,30 +76,6 @@ NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_nam
 
 HARDWARE, SOFTWARE = "hardware", "software"
 """How kernels' times are taken: by the device itself, or by instructions that the profiler adds."""
-
-PROPERTIES = re.compile(rb'"deviceProperties"\s*:\s*')
-"""Kineto's list of devices, which stands before a trace's events."""
-
-CUDA_OF_DRIVER = re.compile(rb'"cuda_driver_version"\s*:\s*(?=\d)')
-"""The CUDA version that a trace's driver can, as 13000 for 13.0."""
-
-PROPERTY = ("name", "computeMajor", "computeMinor")
-"""What both profilers call what is read of a device."""
-
-AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
-"""In the names of cards whose profiler writes numbers of its own as the capability."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """A card by its name; capability: of compute, as (9, 0), of NVIDIA's; None if unknown.
-
-    driver: its version, as 580.159.04, or the CUDA version that it can, or "".
-    """
-
-    name: str
-    capability: tuple[int, int] | None = None
-    driver: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,23 +211,3 @@ def as_small(values: Integers, bits: tuple[int, ...] = (32,)) -> Integers:
         if values.min(initial=0) >= limits.min and values.max(initial=0) <= limits.max:
             return values.astype(limits.dtype, copy=False)
     return values
-
-
-def card_of_trace(path: Path) -> Card | None:
-    """The card that the beginning of a trace of torch.profiler names."""
-    begin = head(path)
-    found, number = value_after(PROPERTIES, begin), value_after(CUDA_OF_DRIVER, begin)
-    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-    driver = f"CUDA {number // 1000}.{number % 1000 // 10}" if isinstance(number, int) else ""
-    return one_card((tuple(map(each.get, PROPERTY)) for each in listed), driver)
-
-
-def one_card(cards: Iterable[tuple[Any, ...]], driver: str) -> Card | None:
-    """The one card of a host; None if its cards differ, as which of them worked isn't told."""
-    read = {(str(name or ""), *numbers) for name, *numbers in cards}
-    if len(read) != 1:
-        return None
-    name, *numbers = read.pop()
-    known = all(isinstance(number, int) and number >= 0 for number in numbers) and any(numbers)
-    capability = (numbers[0], numbers[1]) if known and not AMD.search(name) else None
-    return Card(name, capability, driver)

@@ -14,7 +14,6 @@ from workflow_src.captures.capture import (
     GRAPH,
     HARDWARE,
     LATEST_NS,
-    PROPERTY,
     REUSED_NUMBERS,
     SOFTWARE,
     UNKNOWN,
@@ -23,8 +22,8 @@ from workflow_src.captures.capture import (
     as_small,
     coded,
     counted,
-    one_card,
 )
+from workflow_src.captures.cards import PROPERTY, one_card
 from workflow_src.captures.domains import DEFAULT
 from workflow_src.captures.launches import Launched, Numbered, all_calls, launched
 from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from workflow_src.captures import nsys
-from workflow_src.captures.capture import UNKNOWN, Capture, Note, card_of_trace, early
+from workflow_src.captures.capture import UNKNOWN, Capture, Note, early
+from workflow_src.captures.cards import card_of_trace
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
 from workflow_src.captures.store import Store, opened
 from workflow_src.common.errors import ADVICE, TraceError
