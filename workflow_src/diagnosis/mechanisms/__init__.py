@@ -20,7 +20,7 @@ KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     *(transfers.sent_data, transfers.fetched_data, transfers.synchronizations, transfers.memory),
     *(numbers.fetched, numbers.sent_numbers),
     *(host.held_up, host.computes, host.launch_bound),
-    transfers.convolution_layout,
+    products.convolution_layout,
     *(passes.passes_in_vain, passes.recomputation, passes.metrics),
     *(optimizer.parameter_by_parameter, optimizer.zero_fills, optimizer.dense_gradients),
     *(products.float32_products, products.unaligned_products, products.float64),

@@ -1,4 +1,4 @@
-"""Products and other arithmetic in a slower kind than the rest of the step's."""
+"""Products and other arithmetic in a slower kind than the rest's, or of data laid out otherwise."""
 
 from collections.abc import Iterator, Mapping
 
@@ -62,6 +62,21 @@ FROM_ANY = r"direct_copy"
 """Casts from other types than float32."""
 
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
+
+
+CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
+"""Kernels by which cuDNN lays images out anew for a convolution and back."""
+
+APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
+"""Kernels that apply a norm over groups, and that give its input's gradient."""
+
+COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
+"""A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
+does, the other reads two and writes one."""
+
+AROUND = 2
+"""Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
+kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
 
 
 def gains_on(subject: Subject) -> Gains:
@@ -162,3 +177,23 @@ def float64(subject: Subject) -> Iterator[Finding]:
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
     gone = Edit(calls, gap=0, cost=0, drops=True)
     yield found(subject, "float64", slow, shorter, gone)
+
+
+def convolution_layout(subject: Subject) -> Iterator[Finding]:
+    """Kernels that turn images from one layout into the other around convolutions.
+
+    Copies that norms over groups would need instead take the place of as much of them.
+    """
+    work = subject.work
+    turned = work[matching(work["name"], CONVERSION)]
+    come_ns = AROUND * sum(
+        share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
+        for name, share in COPY_OVER.items()
+    )
+    if len(turned):
+        stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
+        # Of calls that launch other work, too, such as graphs, the work alone goes.
+        gone = turned[turned["alone"] & (stays == 0)]
+        left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
+        launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
+        yield found(subject, "convolution_layout", turned, left, launches)

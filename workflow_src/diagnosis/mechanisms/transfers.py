@@ -1,4 +1,4 @@
-"""Copies, between host and device or to lay data out anew, and waits: of data, memory, nothing."""
+"""Copies between host and device, and waits: of data, of memory, of nothing."""
 
 from collections.abc import Iterator
 from math import inf
@@ -6,7 +6,6 @@ from math import inf
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import PAGEABLE
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
@@ -20,20 +19,6 @@ TO_DEVICE, TO_HOST = "HtoD", "DtoH"
 
 SMALL_BYTES = 1024
 """A copy of at most so much carries numbers, not data: its time doesn't depend on its size."""
-
-CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
-"""Kernels by which cuDNN lays images out anew for a convolution and back."""
-
-APPLIED, GRADIENT = "GroupNormKernelImpl", "GroupNormBackwardKernelImpl"
-"""Kernels that apply a norm over groups, and that give its input's gradient."""
-
-COPY_OVER = {APPLIED: 1.0, GRADIENT: 2 / 3}
-"""A copy's time over that of these kernels, by bytes: the one reads and writes an image as a copy
-does, the other reads two and writes one."""
-
-AROUND = 2
-"""Copies around each norm over groups in channels_last, and as many around each gradient: PyTorch's
-kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
 
 
 @once
@@ -139,23 +124,3 @@ def memory(subject: Subject) -> Iterator[Finding]:
         edits = Edit(rows_of(calls), cost=0, drops=True), Edit(rows_of(again), gap=0)
         where = common_path(freed["path"])
         yield found(subject, "empty_cache", calls, *edits, where=where)
-
-
-def convolution_layout(subject: Subject) -> Iterator[Finding]:
-    """Kernels that turn images from one layout into the other around convolutions.
-
-    Copies that norms over groups would need instead take the place of as much of them.
-    """
-    work = subject.work
-    turned = work[matching(work["name"], CONVERSION)]
-    come_ns = AROUND * sum(
-        share * float(work.loc[matching(work["name"], name), "device_ns"].sum())
-        for name, share in COPY_OVER.items()
-    )
-    if len(turned):
-        stays = min(come_ns / float(turned["device_ns"].sum()), 1.0)
-        # Of calls that launch other work, too, such as graphs, the work alone goes.
-        gone = turned[turned["alone"] & (stays == 0)]
-        left = Edit(work=rows_of(turned.drop(gone.index)), factor=stays)
-        launches = Edit(gone["call"].to_numpy(), cost=0, drops=True)
-        yield found(subject, "convolution_layout", turned, left, launches)
