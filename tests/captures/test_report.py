@@ -89,7 +89,7 @@ DOUBTS = "means of few steps (3)"
             [
                 "idle 25 of 44 ms a step (58 %), as launching takes longer than the work: 1,160 "
                 "launches a step, each 16 µs of the device, and 37 µs of the host to the next. ",
-                "Chains of elementwise", DOUBTS,
+                "elementwise kernels one after another", DOUBTS,
             ],
         ),
         (
@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_first_with_the_step_without_it(tmp_path: Path) ->
     assert of["pace"]["verdict"] == "wait" and "0.60 ms once a step, comes after" in pace
     assert finding.startswith(
         "The host waits for the device once a step in `step`, 0.86 ms in all, and fetches "
-        "nothing; mending it saves about 0.60 of a step's 1.5 ms. Leave out"
+        "nothing; fixing it saves about 0.60 of a step's 1.5 ms. Leave out"
     )
     card = of["ranked"].iloc[0]
     assert float(card["saves_ms"]) == pytest.approx(0.6, abs=0.001)

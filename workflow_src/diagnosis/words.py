@@ -6,8 +6,8 @@ import numpy as np
 
 from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
-SAVES = "; mending it saves about {saves_ms} of a {plain}step's {step_ms} ms"
-LIMIT = "; launched all at once, a limit, they save {saves_ms} of a {plain}step's {step_ms} ms"
+SAVES = "; fixing it saves about {saves_ms} of a {plain}step's {step_ms} ms"
+LIMIT = "; one launch for all, the best case, saves {saves_ms} of a {plain}step's {step_ms} ms"
 """What follows a fact where the model understands the step; the second, of what holds of a whole
 program, and can only be made less."""
 
@@ -16,18 +16,19 @@ RECORDED = " (as recorded)"
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
-    """One sentence: what is wrong, where, and what mending it saves.
+    """One sentence: what is wrong, where, and what fixing it saves.
 
     plain: whether step_ms, and what is saved of it, are of a step without a profiler.
     """
     mechanism, told = MECHANISMS[finding.key], finding.told
     places = map(quotable, (finding.where, told["also_in"]))
-    where = " and ".join(f"`{path}`" for path in places if path) or "no range"
+    where = " and ".join(f"`{path}`" for path in places if path)
+    place = f"in {where}" if where else "outside all ranges"
     some = told["in_steps"] < told["of_steps"]
     steps = f"{told['in_steps'] if some else 'each'} of {told['of_steps']} steps"
     named = {
-        "where": where,
-        "between": _between(told, where),
+        "place": place,
+        "between": _between(told, place),
         "times": "once" if told["calls"] == 1 else f"{told['calls']} times",
         "steps": steps,
     }
@@ -59,11 +60,10 @@ def _ms(milliseconds: float) -> str:
     return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"
 
 
-def _between(told: Any, where: str) -> str:
+def _between(told: Any, place: str) -> str:
     """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
-    paths = told.get("gap_paths", ("", ""))
-    after, before = (f"`{path}`" if path else "no range" for path in paths)
-    outside = after == before == "no range"
-    place = f"in {where}" if after == before else f"between {after} and {before}"
-    place = "outside all ranges" if outside else place
+    after, before = (
+        f"`{path}`" if path else "no range" for path in told.get("gap_paths", ("", ""))
+    )
+    place = place if after == before else f"between {after} and {before}"
     return f"from one step to the next, {place}" if told.get("next_step") else place
