@@ -112,7 +112,8 @@ class Form:
             case Both():
                 return Markup(cell.html if self.html else cell.markdown)
             case tuple():
-                return Markup("").join(map(self.cell, cell))
+                said = Markup("").join(map(self.cell, cell))
+                return Markup("<span>{}</span>").format(said) if self.html else said
             case Markup():
                 return cell
             case StrEnum():

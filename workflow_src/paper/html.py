@@ -15,7 +15,8 @@ TELLING = Markup(
 
 def figure(svg: str, label: str) -> Markup:
     """An SVG as a figure. One with charts to zoom is a group, so that their boxes can be read."""
-    role, caption = ("group", TELLING) if 'class="zoom"' in svg else ("img", "")
+    said = Markup('<figcaption aria-hidden="true">{}</figcaption>').format(label)
+    role, caption = ("group", TELLING) if 'class="zoom"' in svg else ("img", said)
     opening = Markup('<figure role="{}" aria-label="{}" tabindex="0">').format(role, label)
     return opening + Markup(svg) + caption + Markup("</figure>")
 

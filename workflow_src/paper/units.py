@@ -35,6 +35,10 @@ SCALES = {
 """What a number of the first unit is multiplied by to be said in the second."""
 
 
+NOTHING = 0.005
+"""Percent below which a share is printed as none."""
+
+
 def unit_of(table: str, column: str) -> str:
     """The unit of a column as it is read, by its schema; "whole" for what only identifies."""
     known = columns(table)
@@ -98,7 +102,9 @@ def printed(value: float, unit: str, digits: int = 0) -> str:
 
 
 def _percent(percent: float) -> str:
-    if percent == 0 or abs(percent) >= 9.95:
+    if abs(percent) < NOTHING:
+        return "0"
+    if abs(percent) >= 9.95:
         return f"{percent:.0f}"
     return f"{percent:.1f}" if abs(percent) >= 0.095 else f"{percent:#.1g}".rstrip(".")
 

@@ -28,8 +28,8 @@ NEARLY_HALF = 0.05
 
 
 def pace(run: Run) -> Facts:
-    """Who sets the pace of forward passes, in how many, one of them, and what profiling adds;
-    of cases that nothing disturbed.
+    """Who sets the pace of forward passes, in how many, one of them; of cases
+    that nothing disturbed.
 
     `verdict`: "cpu"; "short", where passes wait at the shortest context and don't at the longest;
     "always", "never", "some"; or "can't tell".
@@ -42,8 +42,6 @@ def pace(run: Run) -> Facts:
     return {
         "verdict": "cpu" if (cases["device"] == "cpu").any() else waiting_where(gpu),
         "waiting": of(waits, "count"),
-        "longer_waiting": of(to(known["longer"][known["waits"]], "share"), "median"),
-        "longer": of(to(known["longer"][~known["waits"]], "share"), "median"),
         "works": of(known["works"], "median"),
         "of_pass": first(known[known.index == example(run, waiting)]),
     }
@@ -105,19 +103,18 @@ def precision(run: Run) -> Facts:
 
 def bound_by_memory(run: Run) -> Facts:
     """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
-    whether in `most`, `where`, if only in one precision's, and the median share of memory's best
-    rate at which they move bytes there (`rate`); and that rate."""
+    `where`, if only in one precision's, and the median share of memory's best rate at which they
+    move bytes there (`rate`); and that rate."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
         known = cases["rate"].where(~disturbed(run)[cases.index], NAN)
         holds_of = memory_bound(run, known, cases["computes"])
         bounds = of(holds_of, "count")
         there = bounds == bounds and bounds.value
-        most = there and 2 * bounds.value >= int(bounds.unit.removeprefix("of "))
         mine = (holds_of == 1).astype(bool)
         rates = to(cases["rate"] / made["memory"], "share")
         rate = of(rates[mine], "median") if there else NAN
         where = run.cases["precision"].reindex(cases.index[mine]).unique()
         only = f"all {where[0]}" if len(where) == 1 and len(run.precisions) > 1 else ""
-        made[name] = {"rate": rate, "bounds": bounds, "most": most, "where": only}
+        made[name] = {"rate": rate, "bounds": bounds, "all": (holds_of != 0).all(), "where": only}
     return made

@@ -97,10 +97,9 @@ def how_sure(run: Run) -> dict[str, Any]:
     """How far steps and processes differ, and in how many cases something is in doubt.
 
     repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
-    processes: the unprofiled time of the slowest over the fastest, at most, also where the device
-    is `working` all the time and where it is `waiting`. warned: each warning, and in how
-    many cases. mixed: columns of hardware and versions in which cases differ, so that their
-    times don't compare.
+    processes: the unprofiled time of the slowest over the fastest, at most; alone: cases of one
+    process. warned: each warning, and in how many cases. mixed: columns of hardware and versions in
+    which cases differ, so that their times don't compare.
     """
     spoiled = disturbed(run)
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
@@ -110,12 +109,12 @@ def how_sure(run: Run) -> dict[str, Any]:
     differ = ratios.where((ratios > 1 + DIFFERENT).astype(bool), NAN)
     rows = conditions(run)
     warnings = warned(run, rows).eq(True)
+    processes = timed.groupby("case")["processes"].max()
     without = run.cases.index[run.cases.index.isin(missing(run)["case"])]
     return {
         "repeats": of(to((ends[0] - ends[1]) / ends[2], "share"), "max"),
         "processes": of(differ, "max"),
-        "working": of(differ[~timed["waits"]], "max"),
-        "waiting": of(differ[timed["waits"]], "max"),
+        "alone": of_cases(run, processes.index[processes == 1], "cases of one process"),
         "warned": [
             (str(name), counted(rows[has], str(name), rows))
             for name, has in warnings.items()

@@ -57,7 +57,7 @@ SHOWN = 4
 
 def facts(run: Run) -> Facts:
     """What the template says of what was run."""
-    gone = missing(run)
+    gone, timed = missing(run), run["timings"]
     whole = run.cases.index[~run.cases.index.isin(gone["case"])]
     return {
         "verdict": "all" if gone.empty else "some",
@@ -66,6 +66,7 @@ def facts(run: Run) -> Facts:
         "sizes": sizes(run),
         "settings": settings(run),
         "missing": gone,
+        "energy": (timed["joules_per_step"].notna() | (timed["device"] == "cpu")).any(),
         "states": {*gone["unprofiled"], *gone["profiled"]},
         "ceilings": ceilings(run),
     }

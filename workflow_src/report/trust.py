@@ -53,15 +53,11 @@ def facts(run: Run) -> Facts:
     warned = doubts.warned(run, rows).eq(True)
     names = warned.apply(lambda row: "; ".join(row.index[row]), axis=1) if len(rows) else ""
     limited = int((every["limit"] != "").sum())
-    passed = every[every["held"] & (every["limit"] != "")]
-    names_of = passed["what"].map(lambda what: str(what).partition(";")[0])
     return {
         "verdict": "none" if not limited else "doubts" if len(failed) else "passed",
         "failed": failed,
         "fails": len(failed),
         "passes": limited - len(failed),
-        "passed": [*names_of[passed["limit"] != "none"]],
-        "unseen": [*names_of[passed["limit"] == "none"]],
         "every": every,
         "warned": rows.assign(warnings=names)[warned.any(axis=1)],
     }

@@ -54,7 +54,7 @@ def facts(run: Run) -> Facts:
         f"where the GPU {gpu}": rows for gpu, rows in where.set_index("precision").groupby("gpu")
     }
     opening = {
-        f"(f) saves most {of_what}": led(rows["remedies"], rows["leads"])
+        f"(f) saves most {of_what}": led(rows["change"], rows["leads"])
         for of_what, rows in (parts or {f"of the {prose}": led_by}).items()
     }
     opening["(f) the best changes together save"] = led_by["together"]
@@ -71,7 +71,7 @@ def facts(run: Run) -> Facts:
         "guessed": not longest["measured"].all(),
         "sure": of(sure, "count"),
         "matrices": matrices(cases, cases["cell"]),
-        "saves": matrices(cases, cases["saving"].combine_first(cases["cell"])),
+        "saves": matrices(cases, cases["saved"].combine_first(cases["cell"])),
         "measured": of(holds(known["saving"], known["how"] == "measured", "measured"), "count"),
         "tf32": bool((cases["remedies"] == "tf32").any()),
         "example": first(cases[cases.index == chosen]),
@@ -122,8 +122,9 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     sure = (cases["others"] == 0) & ~cases.index.isin(clocks.index[clocks != ""])
     gpu = cases["waits"].map({True: WAITS, False: WORKS})
     unknown = cases["state"].where(cases["state"] != STATES["ok"], UNKNOWN)
-    first_of = cases["remedies"].fillna(NOTHING).map(lambda name: (name,))
-    bold = cases["remedies"].map(lambda name: Both(f"**{name}**", f"<strong>{name}</strong>"))
+    names = cases["remedies"].fillna(NOTHING).str.replace("+", " + ")
+    first_of = names.map(lambda name: (name,))
+    bold = names.map(lambda name: Both(f"**{name}**", f"<strong>{name}</strong>"))
     first_of = first_of.where(~sure, bold)
     cell = first_of.where(cases.index.isin(found["case"]), unknown)
     told = cases["works"].notna() & (cases["device"] != "cpu")

@@ -36,6 +36,7 @@ def facts(run: Run) -> Facts:
     return headline(most_often(forward), told) | {
         "summary": summary(run, by_precision, part),
         "matrices": matrices(differing, does.reindex(differing.index).fillna(state)),
+        "calls": matrices(cases, forward["calls"].reindex(cases.index).fillna(state)),
         "example": cases["label"].get(chosen, ""),
         "chosen": chosen,
         "top": first(forward[forward.index == chosen]),

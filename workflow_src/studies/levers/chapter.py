@@ -44,6 +44,7 @@ def facts(run: Run) -> Facts:
         "verdict": (verdict if len(best) else "nothing") if tried.any() else "can't tell",
         "best": first(best.sort_values("saves", ascending=False)),
         "agree": agree,
+        "off": of((steps["saves"] - steps["expected"])[steps["agrees"].notna()].abs(), "median"),
         "cases": by_case(steps, best),
         "stacked": stacked,
         "every": table,
