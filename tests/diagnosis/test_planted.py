@@ -57,6 +57,7 @@ STEP_OF = {
         ("data_to_host-device.sqlite.gz", 95.4856, "step/forward/log", 80.35),
         ("blocking_save-device.json.gz", 104.2116, "step/save", 105.56),
         ("dense_gradients-device.sqlite.gz", 4.776, "step/backward", 2.4),
+        ("index_gradients-device.sqlite.gz", 32.964, "step", 12.29),
         ("clean_wide_decoder-device.sqlite.gz", 44.4207, "", 0),
         ("clean_convolutions-device.json.gz", 5.268, "", 0),
     ],

@@ -35,6 +35,9 @@ WARM_UP = r"(?i)warm.?up"
 SEEN = 0.02
 """The share of steps' device time from which on a part that not each step has is named."""
 
+NEXT = 0.1
+"""The share of a step's work from which on what takes most after the first is named."""
+
 GAP_AT_LEAST, OF_IDLE = 0.1, 0.25
 """A gap of the host that takes these shares of a step and of its idle time is named; else launches
 come one by one."""
@@ -45,7 +48,7 @@ NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
 
 def first_screen(capture: Capture) -> Facts:
     """All that is said first; `verdict`: the finding, or why nothing is known of steps or savings;
-    `pace`: what sets it, {} if neither side idles; `row`: that of the process that is told of."""
+    `pace`: what sets it; `row`: that of the process that is told of."""
     known, noted = capture.diagnoses, capture.noted
     findings = capture.findings[~capture.findings["general"]]
     # Of the process of the first finding; else of that which waits least for others.
@@ -58,7 +61,6 @@ def first_screen(capture: Capture) -> Facts:
     saved = {
         "not understood": is_number(off["recorded_ms"]),
         "finding": len(findings) > 0,
-        "nothing stands out": not paced,
         "no finding": paced.get("verdict") == "device",
     }
     return {
@@ -101,11 +103,10 @@ def _unknown(capture: Capture) -> str:
 
 
 def pace(capture: Capture, row: pd.Series) -> Facts:
-    """What sets the pace of a process, by its row of `diagnoses`; {} if neither side idles."""
+    """What sets the pace of a process, by its row of `diagnoses`, and where the device idles, or
+    what it works on."""
     step = row["step_ms"] if is_number(row["step_ms"]) else row["recorded_ms"]
     idles = row["device_idle_ms"] > IDLES * step or row["unnamed_ms"] > UNNAMED * step
-    if not idles and row["host_idle_ms"] <= IDLES * step:
-        return {}
     causes, work = (
         rows[rows["process"] == row["process"]]
         for rows in map(capture.numbers, ("idle_causes", "step_work"))
@@ -181,10 +182,14 @@ def _often(times: Number) -> Any:
 
 
 def _most_work(work: pd.DataFrame) -> Facts:
-    """The family and part of a step that take most of the device's time."""
-    row = first(work.sort_values("device_ms", ascending=False, kind="stable"))
-    gap = whole_ms(row["device_ms"])
-    return {"verdict": "device", "gap": gap, "family": row["family"], "path": row["path"]}
+    """The family and part of a step that take most of the device's time, and what comes next."""
+    rows = work.sort_values("device_ms", ascending=False, kind="stable")
+    rows = rows.assign(ms=rows["device_ms"].map(whole_ms))
+    most = first(rows)
+    rows = rows[(rows["family"] != most["family"]) & (rows["share"] >= NEXT)]
+    then = rows.drop_duplicates("family")[:2].to_dict("records")
+    told = {"gap": most["ms"], "family": most["family"], "path": most["path"]}
+    return {"verdict": "device", "then": then} | told
 
 
 def doubts(capture: Capture, paced: Facts) -> Facts:
