@@ -85,8 +85,8 @@ def test_a_table_has_the_columns_that_say_something() -> None:
         f"| OOM | {DASH} | y |",
     ]
     assert Form(html=False).table(rows[:0]) == ""
-    page = Form(html=True).table(rows, bars="mm", a="what", b="share")
-    assert '<div class="meter c-mm" style=--w:50%>' in page
+    page = Form(html=True).table(rows, bars=True, a="what", b="share")
+    assert "<div class=meter style=--w:50%>" in page
     matrix = {"fp32": pd.DataFrame({"size": ["s"], "128": [HALF]})}
     assert "width:25.0%" in Form(html=True).matrix(matrix, "Shares", 2.0)
     assert "| s | 50 % |" in Form(html=False).matrix(matrix, "Shares", 2.0)

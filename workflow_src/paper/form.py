@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
@@ -71,11 +70,10 @@ def is_share(cell: Any) -> bool:
     return number is not None and number.unit == "share"
 
 
-def meter(share: float, text: str = "", family: str = "") -> str:
+def meter(share: float, text: str) -> str:
     """A bar on a track of 100 % with its text."""
     wide = max(0.0, min(100.0, 100 * share))
-    kind = f'"meter c-{escape(family)}"' if family else "meter"
-    return f"<div class={kind} style=--w:{wide:.3g}%>{text}</div>"
+    return f"<div class=meter style=--w:{wide:.3g}%>{text}</div>"
 
 
 @dataclass
@@ -114,10 +112,6 @@ class Form:
             case tuple():
                 said = Markup("").join(map(self.cell, cell))
                 return Markup("<span>{}</span>").format(said) if self.html else said
-            case Markup():
-                return cell
-            case StrEnum():
-                return self.escape(cell.value)
             case str():
                 return self.escape(cell)
         if is_missing(cell):
@@ -132,8 +126,7 @@ class Form:
         text = str(number)
         if number.unit == "whole" or not self.html:
             return self.escape(text)
-        why: dict[str, Any] = {"value": number.value, "unit": number.unit}
-        why |= {"formula": number.formula}
+        why = {name: getattr(number, name) for name in ("value", "unit", "formula")}
         why |= {"ends": [each.value for each in number.ends]} if number.ends else {}
         why |= {"rows": ranges(number.rows)}
         key = "n" + hashlib.sha256(repr((text, why)).encode()).hexdigest()[:10]
@@ -142,13 +135,12 @@ class Form:
 
     def marked(self, text: object) -> Markup:
         """A text in which `code` shows as code."""
-        made = Markup("")
-        for place, piece in enumerate(str(text).split("`")):
-            if place % 2:
-                made += Markup(f"<code>{self.escape(piece)}</code>" if self.html else f"`{piece}`")
-            else:
-                made += self.escape(piece)
-        return made
+        pieces = str(text).split("`")
+        pieces[::2] = map(self.escape, pieces[::2])
+        code = "<code>{}</code>" if self.html else "`{}`"
+        shown = self.escape if self.html else str
+        pieces[1::2] = [code.format(shown(piece)) for piece in pieces[1::2]]
+        return Markup("".join(pieces))
 
     def link(self, text: object, to: str) -> Markup:
         """A text that leads to a place in the page."""
@@ -161,49 +153,40 @@ class Form:
         plural = "" if str(number_in(cell) or cell).split()[-1] == "1" else "s"
         return said + Markup(f" {noun}{plural}")
 
-    def bar(self, cell: Any, family: str = "", most: float = 1.0) -> Markup:
-        """A number with a bar beside it, on a track of `most`; what is no number without one."""
+    def _barred(self, cell: Any) -> Markup:
         said, number = self.cell(cell), number_in(cell)
-        return Markup(meter(number.value / most, said, family)) if self.html and number else said
-
-    def _barred(self, cell: Any, family: str | None) -> Markup:
-        return self.cell(cell) if family is None or not is_share(cell) else self.bar(cell, family)
+        return Markup(meter(number.value, said)) if number and is_share(cell) else said
 
     def table(
         self,
         rows: pd.DataFrame,
         /,
         caption: str = "",
-        bars: str | Mapping[str, str] | None = None,
+        bars: bool = False,
         data: Sequence[str] = (),
         **headings: str,
     ) -> Markup:
         """The named columns below their headings, or all; without empty columns; of no rows, "".
 
-        bars: a family for all shares, or families by the text of a row's first cell. data: columns
-        of texts that a row of HTML has as attributes, "data-size", by which a page filters; `level`
-        makes a tree, each row of which is folded into the last one above of a lower level.
+        bars: shares have one in HTML. data: columns of texts that a row of HTML has as attributes,
+        "data-size", by which a page filters; `level` makes a tree, each row of which is folded into
+        the last one above of a lower level.
         """
         chosen = rows.reindex(columns=[*(headings or rows)]).rename(columns=headings)
         frame = chosen.loc[:, [not all(map(is_missing, chosen[name])) for name in chosen]]
         # What is only named says nothing.
         if frame.empty or (frame.shape[1] == 1 < chosen.shape[1]):
             return Markup("")
-        texts = []
-        for row in frame.itertuples(index=False, name=None):
-            first = row[0].text if isinstance(row[0], Link) else row[0]
-            family = bars.get(first, "") if isinstance(bars, Mapping) else bars
-            texts.append([self._barred(cell, family) for cell in row])
-        cells = {name: [cell for cell in frame[name] if not is_missing(cell)] for name in frame}
-        drawn = self.html and bars is not None
-        left = [
-            self._is_text(mine) or (drawn and any(map(is_share, mine))) for mine in cells.values()
-        ]
-        kind = "cards" if len(left) >= CARDS_FROM else "plain" if bars is None else "summary"
+        drawn = self.html and bars
+        made = self._barred if drawn else self.cell
+        texts = [[made(cell) for cell in row] for row in frame.itertuples(index=False, name=None)]
+        cells = ([cell for cell in frame[name] if not is_missing(cell)] for name in frame)
+        left = [self._is_text(mine) or (drawn and any(map(is_share, mine))) for mine in cells]
+        kind = "cards" if len(left) >= CARDS_FROM else "summary" if bars else "plain"
         # What has no heading names rows of one thing, as in a card.
         kind = "long" if len(texts) > LONG and kind != "summary" and frame.columns[0] else kind
         kind = "tree" if "level" in data else kind
-        about = [_data(row) for row in rows[[*data]].to_dict("records")] if data else []
+        about = [_data(row) for row in rows[[*data]].to_dict("records")]
         return self._laid_out([*map(self.escape, frame)], texts, left, caption, kind, about)
 
     def _is_text(self, cells: list[Any]) -> bool:
@@ -227,12 +210,12 @@ class Form:
             above = f"{said}:\n\n" if caption else ""
             return Markup("\n".join([f"\n\n{above}{lines[0]}", f"|{rule}|", *lines[1:], "\n"]))
         sides = ["" if each else ' class="r"' for each in left]
-        filtered = zip_longest(rows, about, fillvalue="")
         # Of a row, the first cell is on the left and all others on the right unless they say so.
         own = [
             "" if each == (not at) else " class=l" if each else " class=r"
             for at, each in enumerate(left)
         ]
+        filtered = zip_longest(rows, about, fillvalue="")
         body = "\n".join(_row("td", own, row, data) for row, data in filtered)
         above = f"<caption>{said}</caption>" if caption else ""
         # What heads nothing is no heading to a screen reader.
@@ -324,9 +307,7 @@ class Form:
     def prose(self, text: str) -> Markup:
         """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
-        if not self.html:
-            return Markup("\n\n".join(parts))
-        return Markup("\n".join(map(_paragraph, parts)))
+        return Markup("\n".join(map(_paragraph, parts)) if self.html else "\n\n".join(parts))
 
     def line(self, text: str) -> Markup:
         """A block's text as one line."""

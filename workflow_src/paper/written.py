@@ -31,7 +31,7 @@ Facts = dict[str, Any]
 LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendix")
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
-FILTERS = ("bar", "count", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
+FILTERS = ("count", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
 """How a template has a value printed that isn't a cell; see Form."""
 
 FORM = "_form"
@@ -149,7 +149,6 @@ def write(
     def told(found: Facts, these: Sequence[str], log: str) -> Written:
         plot, svg = found.get("figure"), drawing
         if picture and not drawing:
-            svg = ""
             if plot:
                 # Imported for a figure alone: reading captures takes no matplotlib.
                 from workflow_src.paper.drawing import drawn
@@ -161,7 +160,7 @@ def write(
         pairs = zip((short(found), found), forms, strict=True)
         markdown, html = (render(templates, these, each, form) for each, form in pairs)
         verdict = str(found.get("verdict", ""))
-        opening = _opening(found.get("opening"), forms[:2])
+        opening = _opening(found.get("opening"), forms)
         return Written(name, markdown, html, forms[1].evidence, verdict, level, log, opening)
 
     failed = {"chapter": name, "log": log, "verdict": "failed"}
