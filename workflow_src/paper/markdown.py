@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
-
 from workflow_src.common.printable import printable
 
 
@@ -44,9 +42,3 @@ def escape(value: Any) -> str:
     text = html.escape(literal(value), quote=False).replace("|", "&#124;")
     text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `frame` as dictionaries."""
-    found: list[dict[str, Any]] = frame.to_dict("records")  # type: ignore[assignment]
-    return found

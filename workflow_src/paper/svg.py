@@ -6,7 +6,6 @@ Each chart is an inner <svg> of class "zoom", whose viewBox is in nanoseconds; z
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from markupsafe import escape
 
@@ -30,7 +29,7 @@ COLORS = re.findall(
 
 def palette(names: Iterable[str]) -> dict[str, str]:
     """A color for each name, in order; after the last color they start again."""
-    return {name: COLORS[at % len(COLORS)] for name, at in zip(names, count(), strict=False)}
+    return {name: COLORS[at % len(COLORS)] for at, name in enumerate(names)}
 
 
 @dataclass(frozen=True)
