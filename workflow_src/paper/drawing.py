@@ -1,7 +1,7 @@
 """What the figures share: panels per facet, axes, colors and the legend."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import matplotlib
@@ -52,21 +52,18 @@ def nothing(message: str) -> Figure:
     return figure
 
 
-def context_axis(axes: Axes, contexts: Sequence[int]) -> None:
-    """A logarithmic horizontal axis of contexts, with a tick at each measured one.
+def log_places(axes: Axes, ticks: Mapping[int, str]) -> None:
+    """A logarithmic horizontal axis with these ticks, by their place.
 
-    Cases of a brought model without one, whose context is 0, stand side by side.
+    Cases of a brought model without a context, which are in none, stand side by side.
     """
-    if not any(contexts):
-        axes.set_xticks([])
-        return
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(sorted(set(contexts)), [str(context) for context in sorted(set(contexts))])
-    if len(set(contexts)) == 1:
+    if ticks:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks([*ticks], [*ticks.values()])
+    if len(ticks) == 1:
         # Limits around a single value are too narrow for the panels that share them.
-        axes.set_xlim(contexts[0] / 2, contexts[0] * 2)
-    axes.set_xlabel("context length")
+        axes.set_xlim(min(ticks) / 2, min(ticks) * 2)
 
 
 def log_values(axes: Axes) -> None:
@@ -77,19 +74,11 @@ def log_values(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def label_left(figure: Figure, text: str) -> None:
-    """Label the vertical axis of the panels at the left edge."""
-    for axes in figure.axes:
-        spec = axes.get_subplotspec()
-        if spec is not None and spec.is_first_col():
-            axes.set_ylabel(text)
-
-
 ENTRY = 1.25
 """Inches of an entry of a legend above."""
 
 
-def legend_of(figure: Figure, above: bool = False) -> None:
+def legend_of(figure: Figure, above: bool) -> None:
     """One legend for all panels, beside them or `above`."""
     entries: dict[str, Artist] = {}
     for axes in figure.axes:
