@@ -10,18 +10,13 @@ from workflow_src.answers.components import components
 from workflow_src.answers.questions import QUESTIONS, Question
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import IN_SENTENCES
-from workflow_src.common.thresholds import (
-    BUSY_LOAD,
-    MATCH_WITHIN,
-    REPLAY_AT_LEAST,
-    WORKING_FULLY,
-)
+from workflow_src.common.thresholds import BUSY_LOAD, MATCH_WITHIN, REPLAY_AT_LEAST, WORKING_FULLY
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.common.words import STATES
 from workflow_src.paper import written
-from workflow_src.paper.figures import Panel
+from workflow_src.paper.figures import Panel, Plot
 from workflow_src.paper.number import NAN, Numbers, each, holds, lift, named, of, over, to, within
-from workflow_src.paper.run import Run, facets, ordered
+from workflow_src.paper.run import Run, facets, matrices, ordered
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
@@ -65,14 +60,13 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     on_gpu = found["device"] != "cpu"
     waits = (works < WORKING_FULLY).astype(bool) & on_gpu
     launches = over(rows, "case", "calls_per_step", unit="calls").reindex(found.index)
-    launches = launches.astype(object)
     return found.assign(
         works=works,
         waits=waits,
         state=state,
         launches=launches,
         per_launch=to((found["busy"] / launches).where(on_gpu, NAN), "us"),
-        products=product_share(rows).reindex(found.index).astype(object),
+        products=product_share(rows),
     )
 
 
@@ -147,14 +141,12 @@ def captured(run: Run, phase: str, table: str = "kernels") -> pd.Series:
 
 
 def kernels(run: Run, phase: str) -> pd.DataFrame:
-    """The kernels of a phase that was captured, with their `ms` and `calls_per_step` in one step
-    and the `range` that they began in."""
+    """The kernels of a phase that was captured, with `ms` and `calls_per_step` of one step."""
     rows = run.of_phase("kernels", phase)
     rows = rows[(rows["case"].map(captured(run, phase)) == "ok").astype(bool)]
     rows = rows.assign(calls_per_step=rows["calls"] / rows["steps"])
     ms = rows["busy_ns"] / rows["steps"] / NS_PER_MS
-    last = rows["path"].str.rsplit("/", n=1).str[-1]
-    return rows.assign(ms=ms.where(np.isfinite(ms)), range=last.astype(object))
+    return rows.assign(ms=ms.where(np.isfinite(ms)))
 
 
 def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
@@ -253,17 +245,22 @@ def led(names: pd.Series, leads: Numbers) -> pd.Series:
     return pd.Series([(name, ", ", number) for name, number in pairs], names.index, dtype=object)
 
 
-def across(rows: Mapping[str, pd.Series], run: Run) -> pd.DataFrame:
-    """Rows for the report's opening of cells by precision."""
-    frame = pd.DataFrame(rows, run.precisions, dtype=object).T
-    return frame.rename_axis("").reset_index()
-
-
 def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
     """The rows of a case and of those that differ from it in precision alone; none of no case."""
     same = run.cases.drop(columns=["precision", "label"])
     same = same[(same == same.reindex([chosen]).iloc[0]).all(axis=1)]
     return rows[rows["case"].isin(same.index)]
+
+
+def shown_of_all(run: Run, cases: pd.DataFrame, known: pd.DataFrame, column: str) -> Facts:
+    """A column of all cases as matrices, or why it is missing there; the rows of those of which it
+    is `known`, and how many of these other work disturbed."""
+    cells = cases[column].where(cases[column].notna(), cases["state"].map(STATES))
+    return {
+        "matrices": matrices(cases, cells) if len(known) else {},
+        "by_case": known.rename_axis("name").reset_index(),
+        "disturbed": of(holds(known[column], disturbed(run)[known.index], "disturbed"), "count"),
+    }
 
 
 def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
@@ -275,25 +272,33 @@ def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
     return [Panel(mine, title=str(name), **about) for name, mine in groups]
 
 
-def bars(run: Run, rows: pd.DataFrame, whole: pd.Series) -> pd.DataFrame:
-    """What the parts of cases take of the `whole` (ms by case and phase), in %, for bars: the
-    BARS largest apart, in order, with the `facet` of each case and its `name` there.
+def bars(run: Run, rows: pd.DataFrame, panels: Mapping[str, str], empty: str, wide: int) -> Plot:
+    """What the parts of cases take of a phase, in %, as bars: those of LEAST_BAR in any case apart,
+    the BARS largest, in order.
 
-    rows: kernels with their `ms` and `part`. Apart are those of LEAST_BAR in any case.
+    rows: kernels with their `ms` and `part`, NaN of what isn't shown. panels: titles by phase, with
+    {} for the facet. Panels, so many side by side, have room for the bars of each facet.
     """
     key = ["case", "phase", "part"]
+    whole = rows.groupby(["case", "phase"])["ms"].sum()
     share = (100 * rows.groupby(key, sort=False)["ms"].sum() / whole).rename("share")
     most = share.groupby("part").agg(["max", "sum"])
     order = [*most[most["max"] >= LEAST_BAR]["sum"].nlargest(BARS).index, "other"]
     found = share.reset_index()
     found["part"] = found["part"].where(found["part"].isin(order), "other")
     found = found.groupby(key, sort=False)["share"].sum().reset_index()
-    cases = run.cases.assign(facet=facets(run.cases))
-    name = size_and_context(cases)
-    alike = pd.DataFrame({"facet": cases["facet"], "name": name}).duplicated(keep=False)
-    cases["name"] = name.mask(alike, cases.index.to_series())
+    cases = run.cases.assign(facet=facets(run.cases), name=size_and_context(run.cases))
+    alike = cases.duplicated(["facet", "name"], keep=False)
+    cases["name"] = cases["name"].mask(alike, cases.index.to_series())
     found = found.join(cases[["facet", "name"]], on="case")
-    return ordered(ordered(found, "case", cases.index), "part", order)
+    found = ordered(ordered(found, "case", cases.index), "part", order)
+    drawn = [
+        stack(mine[mine["phase"] == phase], title.format(facet))
+        for facet, mine in found.groupby("facet", sort=False)
+        for phase, title in panels.items()
+    ]
+    most_bars = found.groupby("facet")["name"].nunique().max()
+    return Plot(drawn, empty, size=(4.0, 0.9 + 0.2 * most_bars), wide=wide)
 
 
 def size_and_context(cases: pd.DataFrame) -> pd.Series:
@@ -305,11 +310,6 @@ def stack(mine: pd.DataFrame, title: str, whole: str = "device time") -> Panel:
     """Bars as a panel."""
     label = f"share of {whole}, %"
     return Panel(mine, x="share", y="name", by="part", mark="stack", title=title, xlabel=label)
-
-
-def stack_size(rows: pd.DataFrame) -> tuple[float, float]:
-    """The size of a panel, in inches, that has room for the bars of each facet."""
-    return 4.0, 0.9 + 0.2 * rows.groupby("facet")["name"].nunique().max() if len(rows) else 1.0
 
 
 def tables_of(asked: Question) -> list[str]:

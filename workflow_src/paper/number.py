@@ -157,16 +157,15 @@ def over(
 
     The column is of floats as they were read, or of Numbers. unit: of what was computed of floats.
     """
-    known = rows[rows[column].notna()]
+    known, keys = rows[rows[column].notna()], [by] if isinstance(by, str) else [*by]
     if known.empty:
-        keys = [by] if isinstance(by, str) else [*by]
         return pd.Series(dtype=object, index=known.reindex(columns=keys).set_index(keys).index)
     cells, first, is_read = known[column], known[column].iloc[0], known[column].dtype != object
     values = cells.astype(float).to_numpy()
     sources = cells.index.to_numpy() if is_read else cells.map(lambda each: each.rows).to_numpy()
     unit = unit or (unit_of(cells.index[0][0], column) if is_read else first.unit)
     formula = f"{how.replace('spread', 'median')}({column if is_read else first.formula})"
-    groups = known.groupby([by] if isinstance(by, str) else [*by], sort=False, dropna=False)
+    groups = known.groupby(keys, sort=False, dropna=False)
     sizes, order = groups.size(), np.argsort(groups.ngroup().to_numpy(), kind="stable")
     made: list[object] = []
     for mine in np.split(order, sizes.cumsum().to_numpy()[:-1]):
@@ -189,6 +188,11 @@ def of(cells: Numbers, how: str = "spread") -> Any:
 def holds(cells: Numbers, mask: pd.Series, rule: str) -> Numbers:
     """1 where a rule holds for a Number, 0 where it doesn't, NaN where there is none."""
     return each(cells, lambda number, it: Number(float(it), "count", number.rows, rule), mask)
+
+
+def count(cells: Numbers, mask: pd.Series, rule: str) -> Any:
+    """For how many Numbers a rule holds, "17 of 40"; NaN without any."""
+    return of(holds(cells, mask, rule), "count")
 
 
 def added(frame: pd.DataFrame) -> Numbers:

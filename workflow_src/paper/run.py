@@ -170,9 +170,13 @@ def first(rows: pd.DataFrame) -> pd.Series:
     return rows.iloc[0] if len(rows) else pd.Series(NAN, rows.columns, dtype=object)
 
 
-def wide(found: Numbers) -> pd.DataFrame:
-    """Numbers by two keys as a table: the first down, the second across."""
-    return found.unstack(sort=False) if len(found) else pd.DataFrame(dtype=object)
+def wide(
+    found: Numbers, index: pd.Index | None = None, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Numbers by two keys as a table: the first down, the second across; of these alone, if any."""
+    made = found.unstack(sort=False) if len(found) else pd.DataFrame(dtype=object)
+    made = made if index is None else made.reindex(index=index)
+    return made if columns is None else made.reindex(columns=[*columns]).astype(object)
 
 
 def precisions_of(cases: pd.DataFrame) -> list[str]:
@@ -191,7 +195,12 @@ def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.
         found = over(frame, "precision", "cell", how)
         if len(found):
             made[label] = found.reindex(order)
-    frame = pd.DataFrame(made, order, dtype=object).T
+    return across(made, order)
+
+
+def across(rows: Mapping[str, pd.Series], columns: list[str]) -> pd.DataFrame:
+    """Rows by their label, of cells by column."""
+    frame = pd.DataFrame(rows, columns, dtype=object).T
     return frame.rename_axis("").reset_index()
 
 

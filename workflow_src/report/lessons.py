@@ -84,8 +84,8 @@ def precision(run: Run) -> Facts:
     high, low = "".join(run.precisions[:1]), "".join(run.precisions[-1:])
     rows = kernels(run, "forward")
     kind = rows["family"].isin(PRODUCTS).map({True: "products", False: "rest"})
-    ms = wide(over(rows.assign(kind=kind), ["case", "kind"], "ms", unit="ms"))
-    ms = ms.reindex(index=run.cases.index, columns=["products", "rest"]).astype(object)
+    sums = over(rows.assign(kind=kind), ["case", "kind"], "ms", unit="ms")
+    ms = wide(sums, run.cases.index, ["products", "rest"])
     label = run.cases["label"].str.removesuffix(f" in {high}").str.replace(f"-{high}", "")
     plain = phase(run, "forward")["unprofiled"]
     cases = run.cases.join(ms).assign(plain=plain, label=label)

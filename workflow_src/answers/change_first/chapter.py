@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow_src.answers.change_first.known import rank
 from workflow_src.answers.change_first.savings import change, savings
-from workflow_src.answers.facts import across, disturbed, example, led, main, phase
+from workflow_src.answers.facts import disturbed, example, led, main, phase
 from workflow_src.answers.machines import conditions
 from workflow_src.common.case import PHASES
 from workflow_src.common.thresholds import MOSTLY
@@ -14,7 +14,7 @@ from workflow_src.common.words import PHASES as WORDS
 from workflow_src.common.words import PHASES_IN_PROSE, STATES
 from workflow_src.paper.form import Both
 from workflow_src.paper.number import NAN, Numbers, each, end, holds, of, over
-from workflow_src.paper.run import Run, first, matrices, ordered
+from workflow_src.paper.run import Run, across, first, matrices, ordered
 from workflow_src.paper.written import Facts
 
 PREDICTED = "\N{ALMOST EQUAL TO} "
@@ -79,7 +79,7 @@ def facts(run: Run) -> Facts:
         "by_remedy": by_remedy(run, counted[counted["phase"].isin([shown[0], shown[-1]])]),
         "checked": checked(counted),
         "unchecked": unchecked(counted),
-        "opening": across(opening if len(leaders) else {}, run),
+        "opening": across(opening if len(leaders) else {}, run.precisions),
     }
 
 
@@ -131,9 +131,9 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
     return cases.assign(gpu=gpu.where(told, ""), cell=cell, sure=sure)
 
 
-def marked(rows: pd.DataFrame) -> pd.Series:
-    """What rows save, with a sign before what was predicted."""
-    return rows["saved"].where(rows["measured"], each(rows["saved"], lambda n: (PREDICTED, n)))
+def marked(rows: pd.DataFrame, column: str = "saved") -> pd.Series:
+    """What rows save, or another column, with a sign before what was predicted."""
+    return rows[column].where(rows["measured"], each(rows[column], lambda n: (PREDICTED, n)))
 
 
 def mostly_measured(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

@@ -11,22 +11,20 @@ from workflow_src.answers.facts import (
     PRODUCTS,
     bars,
     captured,
-    disturbed,
     example,
     kernels,
     main,
     memory,
     memory_bound,
     product_share,
-    stack,
-    stack_size,
+    shown_of_all,
     twins,
 )
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
-from workflow_src.common.words import OPTIMIZERS, PHASES, STATES
+from workflow_src.common.words import OPTIMIZERS, PHASES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import Run, matrices, medians, ordered, wide
+from workflow_src.paper.number import NAN, Numbers, count, holds, is_number, named, of, over, to
+from workflow_src.paper.run import Run, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
@@ -53,40 +51,32 @@ def facts(run: Run) -> Facts:
     rises = both["points"] > SHARES_REPEAT_WITHIN
     known = both[falls & both["by_optimizer"].notna()]
     more = known["by_optimizer"] < known["by_backward"]
-    falling = of(holds(both["points"], falls, "points < -1 %"), "count")
-    by_optimizer = of(holds(known["by_optimizer"], more, "the optimizer's < backward's"), "count")
+    falling = holds(both["points"], falls, "points < -1 %")
     bound = memory_bound(run, both["rate"], both["computes"])
     chosen = example(run, cases.index[cases["optimizer_ms"].notna()])
-    cells = cases["after"].where(cases["after"].notna(), cases["state"].map(STATES))
-    return {
+    names = both["optimizer"].map(lambda name: OPTIMIZERS.get(name, "the optimizer"))
+    opened = {
+        "(d) matrix products' share of a forward pass": (both["before"], "median"),
+        "(d) matrix products' share of a training step": (both["after"], "median"),
+    }
+    return shown_of_all(run, cases, both, "after") | {
         "verdict": verdict(len(both), falls.sum(), rises.sum(), len(known), more.sum()),
         "bound": is_number(of(bound, "count")) and of(bound, "count") >= len(both) / 2,
-        "falling": falling,
-        "rising": of(holds(both["points"], rises, "points > 1 %"), "count"),
-        "by_optimizer": by_optimizer,
+        "falling": of(falling, "count"),
+        "rising": count(both["points"], rises, "points > 1 %"),
+        "by_optimizer": count(known["by_optimizer"], more, "the optimizer's < backward's"),
         "memory": memory(run),
         "of_memory": of(both["of_memory"], "median"),
         "each": (moved := of(both["each"], "median")),
         "more": moved > MORE * LEAST_BYTES,
         "adamw": bool(both["optimizer"].isin([*OPTIMIZERS]).any()),
-        "optimizer": " or ".join(
-            dict.fromkeys(OPTIMIZERS.get(n, "the optimizer") for n in both["optimizer"])
-        ),
-        "summary": summary(both, bound),
+        "optimizer": " or ".join(names.unique()),
+        "summary": summary(both, falling, bound),
         "gradients": gradients(run),
-        "matrices": matrices(cases, cells) if len(both) else {},
         "example": cases.loc[chosen] if chosen else None,
         "parts": parts(run, chosen),
-        "by_case": both.rename_axis("name").reset_index(),
-        "disturbed": of(holds(both["after"], disturbed(run)[both.index], "disturbed"), "count"),
         "figure": figure(run),
-        "opening": medians(
-            both,
-            {
-                "(d) matrix products' share of a forward pass": (both["before"], "median"),
-                "(d) matrix products' share of a training step": (both["after"], "median"),
-            },
-        ),
+        "opening": medians(both, opened),
     }
 
 
@@ -101,14 +91,11 @@ def changes(run: Run) -> pd.DataFrame:
     """A row per case: products' share before and after, points by what; the optimizer's time,
     share, bytes and rates; backward over forward; `state` of what lacks a share, or "ok"."""
     forward, step = kernels(run, BEFORE), step_rows(run)
-    cases = run.cases
-    share = {name: product_share(rows) for name, rows in (("before", forward), ("after", step))}
-    ranges = wide(over(step, ["case", "part"], "ms", unit="ms")).reindex(
-        index=cases.index, columns=list(PARTS)
-    )
-    ranges = named(ranges.astype(object))
+    cases, is_product = run.cases, step["family"].isin(PRODUCTS)
+    ranges = named(wide(over(step, ["case", "part"], "ms", unit="ms"), cases.index, PARTS))
     apart = ranges["backward"].notna() & ranges["optimizer"].notna()
-    share["middle"] = product_share(step[step["part"] != "optimizer"])
+    parts = {"before": forward, "after": step, "middle": step[step["part"] != "optimizer"]}
+    share = {name: product_share(rows) for name, rows in parts.items()}
     shares = named(pd.DataFrame(share, dtype=object).reindex(cases.index))
     before, after, middle = shares["before"], shares["after"], shares["middle"].where(apart, NAN)
     moved = run.of_phase("operators", AFTER)
@@ -117,41 +104,35 @@ def changes(run: Run) -> pd.DataFrame:
     timed = run["timings"].assign(flops=run["timings"]["parameters"] * ADAM_FLOPS)
     # Where parameters weren't counted, at most so many as the bytes would be of.
     known = known.assign(flops=known["bytes_per_step"] / LEAST_BYTES * ADAM_FLOPS)
-    flops, most = (
-        over(rows, "case", "flops", how, unit="flops").reindex(cases.index).astype(object)
-        for rows, how in ((timed, "max"), (known, "sum"))
-    )
-    gb = over(known, "case", "bytes_per_step", unit="bytes").reindex(cases.index).astype(object)
-    took = over(known, "case", "busy_ms_per_step", unit="ms").reindex(cases.index).astype(object)
-    whole = over(step, "case", "ms", unit="ms").reindex(cases.index).astype(object)
-    parameters = over(run["timings"], "case", "parameters", "max").reindex(cases.index)
-    states = captured(run, BEFORE).where(captured(run, BEFORE) != "ok", captured(run, AFTER))
-    products = step[step["family"].isin(PRODUCTS)]
-    others = step[~step["family"].isin(PRODUCTS)]
+
+    def of_case(rows: pd.DataFrame, column: str, unit: str, how: str = "sum") -> Numbers:
+        return over(rows, "case", column, how, unit).reindex(cases.index).astype(object)
+
+    flops = of_case(timed, "flops", "flops", "max").combine_first(of_case(known, "flops", "flops"))
+    gb, took = of_case(known, "bytes_per_step", "bytes"), of_case(known, "busy_ms_per_step", "ms")
     found = cases.assign(
-        state=states,
+        state=captured(run, BEFORE).mask(captured(run, BEFORE) == "ok", captured(run, AFTER)),
         before=before,
         after=after,
         points=to(after - before, "points"),
         by_backward=to(middle - before, "points"),
         by_optimizer=to(after - middle, "points"),
         optimizer_ms=ranges["optimizer"],
-        optimizer_share=to(ranges["optimizer"] / whole, "share"),
+        optimizer_share=to(ranges["optimizer"] / of_case(step, "ms", "ms"), "share"),
         gb=to(gb, "GB"),
-        each=gb / parameters.astype(object),
+        each=gb / of_case(timed, "parameters", "", "max"),
         rate=to(gb / took, "GB/s"),
-        computes=to(flops.combine_first(most) / took, "TFLOP/s"),
-        products_times=backward_over_forward(products).reindex(cases.index),
-        all_times=backward_over_forward(step).reindex(cases.index),
-        else_times=backward_over_forward(others).reindex(cases.index),
+        computes=to(flops / took, "TFLOP/s"),
+        products_times=backward_over_forward(step[is_product]),
+        all_times=backward_over_forward(step),
+        else_times=backward_over_forward(step[~is_product]),
     )
     return found.assign(of_memory=to(found["rate"] / memory(run), "share"))
 
 
 def backward_over_forward(rows: pd.DataFrame) -> Numbers:
     """By case how many times forward's device time backward's is, of some of a step's kernels."""
-    ms = wide(over(rows, ["case", "part"], "ms", unit="ms"))
-    ms = ms.reindex(columns=["forward", "backward"]).astype(object)
+    ms = wide(over(rows, ["case", "part"], "ms", unit="ms"), columns=["forward", "backward"])
     return ms["backward"] / ms["forward"]
 
 
@@ -166,9 +147,8 @@ def verdict(both: int, falls: int, rises: int, known: int, by_optimizer: int) ->
     return "by the optimizer" if by_optimizer > known / 2 else "by backward"
 
 
-def summary(both: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
+def summary(both: pd.DataFrame, falls: Numbers, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
-    falls = holds(both["points"], both["points"] < -SHARES_REPEAT_WITHIN, "points < -1 %")
     rows = {
         "products' share of a forward pass": (both["before"], "spread"),
         "products' share of a training step": (both["after"], "spread"),
@@ -227,13 +207,8 @@ def figure(run: Run) -> Plot:
     """The share of each family, and of what the optimizer launches, before and after."""
     rows = pd.concat([kernels(run, BEFORE), step_rows(run)])
     part = rows["family"].where(rows["part"] != "optimizer", "optimizer")
-    shares = bars(run, rows.assign(part=part), rows.groupby(["case", "phase"])["ms"].sum())
-    panels = [
-        stack(mine[mine["phase"] == name], f"{PHASES[name]} ({facet})")
-        for facet, mine in shares.groupby("facet", sort=False)
-        for name in (BEFORE, AFTER)
-    ]
-    return Plot(panels, "no device time was measured", size=stack_size(shares), wide=2)
+    titles = {name: f"{PHASES[name]} ({{}})" for name in (BEFORE, AFTER)}
+    return bars(run, rows.assign(part=part), titles, "no device time was measured", 2)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from workflow_src.answers.facts import (
     PRODUCTS,
     bars,
     captured,
-    disturbed,
     example,
     in_first,
     kernels,
@@ -18,15 +17,13 @@ from workflow_src.answers.facts import (
     main,
     placed,
     product_share,
-    stack,
-    stack_size,
+    shown_of_all,
 )
 from workflow_src.common.operators import COPY
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
-from workflow_src.common.words import STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import AXES, Run, first, matrices, medians, ordered, wide
+from workflow_src.paper.run import AXES, Run, first, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
 
@@ -56,17 +53,15 @@ def facts(run: Run) -> Facts:
     known = cases[cases["besides"].notna()]
     most = holds(known["besides"], known["besides"] > MOST, "besides products > 50 %")
     chosen = example(run, known.index)
-    cells = cases["besides"].where(cases["besides"].notna(), cases["state"].map(STATES))
     components = by_precision(known, parts)
     opened = {"(c) forward: share that isn't matrix products": (known["besides"], "median")}
-    return headline(run, known) | {
+    return {
+        **headline(run, known),
+        **shown_of_all(run, cases, known, "besides"),
         "over": of(most, "count"),
         "summary": summary(run, known, most),
-        "matrices": matrices(cases, cells) if len(known) else {},
         "fused": bool((rows["family"] == "attention").any()),
-        "disturbed": of(holds(known["besides"], disturbed(run)[known.index], "disturbed"), "count"),
         "example": first(known[known.index == chosen]),
-        "by_case": known.rename_axis("name").reset_index(),
         "components": components.assign(remedy=components[""].map(REMEDIES)),
         "kinds": by_precision(known, kinds),
         "growth": growth(known),
@@ -105,7 +100,7 @@ def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
 
 def shares_of(rows: pd.DataFrame, by: str, whole: Numbers) -> pd.DataFrame:
     """By case what share of the `whole` pass is in each component, or kind; 0 where none is."""
-    ms = wide(over(rows, ["case", by], "ms", unit="ms")).reindex(whole.index)
+    ms = wide(over(rows, ["case", by], "ms", unit="ms"), whole.index)
     filled = {name: ms[name].where(ms[name].notna(), whole * 0) for name in ms}
     shares = {name: to(cells / whole, "share") for name, cells in filled.items()}
     return pd.DataFrame(shares, whole.index, dtype=object)
@@ -202,12 +197,8 @@ def in_order(shares: pd.DataFrame) -> pd.DataFrame:
 
 def figure(run: Run, rows: pd.DataFrame) -> Plot:
     """The share of each component besides products."""
-    whole = rows.groupby(["case", "phase"])["ms"].sum()
-    others = rows[~rows["product"]]
-    shares = bars(run, others.assign(part=others["component"]), whole)
-    panels = [stack(mine, str(facet)) for facet, mine in shares.groupby("facet", sort=False)]
-    none = "no device time besides products was measured"
-    return Plot(panels, none, size=stack_size(shares), wide=3)
+    rows = rows.assign(part=rows["component"].mask(rows["product"]))
+    return bars(run, rows, {FORWARD: "{}"}, "no device time besides products was measured", 3)
 
 
 if __name__ == "__main__":

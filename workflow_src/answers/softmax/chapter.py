@@ -12,7 +12,6 @@ import pandas as pd
 
 from workflow_src.answers.facts import (
     captured,
-    disturbed,
     example,
     in_first,
     kernels,
@@ -21,15 +20,15 @@ from workflow_src.answers.facts import (
     memory_bound,
     over_context,
     placed,
+    shown_of_all,
     twins,
 )
 from workflow_src.common.case import ATTENTIONS, COMPILED
 from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
-from workflow_src.common.words import STATES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import Run, matrices, medians, ordered, wide
+from workflow_src.paper.number import NAN, Numbers, count, is_number, named, of, over, to
+from workflow_src.paper.run import Run, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import TO_FP32
 
@@ -39,6 +38,8 @@ SOFTMAX = ("aten::_softmax", "aten::softmax")
 """The operator, and what calls it, which is an activity of its own on a CPU."""
 
 BATCHED = ("aten::bmm", "aten::baddbmm")
+
+UNKNOWN = "softmax and attention's matrix products were not measured apart"
 
 STEPS = {
     "maximum": "maximum",
@@ -62,22 +63,24 @@ def facts(run: Run) -> Facts:
     mine = ok if written_out.empty else written_out
     chosen = example(run, mine.index)
     bound = memory_bound(run, mine["rate"], mine["computes"])
-    longer = of(holds(mine["time"], mine["time"] > 1, "softmax / (qk + av) > 1"), "count")
-    cells = cases["time"].where(cases["time"].notna(), cases["state"].map(STATES))
-    known = len(ok) or (cases["state"] == "fused").any()
-    return verdict(cases, mine, longer, of(bound, "count")) | {
+    panels = over_context(ok, y="time", dashed={"the same of FLOPs": "flops"})
+    longer = count(mine["time"], mine["time"] > 1, "softmax / (qk + av) > 1")
+    opened = {
+        "(e) softmax / (QKᵀ + AV): time": (mine["time"], "median"),
+        "(e) softmax / (QKᵀ + AV): FLOPs": (mine["flops"], "median"),
+    }
+    return {
+        **verdict(cases, mine, longer, of(bound, "count")),
+        **shown_of_all(run, cases, ok, "time"),
         "longer": longer,
         "flops": of(to(mine["flops"], "share")),
         "memory": memory(run),
         "of_memory": of(mine["of_memory"], "median"),
         "summary": summary(run, mine, bound),
-        "matrices": matrices(cases, cells) if known else {},
         "example": mine.loc[chosen] if chosen else None,
         "steps": steps(run, chosen),
-        "by_case": ok.rename_axis("name").reset_index(),
-        "disturbed": of(holds(ok["time"], disturbed(run)[ok.index], "disturbed"), "count"),
-        "figure": figure(ok),
-        "opening": opening(mine),
+        "figure": Plot(panels, UNKNOWN, "softmax's time / (QKᵀ + AV)"),
+        "opening": medians(mine, opened),
     }
 
 
@@ -87,16 +90,14 @@ def attention(run: Run) -> pd.DataFrame:
     ranged, operators = with_roles(kernels(run, "forward")), forward_operators(run)
     apart = operators[~operators["case"].isin(ranged["case"])]
     parts = pd.concat([ranged, apart[apart["role"].isin(ROLES)]])
-    ms = wide(over(parts, ["case", "role"], "ms", unit="ms"))
-    ms = ms.reindex(index=run.cases.index, columns=list(ROLES)).astype(object)
+    ms = wide(over(parts, ["case", "role"], "ms", unit="ms"), run.cases.index, ROLES)
     state = states(run, ms, ranged, operators)
     ms = named(ms.where(state == "ok", NAN))
-    moves = operators[operators["role"] == "softmax"]
     multiply = operators["operator"].isin(PRODUCTS) & (operators["family"] == "gemm")
     product_bytes, product_rate = moved(operators[multiply & operators["role"].isin(["qk", "av"])])
-    softmax_bytes, rate = moved(moves)
-    work = flops(run, operators).reindex(run.cases.index)
-    cases = run.cases.join(ms).assign(
+    softmax_bytes, rate = moved(operators[operators["role"] == "softmax"])
+    work = flops(run, operators)
+    return run.cases.join(ms).assign(
         state=state,
         products=ms["qk"] + ms["av"],
         time=ms["softmax"] / (ms["qk"] + ms["av"]),
@@ -106,22 +107,23 @@ def attention(run: Run) -> pd.DataFrame:
         product_gb=product_bytes,
         product_rate=product_rate,
         computes=to(work["softmax"] / ms["softmax"], "TFLOP/s"),
+        of_memory=to(rate / memory(run), "share"),
     )
-    return cases.assign(of_memory=to(cases["rate"] / memory(run), "share"))
 
 
 def with_roles(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of attention's ranges, with the role of each."""
-    product = rows["range"].map({"scores": "qk", "values": "av"})
+    innermost = rows["path"].str.rsplit("/", n=1).str[-1].astype(object)
+    product = innermost.map({"scores": "qk", "values": "av"})
     role = product.where((rows["family"] == "gemm") | product.isna(), "around")
-    role = role.mask(rows["range"] == "softmax", "softmax")
+    role = role.mask(innermost == "softmax", "softmax")
     return rows.assign(role=role)[role.notna()]
 
 
 def forward_operators(run: Run) -> pd.DataFrame:
     """The operators of forward passes, with roles by ranges or, of cases without, by shapes."""
     rows = run.of_phase("operators", "forward")
-    rows = rows.assign(range=rows["path"].str.rsplit("/", n=1).str[-1], ms=rows["busy_ms_per_step"])
+    rows = rows.assign(ms=rows["busy_ms_per_step"])
     ranged = with_roles(rows)
     others = rows[~rows["case"].isin(ranged["case"])]
     return pd.concat([ranged, others.assign(role=roles_by_shapes(others))])
@@ -137,18 +139,14 @@ def roles_by_shapes(rows: pd.DataFrame) -> pd.Series:
     inside = pd.MultiIndex.from_frame(softmax[["case", "path"]])
     in_module = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(inside)
     products = rows[rows["operator"].isin(BATCHED) & in_module]
-    role = pd.Series("", rows.index, dtype=object)
-    found = []
-    for case, shapes in products[["case", "shapes"]].to_numpy():
+    role = pd.Series("around", rows.index, dtype=object)
+    for at, case, shapes in products[["case", "shapes"]].itertuples(name=None):
         first, second = sizes(shapes)[-2:]
         is_qk, is_av = ((case, *key) in squares for key in ((first[-2], second[-1]), first[-2:]))
-        told = "either" if is_qk and is_av else "qk" if is_qk else "av" if is_av else "around"
-        found.append(told)
-    role[products.index] = pd.Series(found, products.index, dtype=object)
-    role[softmax.index] = "softmax"
+        role[at] = "either" if is_qk and is_av else "qk" if is_qk else "av" if is_av else "around"
     modules = pd.MultiIndex.from_frame(products[["case", "path"]][role[products.index] != "around"])
-    attends = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(modules)
-    return role.mask(role == "", "around").where(attends, "")
+    role[softmax.index] = "softmax"
+    return role.where(pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(modules), "")
 
 
 def sizes(shapes: str) -> list[list[int]]:
@@ -176,18 +174,17 @@ def flops(run: Run, operators: pd.DataFrame) -> pd.DataFrame:
 
     A call may have several kernels, of which each has a row.
     """
-    work = wide(over(run["work"], ["case", "component"], "flops"))
-    work = work.reindex(columns=["softmax", "scores", "values"]).astype(object)
+    flops = over(run["work"], ["case", "component"], "flops")
+    work = wide(flops, columns=["softmax", "scores", "values"])
     work = work.assign(products=work["scores"] + work["values"])[["softmax", "products"]]
     rows = operators[operators["operator"].isin(PRODUCTS) & operators["role"].isin(["qk", "av"])]
     call = ["case", "role", "path", "operator", "shapes", "dtypes"]
     rows = rows.sort_values("calls_per_step", kind="stable").drop_duplicates(call, keep="last")
     factors = [sizes(text)[-2:] for text in rows["shapes"]]
     results = np.array([prod(a[:-1]) * b[-1] for a, b in factors]) * rows["calls_per_step"]
-    rows = rows.assign(softmax=SOFTMAX_FLOPS * results)
-    rows = rows.assign(products=2 * results * [a[-1] for a, _ in factors])
-    product = wide(over(rows, ["case", "role"], "products", unit="flops"))
-    product = product.reindex(columns=["qk", "av"]).astype(object)
+    twice = 2 * results * [a[-1] for a, _ in factors]
+    rows = rows.assign(softmax=SOFTMAX_FLOPS * results, products=twice)
+    product = wide(over(rows, ["case", "role"], "products", unit="flops"), columns=["qk", "av"])
     told = {
         "softmax": over(rows[rows["role"] == "qk"], "case", "softmax", unit="flops"),
         "products": product["qk"] + product["av"],
@@ -208,15 +205,15 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
     """Which headline holds, and the precisions where softmax takes least and most of the products'
     time, with the median ratios there."""
     times = over(mine, "precision", "time", "median")
-    ends = sorted(times.items(), key=lambda item: item[1])
-    found = dict(zip(("least_at", "least"), ends[0], strict=True)) if ends else {}
-    found |= dict(zip(("most_at", "most"), ends[-1], strict=True)) if ends else {}
+    ends = sorted(times.items(), key=lambda item: item[1]) or [("", NAN)]
+    names = ("least_at", "least", "most_at", "most")
+    found = dict(zip(names, (*ends[0], *ends[-1]), strict=True))
     own = not cases["attention"].isin(ATTENTIONS).any()
     looked = cases["state"].isin(["no_attention", "not_told_apart"]).any()
     verdicts = {
         "longer": is_number(longer) and longer >= MOSTLY * len(mine),
-        "by precision": bool(ends) and ends[0][1] < 1 < ends[-1][1],
-        "shorter": bool(ends),
+        "by precision": found["least"] < 1 < found["most"],
+        "shorter": is_number(found["least"]),
         "fused": (cases["state"] == "fused").any(),
         "no attention": own and looked,
     }
@@ -251,29 +248,10 @@ def steps(run: Run, chosen: str) -> pd.DataFrame:
     rows = with_roles(placed(run, twins(run, kernels(run, "forward"), chosen)))
     rows = rows[rows["role"] == "softmax"]
     rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
-    ms = over(rows, ["precision", "step"], "ms", unit="ms")
+    found = over(rows, ["precision", "step"], "ms", unit="ms").reset_index(name="ms")
     whole = over(rows, "precision", "ms", unit="ms")
-    found = ms.rename("ms").rename_axis(["precision", "step"]).reset_index()
     found["share"] = to(found["ms"] / found["precision"].map(whole), "share")
     return ordered(found, "step", STEPS.values())
-
-
-def opening(mine: pd.DataFrame) -> pd.DataFrame:
-    """The rows of (e) in the report's table of medians."""
-    return medians(
-        mine,
-        {
-            "(e) softmax / (QKᵀ + AV): time": (mine["time"], "median"),
-            "(e) softmax / (QKᵀ + AV): FLOPs": (mine["flops"], "median"),
-        },
-    )
-
-
-def figure(cases: pd.DataFrame) -> Plot:
-    """Softmax / (QK^T + AV) over the context, in time and in FLOPs."""
-    panels = over_context(cases, y="time", dashed={"the same of FLOPs": "flops"})
-    none = "softmax and attention's matrix products were not measured apart"
-    return Plot(panels, none, "softmax's time / (QKᵀ + AV)")
 
 
 if __name__ == "__main__":

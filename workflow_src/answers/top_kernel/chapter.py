@@ -2,15 +2,17 @@
 
 import pandas as pd
 
-from workflow_src.answers.facts import across, captured, example, leader, led, main
+from workflow_src.answers.facts import captured, example, leader, led, main
 from workflow_src.answers.top_kernel.tops import BACKWARD, BOTH, FORWARD, tops
 from workflow_src.common.words import PARTS, STATES
 from workflow_src.paper.number import holds, of
-from workflow_src.paper.run import Run, first, matrices, precisions_of
+from workflow_src.paper.run import Run, across, first, matrices, precisions_of
 from workflow_src.paper.written import Facts
 
 SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
 """The parts that the summary tells of."""
+
+FIRST = "(b) forward: kernel that takes most"
 
 ALIKE = {
     BACKWARD: "same kernel first in forward and backward, in",
@@ -43,9 +45,7 @@ def facts(run: Run) -> Facts:
         "where": said(places.loc[[(chosen, FORWARD)]]) if chosen else "",
         "backward": first(backward[backward.index == chosen]),
         "every": every,
-        "opening": across(
-            {"(b) forward: kernel that takes most": led(told["what"], told["leads"])}, run
-        ),
+        "opening": across({FIRST: led(told["what"], told["leads"])}, run.precisions),
     }
 
 
@@ -78,20 +78,15 @@ def headline(every: pd.Series, told: pd.DataFrame) -> Facts:
     kinds = told["what"].nunique()
     always = kinds == 1 and every["leads"].value == int(every["leads"].unit.removeprefix("of "))
     verdict = "one kind" if always else "by precision" if one["what"] != last["what"] else "mixed"
-    names = [with_article(str(each["what"])) for each in (every, one, last)]
+    names = [str(each["what"]) for each in (every, one, last)]
     return {
         "verdict": verdict if kinds else "can't tell",
         "leads": every["leads"],
         "one": one,
         "last": last,
-        "kinds": names,
+        "kinds": [f"{'an' if what[:1] in 'aeiou' else 'a'} {what}" for what in names],
         "precisions": [*told.index[:1], *told.index[-1:]],
     }
-
-
-def with_article(what: str) -> str:
-    """What a kernel does, in a sentence: "a sum", "an addition"."""
-    return f"an {what}" if what[:1] in "aeiou" else f"a {what}"
 
 
 def summary(

@@ -72,10 +72,10 @@ def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     found = main.set_index(PART)[["name", "short_name", "what"]].join(times.drop(columns="part"))
     for name in ("", "together_", "product_"):
         found[f"{name}share"] = to(times[f"{name}ms"] / times["part"], "share")
-    found = found.join(calls(mine, in_layers(mine, layers), layers))
-    found["together"] = doing.drop_duplicates(PART).set_index(PART)["what"]
     there = places(mine)
+    found["together"] = doing.drop_duplicates(PART).set_index(PART)["what"]
     found["where"] = there["at"].groupby(PART, sort=False).agg(", ".join)
+    found = found.join(calls(mine, in_layers(mine, layers), layers))
     found = found.join(product.drop(columns="product_ms"))
     order = pd.MultiIndex.from_product([run.cases.index, words.PARTS], names=PART)
     return found.reindex(order[order.isin(found.index)]), there
@@ -173,9 +173,8 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
 
 def names_of_sizes(rows: pd.DataFrame) -> "pd.Series[str]":
     """Products of equal sizes, named by what they multiply."""
-    named = (
-        rows.groupby([*PART, "direction"])["product"].agg(product_words).reset_index("direction")
-    )
+    found = rows.groupby([*PART, "direction"])["product"].agg(product_words)
+    named = found.reset_index("direction")
     of = (named["direction"] + " of ").where(named["direction"] != FORWARD, "")
     return of + named["product"]
 
