@@ -1,28 +1,29 @@
 """The card of each case: first what is wrong with it and what to change, then all that is known."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from workflow_src.answers.cards.doubts import doubts
-from workflow_src.answers.cards.kernels import by_part
 from workflow_src.answers.cards.modules import modules
 from workflow_src.answers.cards.phases import phases
+from workflow_src.answers.change_first.chapter import marked
 from workflow_src.answers.change_first.savings import savings
 from workflow_src.answers.facts import memory, peaks, tables_of
 from workflow_src.answers.questions import CARDS
+from workflow_src.answers.top_kernel.tops import MULTIPLYING, PART, kernels_of, longest, tops
 from workflow_src.common.case import PHASES
 from workflow_src.common.words import PARTS
 from workflow_src.common.words import PHASES as IN_WORDS
 from workflow_src.common.words import PHASES_IN_PROSE as IN_PROSE
 from workflow_src.paper import written
-from workflow_src.paper.number import NAN, each, over
+from workflow_src.paper.number import NAN, each, over, to
 from workflow_src.paper.run import Run, first
 from workflow_src.paper.written import Facts
 
 TEMPLATE = "case_card.j2"
-PREDICTED = "\N{ALMOST EQUAL TO} "
 
 
 def facts(run: Run) -> Facts:
@@ -40,15 +41,10 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     one = mine["rank"] / mine["rank"]
     mine = mine.assign(one=one, first=one.where(mine["leads"], NAN))
     every = mine.groupby([mine.index, "what"], sort=False).first().reset_index("what")
-    made = {
-        "occurs": over(every, "what", "one", "sum"),
-        "leads": over(every, "what", "first", "sum"),
-        "saves": over(every, "what", "saves_share", "spread"),
-    }
-    wrong = pd.DataFrame(made, dtype=object)
-    for name in ("occurs", "leads"):
-        wrong[name] = each(wrong[name], lambda number: replace(number, unit=f"of {cases:.0f}"))
-    wrong = wrong.sort_values("leads", ascending=False, kind="stable")
+    sums = {"occurs": over(every, "what", "one"), "leads": over(every, "what", "first")}
+    made = {n: each(s, partial(replace, unit=f"of {cases:.0f}")) for n, s in sums.items()}
+    made["saves"] = over(every, "what", "saves_share", "spread")
+    wrong = pd.DataFrame(made, dtype=object).sort_values("leads", ascending=False, kind="stable")
     return wrong.reset_index(names="what")
 
 
@@ -59,10 +55,9 @@ def cards(run: Run) -> list[dict[str, Any]]:
     first, of the last phase in which that is known. Both are rows in which all may be missing.
     """
     times, saved, found = phases(run), savings(run), findings(run)
-    parts = by_part(run)
     frames = {
         "phases": in_words(times, IN_WORDS),
-        "parts": in_words(parts, PARTS),
+        "parts": in_words(by_part(run), PARTS),
         "modules": modules(run),
         "remedies": remedies(saved),
         "findings": found,
@@ -82,6 +77,20 @@ def cards(run: Run) -> list[dict[str, Any]]:
         mine |= {"case": str(case), "memory": at_best, "peak": peak[case]}
         made.append(mine | {"bound": bool(mine["phases"]["waits"].any())})
     return made
+
+
+def by_part(run: Run) -> pd.DataFrame:
+    """A row per case and part of a step: top_kernel.tops, and what does most besides products:
+    `besides_what`, and its calls and share."""
+    found, _ = tops(run)
+    rows = kernels_of(run)
+    whole = over(rows, PART, "ms", unit="ms")
+    others = rows[rows["kind"].isin(["kernel", "operator"]) & ~rows["family"].isin(MULTIPLYING)]
+    mine = longest(others, "what")
+    ms, calls = over(mine, PART, "ms", unit="ms"), over(mine, PART, "calls_per_step", unit="calls")
+    what = mine.drop_duplicates(PART).set_index(PART)["what"]
+    made = {"besides_what": what, "besides_calls": calls, "besides_share": to(ms / whole, "share")}
+    return found.join(pd.DataFrame(made, dtype=object))
 
 
 def in_words(rows: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
@@ -113,30 +122,18 @@ def findings(run: Run) -> pd.DataFrame:
 def remedies(saved: pd.DataFrame) -> pd.DataFrame:
     """A row per case and remedies: ms with them and share saved in each phase, with a sign where
     that is predicted."""
-    saved = saved[saved["trains"].astype(bool)]
-    signs = saved["measured"].map({True: "", False: PREDICTED})
-    rows = saved[["case", "phase", "remedies"]].copy()
-    for name, cells in (("ms", saved["time"]), ("saves", saved["saved"])):
-        pairs = list(zip(signs, cells, strict=True))
-        rows[name] = pd.Series(pairs, saved.index, dtype=object)
-    found = {
-        f"{name}_{phase}": mine.set_index(["case", "remedies"])[name]
-        for phase, mine in rows.groupby("phase", sort=False)
-        for name in ("ms", "saves")
-    }
-    order = rows.drop_duplicates(["case", "remedies"]).set_index(["case", "remedies"]).index
-    return pd.DataFrame(found, order, dtype=object).reset_index("remedies")
+    saved = saved[saved["trains"].astype(bool)].set_index(["case", "remedies", "phase"])
+    cells = pd.DataFrame({"ms": marked(saved, "time"), "saves": marked(saved)}, dtype=object)
+    found = cells.unstack(sort=False)
+    return found.set_axis(found.columns.map("_".join), axis=1).reset_index("remedies")
 
 
 def notes(times: pd.DataFrame) -> pd.DataFrame:
     """Why phases, or their replays as a CUDA graph, have no times: indexed by case."""
-    kinds = {"reason": "{}", "replay_reason": "{} as a CUDA graph"}
-    phase = times.index.get_level_values("phase").map(IN_WORDS)
-    made = [
-        pd.DataFrame({"about": [text.format(p) for p in phase], "why": times[name]}, times.index)
-        for name, text in kinds.items()
-    ]
-    found = pd.concat(made).droplevel("phase")
+    rows = in_words(times, IN_WORDS)
+    plain = pd.DataFrame({"about": rows["part"], "why": rows["reason"]})
+    graph = {"about": rows["part"] + " as a CUDA graph", "why": rows["replay_reason"]}
+    found = pd.concat([plain, pd.DataFrame(graph)])
     return found[found["why"].fillna("") != ""]
 
 

@@ -30,10 +30,8 @@ def doubts(run: Run, times: pd.DataFrame) -> pd.DataFrame:
 def recorded(run: Run) -> pd.DataFrame:
     """The warnings of the machine's record."""
     rows = conditions(run)
-    about = zip(rows.index, rows["meanwhile"], strict=True)
-    rows["others_meanwhile"] = pd.Series(
-        [counted(*each) for each in about], rows.index, dtype=object
-    )
+    others = [counted(*each) for each in zip(rows.index, rows["meanwhile"], strict=True)]
+    rows["others_meanwhile"] = pd.Series(others, rows.index, dtype=object)
     told = warned(run, rows).assign(**{machines.NOT_FINITE: rows["not_finite"] != ""})
     made = []
     for name in told:

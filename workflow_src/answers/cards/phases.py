@@ -10,16 +10,7 @@ from workflow_src.answers.facts import KEY
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.common.units import GIB
 from workflow_src.common.words import STATES
-from workflow_src.paper.number import (
-    NAN,
-    Number,
-    Numbers,
-    added,
-    each,
-    named,
-    over,
-    to,
-)
+from workflow_src.paper.number import NAN, Number, Numbers, added, each, named, over, to
 from workflow_src.paper.run import Run
 
 SOLD_GB = (16, 24, 40, 80, 141, 192)
@@ -37,9 +28,8 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 def phases(run: Run) -> pd.DataFrame:
     """A row per case and phase with all columns of this module."""
     found = times(run)
-    columns = [idle(run, found), of_memory(found), energy(run)]
-    found = found.join([each.reindex(found.index) for each in columns])
-    return found.join(speed(run, found))
+    found = found.assign(gpu_gb=each(found["memory"], holder)).join(idle(run, found))
+    return found.join(energy(run).reindex(found.index)).join(speed(run, found))
 
 
 def times(run: Run) -> pd.DataFrame:
@@ -75,15 +65,11 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(waits | {"idle_other": added(frame[[*OTHER_IDLE]])}, dtype=object)
 
 
-def of_memory(found: pd.DataFrame) -> pd.DataFrame:
-    """The least size of GPU that is sold and holds the peak."""
-
-    def holder(peak: Number) -> object:
-        size = next((gb for gb in SOLD_GB if peak.value * GIB <= gb * 10**9), inf)
-        formula = "the least size sold that holds it"
-        return Number(size, "count", peak.rows, formula) if size < inf else "none sold"
-
-    return pd.DataFrame({"gpu_gb": each(found["memory"], holder)})
+def holder(peak: Number) -> object:
+    """The least size of GPU that is sold and holds a peak."""
+    size = next((gb for gb in SOLD_GB if peak.value * GIB <= gb * 10**9), inf)
+    formula = "the least size sold that holds it"
+    return Number(size, "count", peak.rows, formula) if size < inf else "none sold"
 
 
 def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
@@ -99,15 +85,23 @@ def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
     flops = counted.where(counted.notna(), multiplied)
     rate = to(multiplied / known["unprofiled"], "TFLOP/s")
     mfu = to(rate / of_cases(datasheet(run), found), "share")
-    made = {"flops": to(flops, "GFLOP"), "mfu": mfu}
-    made["rate_of_peak"] = to(mfu / known["works"] / known["products"], "share")
-    amounts = {"flops_rate": (flops, "TFLOP/s")}
-    amounts["tokens_rate"] = (found["tokens_per_step"], "count/s")
-    amounts["items_rate"] = (found["samples_per_step"], "count/s")
-    for column, (amount, unit) in amounts.items():
-        ends = (to(amount / known[each], unit) for each in ("unprofiled", "slowest", "fastest"))
-        made[column] = facts.told(found, *ends)
-    return pd.DataFrame(made | {"millions": to(found["parameters"], "millions")}, dtype=object)
+    amounts = {
+        "flops_rate": (flops, "TFLOP/s"),
+        "tokens_rate": (found["tokens_per_step"], "count/s"),
+        "items_rate": (found["samples_per_step"], "count/s"),
+    }
+    times = [known[name] for name in ("unprofiled", "slowest", "fastest")]
+    rates = {
+        name: facts.told(found, *(to(amount / each, unit) for each in times))
+        for name, (amount, unit) in amounts.items()
+    }
+    made = {
+        "flops": to(flops, "GFLOP"),
+        "mfu": mfu,
+        "rate_of_peak": to(mfu / known["works"] / known["products"], "share"),
+        "millions": to(found["parameters"], "millions"),
+    }
+    return pd.DataFrame(made | rates, dtype=object)
 
 
 def of_cases(cells: Numbers, found: pd.DataFrame) -> Numbers:

@@ -3,19 +3,13 @@
 import pandas as pd
 
 from workflow_src.answers.energy import opened as energy_opened
-from workflow_src.answers.facts import (
-    example,
-    in_first,
-    main,
-    marked,
-    over_context,
-    phases,
-)
-from workflow_src.answers.forward_time.phases import compiled, every_phase, measured
+from workflow_src.answers.facts import example, in_first, main, marked, over_context, phases
+from workflow_src.common.case import COMPILED, EAGER
 from workflow_src.common.thresholds import MATCH_WITHIN
+from workflow_src.common.words import PHASES, STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, of, to
-from workflow_src.paper.run import Run, first, matrices, medians
+from workflow_src.paper.run import AXES, Run, first, matrices, medians
 from workflow_src.paper.written import Facts
 
 FORWARD = "forward"
@@ -76,7 +70,7 @@ def facts(run: Run) -> Facts:
         "bound": bool(waited.any()),
         "example": first(cases[cases.index == chosen]),
         "by_case": by_case[by_case["unprofiled"].notna() | by_case["profiled"].notna()],
-        "phases": measured(timed),
+        "phases": timed[timed["state"] != STATES["not_measured"]],
         "compiled": under_compile,
         "breaks": under_compile[under_compile["reason"] != ""],
         "figure": figure(cases),
@@ -92,6 +86,35 @@ def times(run: Run) -> pd.DataFrame:
         saved=to(1 - found["replayed"] / found["unprofiled"], "share"),
         replay=to(found["replayed"] / found["busy"] - 1, "change"),
     )
+
+
+def every_phase(run: Run) -> pd.DataFrame:
+    """A row per case and phase: facts.phases, the mean as `shown`, or why there is none, and
+    `deviation` within a process (of several the median one's share of the mean)."""
+    found = phases(run)
+    deviation = (found["mean_ms"] * found["within_cv"]).combine_first(found["std_ms"])
+    lost = found["state"].where(found["state"] != STATES["ok"], "")
+    return found.assign(
+        deviation=deviation.astype(object),
+        reason=found["graph_break_reasons"].fillna(""),
+        shown=found["mean_ms"].where(found["mean_ms"].notna(), lost),
+        name=found.index.get_level_values("case"),
+        phase=found.index.get_level_values("phase").map(PHASES),
+    ).reset_index(drop=True)
+
+
+def compiled(phases: pd.DataFrame) -> pd.DataFrame:
+    """A row per phase of each compiled case, with `eager_` amounts of the case that isn't."""
+    same = ["phase", *(name for name in AXES if name != "execution")]
+    eager = phases[phases["execution"] == EAGER].drop_duplicates(same).set_index(same)
+    found = phases[(phases["execution"] == COMPILED) & phases["unprofiled"].notna()]
+    eager = eager.reindex(pd.MultiIndex.from_frame(found[same])).set_index(found.index)
+    names = ["unprofiled", "busy", "launches", "memory"]
+    found = found.join(eager[names].add_prefix("eager_"))
+    saved: Numbers = found["eager_unprofiled"] - found["unprofiled"]
+    pays = to(found["compile_ms"] / saved.where(saved > 0), "count")
+    times = found["eager_unprofiled"] / found["unprofiled"]
+    return found.assign(times=times, pays=pays, seconds=to(found["compile_ms"], "s"))
 
 
 def groups(cases: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
