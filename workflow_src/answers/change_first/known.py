@@ -65,31 +65,28 @@ def times(run: Run) -> pd.DataFrame:
     """
     found = phases(run)
     found[["plain"]] = named(found[["unprofiled"]].set_axis(["plain"], axis=1))
-    for name, end in zip(REPLAYED[1:], ("p20", "p80"), strict=True):
-        cells = found[f"replayed_{end}_ms"]
+    for name, percentile in zip(REPLAYED[1:], ("p20", "p80"), strict=True):
+        cells = found[f"replayed_{percentile}_ms"]
         found[name] = cells.where(found["same"] & cells.notna(), found["replayed"])
     on_cpu = found["device"] == "cpu"
     works = found["plain"].notna() & found["busy"].notna() & ~on_cpu
     beyond = (found["plain"] - found["busy"]).where(works, found["plain"])
     found["beyond"] = each(beyond, lambda ms: replace(ms, value=max(ms.value, 0.0)))
-    low, high = ends(found)
     comparable = (found["status"] == "ok") & ~doubted(run, found)
+    low, high = (end(found, *which) for which in ((-1, "fastest", "p20"), (1, "slowest", "p80")))
     return found.assign(plain_low=low, plain_high=high, comparable=comparable)
 
 
-def ends(found: pd.DataFrame) -> tuple[Numbers, Numbers]:
-    """The least and the most that plain times may be; see `times`."""
+def end(found: pd.DataFrame, sign: int, column: str, percentile: str) -> Numbers:
+    """The least (sign -1) or the most (1) that plain times may be; see `times`."""
     both = found["fastest"].notna() & found["slowest"].notna()
     off = found[both & (found["beyond"] > 0).astype(bool)]
-    made = []
-    for sign, column, fallback in ((-1, "fastest", "p20_ms"), (1, "slowest", "p80_ms")):
-        away = sign * (off[column] - off["plain"]) / off["beyond"]
-        spread = of(each(away, lambda n: replace(n, value=max(n.value, 0.0))), "median")
-        usual = found[fallback].where(found[fallback].notna(), found["plain"])
-        if spread == spread:
-            usual = found["plain"] + sign * spread * found["beyond"]
-        made.append(found[column].where(both, usual).where(found["plain"].notna(), NAN))
-    return made[0], made[1]
+    away = sign * (off[column] - off["plain"]) / off["beyond"]
+    spread = of(each(away, lambda n: replace(n, value=max(n.value, 0.0))), "median")
+    usual = found[f"{percentile}_ms"].fillna(found["plain"])
+    if spread == spread:
+        usual = found["plain"] + sign * spread * found["beyond"]
+    return found[column].where(both, usual).where(found["plain"].notna(), NAN)
 
 
 def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
@@ -122,10 +119,9 @@ def pairs(run: Run) -> pd.DataFrame:
 def touching(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows whose remedies change their phase, with these alone, in order; an optimizer is no part
     of a forward or backward pass."""
-    every = zip(rows["remedies"], rows["phase"], strict=True)
     names = [
         in_order(n for n in name.split("+") if phase == PHASES[-1] or n not in OPTIMIZERS)
-        for name, phase in every
+        for name, phase in zip(rows["remedies"], rows["phase"], strict=True)
     ]
     touched = pd.Series(names, rows.index, dtype=object)
     return rows.assign(remedies=touched)[touched != ""]
@@ -186,14 +182,10 @@ def study(run: Run) -> pd.DataFrame:
     rows = rows[(rows["status"] == "ok") & ~broken & ~(rows["batches"] > 1)]
     rows = rows.drop_duplicates([*KEY, "variant"]).rename(columns={"median_ms": "time"})
     for name, column in (("low", "fastest_process_ms"), ("high", "slowest_process_ms")):
-        rows[name] = rows[column].where(rows[column].notna(), rows["time"])
-    rows = rows[[*KEY, "variant", "remedies", *TIME]]
-    plain = rows[rows["variant"] == "plain"].rename(
-        columns=dict(zip(TIME, PLAIN_TIME, strict=True))
-    )
-    variants = touching(rows[rows["variant"] != "plain"])
-    variants = variants.merge(plain[[*KEY, *PLAIN_TIME]], on=KEY, how="left")
-    return variants.assign(how=STUDY)
+        rows[name] = rows[column].fillna(rows["time"])
+    plain = rows[rows["variant"] == "plain"][[*KEY, *TIME]].set_axis([*KEY, *PLAIN_TIME], axis=1)
+    variants = touching(rows[rows["variant"] != "plain"][[*KEY, "remedies", *TIME]])
+    return variants.merge(plain, on=KEY, how="left").assign(how=STUDY)
 
 
 def in_study_of_others(
@@ -227,7 +219,7 @@ def predicted(run: Run, others: pd.DataFrame) -> pd.DataFrame:
     graphs = graphs.assign(remedies=BF16 + "+" + graphs["remedies"])[[*KEY, "remedies", *TIME]]
     found = rows.merge(graphs, on=[*KEY, "remedies"], how="left", suffixes=("", "_in_bf16"))
     for name in TIME:
-        narrow = found[f"{name}_in_bf16"]
-        found[name] = narrow.where(narrow.notna(), found[name])
-    ends = {name: found["plain"] for name in PLAIN_TIME}
-    return touching(found.assign(**ends, how=PREDICTED))
+        found[name] = found[f"{name}_in_bf16"].fillna(found[name])
+    for name in PLAIN_TIME:
+        found[name] = found["plain"]
+    return touching(found.assign(how=PREDICTED))

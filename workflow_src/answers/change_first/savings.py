@@ -106,28 +106,25 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     `high`, and not by savings.
     """
     keys = [rows[name] for name in KEY]
-    rest, low, high, sure = (rows[name] for name in ("rest", "low", "high", "sure"))
+    low, high, sure = (rows[name] for name in ("low", "high", "sure"))
     trains = rows["trains"].astype(bool)
     names = rows["remedies"].str.split("+")
     number = names.map(len)
     graph = rows["remedies"] == GRAPH
     lame = (graph & ~trains).groupby(keys).transform("any")
     besides = [len(some) == 2 and {*some} - {*OPTIMIZERS} == {GRAPH} for some in names]
-    pair = shortest(rest, keys, lame & trains & pd.Series(besides, rows.index, dtype=bool))
+    pair = shortest(rows, lame & trains & pd.Series(besides, rows.index, dtype=bool))
     may = ((number == 1) & trains) | pair
     may &= (sure & may).groupby(keys).transform("any")
     near = may & (low <= high.where(may).groupby(keys).transform("min"))
     paired = rows["remedies"].where(pair & near, "").groupby(keys).transform("max").str.split("+")
     part = [it in of_pair for it, of_pair in zip(rows["remedies"], paired, strict=True)]
     contends = near & ~pd.Series(part, rows.index, dtype=bool)
-    best = shortest(rest, keys, sure & trains)
-    return rows.assign(contends=contends, first=shortest(rest, keys, contends), best=best)
+    first, best = shortest(rows, contends), shortest(rows, sure & trains)
+    return rows.assign(contends=contends, first=first, best=best)
 
 
-def shortest(
-    rest: "pd.Series[float]", keys: list[pd.Series], among: "pd.Series[bool]"
-) -> "pd.Series[bool]":
-    """Whether a row has the shortest time of some of each group; the first of several."""
-    rows = pd.DataFrame({"rest": rest, **{str(key.name): key for key in keys}})[among]
-    least = rows.sort_values("rest", kind="stable").drop_duplicates(KEY)
-    return pd.Series(rest.index.isin(least.index), rest.index)
+def shortest(rows: pd.DataFrame, among: "pd.Series[bool]") -> "pd.Series[bool]":
+    """Whether a row has the shortest time of some of each phase; the first of several."""
+    least = rows[among].sort_values("rest", kind="stable").drop_duplicates(KEY)
+    return pd.Series(rows.index.isin(least.index), rows.index)
