@@ -29,21 +29,16 @@ from workflow_src.paper.written import Written
 TITLE = "What is wrong with a step, and where device time goes"
 
 
-def step_picture(capture: Capture, folder: Path) -> str:
-    """The SVG of a capture's step; "" without steps, or if none was drawn."""
-    path = folder / "step.svg"
-    if capture["steps"].empty or not path.is_file():
-        return ""
-    with reading(path, "an SVG", remake(path), StageError):
-        svg = path.read_text(encoding="utf-8")
-        return svg[svg.index("<svg") :]
-
-
 def chapter(capture: Capture, folder: Path, beside: Path, templates: Path, log: str) -> Written:
-    """The chapter of the capture whose tables are in a folder, for a report beside `beside`."""
-    svg = step_picture(capture, folder)
-    picture = Path(os.path.relpath(folder / "step.svg", beside)) if svg else None
-    trace = picture.with_suffix(".trace.json.gz").as_posix() if picture else ""
+    """The chapter of the capture whose tables are in a folder, for a report beside `beside`; with
+    the picture of its step, if it has steps and one was drawn."""
+    path, svg, picture, trace = folder / "step.svg", "", None, ""
+    if len(capture["steps"]) and path.is_file():
+        with reading(path, "an SVG", remake(path), StageError):
+            svg = path.read_text(encoding="utf-8")
+            svg = svg[svg.index("<svg") :]
+        picture = Path(os.path.relpath(path, beside))
+        trace = picture.with_suffix(".trace.json.gz").as_posix()
     return written.write(
         capture.name, lambda: facts(capture, trace), templates, ["capture.j2"], picture, log=log,
         drawing=svg, short=shortened,
@@ -63,8 +58,7 @@ def readable_last(captures: Sequence[Capture]) -> list[Capture]:
 
 def overview(captures: Sequence[Capture]) -> pd.DataFrame:
     """A row per capture: its step, how much of it the device works, the pace, what saves most."""
-    several = captures if len(captures) > 1 else []
-    return pd.DataFrame([_line(each) for each in several], dtype=object)
+    return pd.DataFrame([_line(each) for each in captures if captures[1:]], dtype=object)
 
 
 def _line(capture: Capture) -> Mapping[str, object]:
@@ -102,9 +96,8 @@ def write_report(
         ["captures.j2"],
         log=log,
     )
-    chapters = [first] + [
-        chapter(each, places[each.name], html.parent, templates, log) for each in every
-    ]
+    made = (chapter(each, places[each.name], html.parent, templates, log) for each in every)
+    chapters = [first, *made]
     if markdown:
         texts = [each.text("md", templates, "capture") for each in chapters]
         write_text(markdown, "\n\n".join(texts) + "\n")

@@ -111,7 +111,6 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         rows[rows["process"] == row["process"]]
         for rows in map(capture.numbers, ("idle_causes", "step_work"))
     )
-    said = _idle(row, causes) if idles else _most_work(work)
     paced = {
         "call": "",
         "next": "",
@@ -125,7 +124,7 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "launching": whole_ms(row["launching_ms"]),
         **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }
-    return paced | said
+    return paced | (_idle(row, causes) if idles else _most_work(work))
 
 
 def per_launch(row: pd.Series) -> tuple[Any, ...]:

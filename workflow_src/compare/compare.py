@@ -7,6 +7,7 @@ Nothing is measured. The exit status only says whether the comparison was made;
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -24,14 +25,13 @@ from workflow_src.compare.change import (
     as_floats,
     largest_first,
 )
-from workflow_src.compare.energy import energies
 from workflow_src.compare.gate import usage_status
 from workflow_src.compare.page import Compared, comparison_parser, write
 from workflow_src.compare.plain import TOO_FEW, fewest_processes
 from workflow_src.compare.runs import PLACE, Measured, read_run
-from workflow_src.compare.times import changes, decisive, in_one_run
+from workflow_src.compare.times import changes, decisive, energies, in_one_run
 from workflow_src.compare.work import by_short_name, kernels, over_phases, step_changes
-from workflow_src.paper.number import Number, Numbers, each, holds, of, over
+from workflow_src.paper.number import Number, Numbers, count, each, holds, over
 from workflow_src.paper.run import first, ordered
 from workflow_src.paper.written import Facts
 
@@ -63,13 +63,10 @@ def compare(a: Measured, b: Measured, threshold: float) -> Compared:
         "energy": energy,
     }
     told = facts(found, tables, a.tables.cases["label"], threshold)
-    told |= {"cases": str(len(cases)), "only_a": str(len(a.cases) - len(named))}
-    told |= {"only_b": str(len(b.cases) - len(named))}
+    told |= {"cases": str(len(cases))}
+    told |= {f"only_{x}": str(len(r.cases) - len(named)) for x, r in (("a", a), ("b", b))}
     tables["ledger"] = tables["ledger"].drop(columns="most")
-    cells = {
-        name: as_floats(a.cases.merge(rows, on="case", how="right"))
-        for name, rows in tables.items()
-    }
+    cells = {n: as_floats(a.cases.merge(t, on="case", how="right")) for n, t in tables.items()}
     needed = int(told["needed"]) if told["needed"] else None
     said = found | {"threshold": threshold, "processes_needed": needed}
     return Compared(told, cells, said | {"phases": cells["times"]})
@@ -102,9 +99,7 @@ def facts(found: Facts, tables: dict[str, pd.DataFrame], labels: pd.Series, shar
         "device_beyond": in_percent(max(DEVICE_BEYOND, share)),
         "plain_beyond": in_percent(share),
         "summary": _summary(times),
-        "doubts": pd.DataFrame(
-            {"why": why, "phases": [_count(plain, "why", name) for name in why]}
-        ),
+        "doubts": pd.DataFrame({"why": why, "phases": [_count(plain, "why", n) for n in why]}),
         "absent": _worded(found["absent"]).replace({"a_status": STATES, "b_status": STATES}),
         "ranked": _worded(ranked[:SHOWN]),
         "energy": _worded(found["energy"]),
@@ -128,11 +123,9 @@ def _verdict(phases: pd.DataFrame, plain: pd.DataFrame, lost: int) -> str:
     return "same work" if (plain["verdict"] == Verdict.UNKNOWN).any() else "same"
 
 
-def _count(rows: pd.DataFrame, column: str, value: str) -> Number | float:
+def _count(rows: pd.DataFrame, column: str, value: str) -> Any:
     """In how many rows a column says so."""
-    rule = f"{column} is {value}"
-    found: Number | float = of(holds(rows["ratio"], rows[column] == value, rule), "count")
-    return found
+    return count(rows["ratio"], rows[column] == value, f"{column} is {value}")
 
 
 def _ranked(phases: pd.DataFrame) -> pd.DataFrame:

@@ -41,6 +41,9 @@ FEWEST_STEPS = 3
 NAMED_APART = ("copy", "set")
 """Kinds of work whose short names differ between profilers: each kind is one row then."""
 
+OF_PATH = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
+"""What is compared of a path, by column."""
+
 SHOWN = 10
 """Rows of a table in the comparison; its appendix and its CSVs have all."""
 
@@ -55,11 +58,10 @@ ORDER = {
 
 def read_capture(folder: Path) -> Run:
     """The tables of a capture. Raises StageError if they aren't there, or it can't be read."""
-    run = Run([])
-    run.files = {f"capture/{name}": folder / f"{name}.csv" for name in READ}
-    for path in run.files.values():
-        if not path.is_file():
-            raise StageError(f"{path} does not exist; {ADVICE}")
+    run = Run.of_capture(folder)
+    for name in READ:
+        if f"capture/{name}" not in run.files:
+            raise StageError(f"{folder / name}.csv does not exist; {ADVICE}")
     notes = run["capture/notes"]
     for why in notes.loc[notes["note"] == "unreadable", "about"]:
         raise StageError(f"{folder} has no tables of its capture, which could not be read: {why}")
@@ -75,7 +77,10 @@ def compare(a: Path, b: Path) -> Compared:
     profilers = [str(run["capture/summary"]["profiler"].iloc[-1]) for run in both]
     differ = profilers[0] != profilers[1]
     ours, theirs = zip(both, steps, strict=True)
-    paths = with_ratio(beside(_paths(*ours), _paths(*theirs)))
+    a_paths, b_paths = (
+        _a_step(run["capture/paths"], "path", OF_PATH, count) for run, count in (ours, theirs)
+    )
+    by_path = with_ratio(beside(a_paths, b_paths)).reset_index()
     work = beside(_kernels(*ours, differ), _kernels(*theirs, differ))
     work = work.assign(kind=work_kind(work, float(work["a_ms"].dropna().astype(float).sum())))
     work["family"] = work.pop("a_family").fillna(work.pop("b_family"))
@@ -89,7 +94,7 @@ def compare(a: Path, b: Path) -> Compared:
     recorded = divided.loc[divided["part"] == PARTS["recorded_ms"], "a_ms"].dropna()
     lengths = map(float, [*recorded, *judged.loc[judged.index == Kind.STEP, "a_ms"], 0.0])
     tables = {
-        "paths": by_change(paths.reset_index(), "own_ms", "own_change_ms"),
+        "paths": by_change(by_path, "own_ms", "own_change_ms"),
         "kernels": work,
         "findings": findings(*both),
         "host": host(*both, next(lengths)),
@@ -139,9 +144,8 @@ def _times(run: Run, step: str) -> pd.DataFrame:
     """The two times of a step, by kind: of device work, and from step to step."""
     steps, times = _steps(run, step), step_times(run, FEWEST_STEPS)
     device = steps.assign(kind=Kind.DEVICE, ms=steps["busy_ns"] / NS_PER_MS)
-    return spread(
-        pd.concat([device, times.assign(kind=Kind.STEP, ms=times["time_ms"])]), "kind", "ms"
-    )
+    step_to_step = times.assign(kind=Kind.STEP, ms=times["time_ms"])
+    return spread(pd.concat([device, step_to_step]), "kind", "ms")
 
 
 def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:
@@ -149,12 +153,6 @@ def _most(tables: dict[str, pd.DataFrame], sign: int) -> pd.Series:
     found = tables["findings"].rename(columns={"name": "what"})
     every = pd.concat([found, tables["host"]])[["what", "path", "change_ms"]]
     return first(every[every["change_ms"].astype(float) * sign > 0])
-
-
-def _paths(run: Run, steps: int) -> pd.DataFrame:
-    """Times and ms a step of each path, over all processes."""
-    names = {"times": "instances", "ms": "busy_ms", "own_ms": "own_ms"}
-    return _a_step(run["capture/paths"], "path", names, steps)
 
 
 def _a_step(rows: pd.DataFrame, by: str, names: dict[str, str], steps: int) -> pd.DataFrame:
