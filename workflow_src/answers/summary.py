@@ -18,14 +18,14 @@ from workflow_src.common.arguments import Parser, existing_folder
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.environment import SAME_EVERYWHERE
 from workflow_src.common.errors import StageError, one_sentence
-from workflow_src.paper.number import NAN, Numbers, over, within
+from workflow_src.paper.number import NAN, over, within
 from workflow_src.paper.plain import SCHEMA, file_of, told
 from workflow_src.paper.run import Run
 
 TIMES = {
     "replayed_ms": "replayed", "profiled_ms": "profiled", "memory_gib": "memory",
     "joules": "joules", "joules_per_token": "per_token", "watts": "watts",
-    "processes": "processes",
+    "processes": "processes", "energy_by": "energy_by",
 }  # fmt: skip
 """The columns of a phase beside its unprofiled and its device time, by those of its card."""
 
@@ -38,7 +38,7 @@ SETTINGS = ("workload", "code", "attention_code", "warmup_steps", "steps", "proc
 """Columns of environments.csv and of the plan that tell one run from another."""
 
 SILENT = ("failed", "can't tell")
-"""Verdicts of a chapter that tell nothing."""
+"""Verdicts of a chapter that tells nothing; its headline, or its log, says why."""
 
 PRINTED = re.compile(r'<button class="n" value="(n\w+)">')
 
@@ -58,12 +58,17 @@ def summary(run: Run, chapters: Sequence[Mapping[str, Any]], name: str) -> dict[
     cards = phases(run)
     opening = [each for each in chapters if each["level"] == "#"]
     spoken = [each for each in chapters if each["level"] != "#"]
+    silent = [
+        {"what": _plain(each["title"]), "why": each.get("log", "") or _plain(each["headline"])}
+        for each in spoken
+        if each["verdict"] in SILENT
+    ]
     found = {
         "says": [_plain(each[line]) for each in opening for line in ("question", "headline")],
         "questions": [_question(each) for each in spoken],
         "cases": times(run, cards),
         "findings": run.numbers("findings")[[*FINDING]],
-        "unknown": [*_silent(spoken), *told(unknown(cards))],
+        "unknown": [*silent, *told(unknown(cards))],
         "doubts": doubts(run, cards).reset_index(),
         "environment": _values(run["environments"], ENVIRONMENT),
         "settings": _values(run["plan"], SETTINGS),
@@ -77,18 +82,18 @@ def times(run: Run, cards: pd.DataFrame) -> pd.DataFrame:
     The ends of unprofiled time are the fastest and the slowest process, if there are several;
     those of device time the least and the most of the captured steps.
     """
-    timed = run["timings"].drop_duplicates(KEY).set_index(KEY)["status"]
     steps = run["ranges"]
     steps = steps[(steps["path"] == steps["phase"]) & (steps["busy_ms"] > 0)]
-    device = [over(steps, KEY, "busy_ms", how) for how in ("median", "min", "max")]
+    device = (over(steps, KEY, "busy_ms", how) for how in ("median", "min", "max"))
     busy, *ends = (each.reindex(cards.index).astype(object) for each in device)
-    plain = within(cards["unprofiled"], cards["fastest"], cards["slowest"])
-    made: dict[str, Numbers] = {"status": timed.reindex(cards.index, fill_value="not_measured")}
-    made |= {"unprofiled_ms": plain, "device_ms": within(busy, *ends)}
-    made |= {name: cards[column] for name, column in TIMES.items()}
-    found = pd.DataFrame(made, cards.index, dtype=object)
-    found["device_ms"] = found["device_ms"].where(cards["busy"].notna(), NAN)
-    return found.assign(energy_by=cards["energy_by"]).reset_index()
+    timed = run["timings"].drop_duplicates(KEY).set_index(KEY)["status"]
+    made = {
+        "status": timed.reindex(cards.index, fill_value="not_measured"),
+        "unprofiled_ms": within(cards["unprofiled"], cards["fastest"], cards["slowest"]),
+        "device_ms": within(busy, *ends).where(cards["busy"].notna(), NAN),
+        **{name: cards[column] for name, column in TIMES.items()},
+    }
+    return pd.DataFrame(made, cards.index, dtype=object).reset_index()
 
 
 def unknown(cards: pd.DataFrame) -> pd.DataFrame:
@@ -105,26 +110,14 @@ def unknown(cards: pd.DataFrame) -> pd.DataFrame:
     return found[found["why"].fillna("") != ""]
 
 
-def _silent(chapters: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The chapters that tell nothing, with their headline, or the log that says why."""
-    mine = [each for each in chapters if each["verdict"] in SILENT]
-    return [
-        {"what": _plain(each["title"]), "why": each.get("log", "") or _plain(each["headline"])}
-        for each in mine
-    ]
-
-
 def _question(said: Mapping[str, Any]) -> dict[str, Any]:
     """A chapter: its lines, and the numbers of its headline and of the table of medians."""
-    printed = [("headline", "", said["html"]["headline"])]
-    printed += [
-        (row["label"], precision, cell["page"])
-        for row in said["opening"]
-        for precision, cell in row["cells"].items()
-    ]
+    printed = {("headline", ""): said["html"]["headline"]}
+    for row in said["opening"]:
+        printed |= {(row["label"], name): cell["page"] for name, cell in row["cells"].items()}
     numbers = [
         {"label": label, "precision": precision, **_evidence(said["evidence"][key])}
-        for label, precision, page in printed
+        for (label, precision), page in printed.items()
         for key in PRINTED.findall(page)
     ]
     lines = {name: _plain(said[name]) for name in ("title", "question", "headline")}

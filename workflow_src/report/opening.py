@@ -130,15 +130,12 @@ def how_sure(run: Run) -> dict[str, Any]:
 def medians(run: Run) -> pd.DataFrame:
     """The rows that answers add, a column per precision; each leads to its answer."""
     lines = [
-        [Link(row["label"], name), *(_cell(row["cells"].get(each)) for each in run.precisions)]
+        {"medians and counts": Link(row["label"], name)}
+        | {each: Both(cell["text"], cell["page"]) for each, cell in row["cells"].items()}
         for name in QUESTIONS
         for row in run.chapters.get(name, {}).get("opening", ())
     ]
     return pd.DataFrame(lines, columns=["medians and counts", *run.precisions], dtype=object)
-
-
-def _cell(printed: dict[str, str] | None) -> Both | float:
-    return Both(printed["text"], printed["page"]) if printed else NAN
 
 
 if __name__ == "__main__":

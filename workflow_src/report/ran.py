@@ -4,7 +4,7 @@ from collections import Counter
 
 import pandas as pd
 
-from workflow_src.answers.facts import captured, states, tables_of
+from workflow_src.answers.facts import KEY, captured, states, tables_of
 from workflow_src.answers.machines import counted, hosts, of_cases
 from workflow_src.answers.questions import FRONT
 from workflow_src.common import words
@@ -13,7 +13,7 @@ from workflow_src.common.ceilings import RATES
 from workflow_src.common.datasheets import peak_tflop_per_s
 from workflow_src.model.flops import parameter_count
 from workflow_src.paper.form import is_missing
-from workflow_src.paper.number import Number, Numbers, to
+from workflow_src.paper.number import Number, to
 from workflow_src.paper.run import Run, ordered
 from workflow_src.paper.written import Facts, main
 
@@ -72,28 +72,20 @@ def facts(run: Run) -> Facts:
     }
 
 
-def parameters(run: Run) -> Numbers:
-    """By size the parameters of this project's own model, in billions, by formula."""
+def sizes(run: Run) -> pd.DataFrame:
+    """A row per size of this project's own model, with its parameters, in billions, by formula."""
     plan = run["plan"].drop_duplicates("size")
     plan = plan[plan["d_model"].notna()]
-    names = [str(name) for name in plan]
-    rows = (dict(zip(names, row, strict=True)) for row in plan.itertuples(False, None))
-    counts = [parameter_count(Case.from_dict(row)) for row in rows]
-    made = [
+    rows, about = run.numbers("plan").loc[plan.index], plan.to_dict("records")
+    counts = [parameter_count(Case.from_dict({str(k): v for k, v in row.items()})) for row in about]
+    billions = [
         Number(count / 1e9, "", frozenset([at]), "parameters / 10^9")
         for at, count in zip(plan.index, counts, strict=True)
     ]
-    return pd.Series(made, plan["size"], dtype=object)
-
-
-def sizes(run: Run) -> pd.DataFrame:
-    """A row per size of this project's own model."""
-    plan = run["plan"].drop_duplicates("size")
-    rows = run.numbers("plan").loc[plan.index]
-    rows = rows[plan["d_model"].notna()]
-    head = to(rows["d_model"] / rows["heads"], "whole")
-    billions = parameters(run).set_axis(rows.index)
-    return rows[["size", *SIZE]].assign(head=head, billions=billions)
+    return rows[["size", *SIZE]].assign(
+        head=to(rows["d_model"] / rows["heads"], "whole"),
+        billions=pd.Series(billions, rows.index, dtype=object),
+    )
 
 
 def settings(run: Run) -> pd.DataFrame:
@@ -102,29 +94,21 @@ def settings(run: Run) -> pd.DataFrame:
     compiled = machines[machines["compiled"]]
     names = run["captures"]["profiler"].replace(PROFILERS)
     days = sorted(machines["started_at"].str[:10].unique())
+    gpus = machines["gpu"].unique()
+    peaks = {name: peak_tflop_per_s(gpu, name) for name in run.precisions for gpu in gpus}
+    compiling = counted(compiled, "compiled", machines) if len(compiled) else ""
     rows = {
         **{said: values(machines[name]) for name, said in RECORDED.items()},
         **{said: values(plan[name]) for name, said in PLANNED.items()},
         "profiler": f"{values(names)} {values(machines['profiler_version'])}".strip(),
-        "dense peak by datasheet, TFLOP/s": peaks(run),
+        "dense peak by datasheet, TFLOP/s": ", ".join(f"{n} {p}" for n, p in peaks.items() if p),
         "cases measured on": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
         "hosts": hosts(run),
         "GPUs": hosts(run, "gpu_id"),
-        "cases under torch.compile, so without ranges of modules": counted(
-            compiled, "compiled", machines
-        )
-        if len(compiled)
-        else "",
+        "cases under torch.compile, so without ranges of modules": compiling,
     }
     lines = [[name, cell] for name, cell in rows.items() if not is_missing(cell)]
     return pd.DataFrame(lines, columns=["what", "value"], dtype=object)
-
-
-def peaks(run: Run) -> str:
-    """What MFU is a share of, by precision; "" of GPUs without a datasheet here."""
-    gpus = run["environments"]["gpu"].unique()
-    found = {p: peak_tflop_per_s(gpu, p) for p in run.precisions for gpu in gpus}
-    return ", ".join(f"{name} {peak}" for name, peak in found.items() if peak)
 
 
 def values(cells: pd.Series) -> str:
@@ -142,23 +126,24 @@ def values(cells: pd.Series) -> str:
 
 def missing(run: Run) -> pd.DataFrame:
     """The phases of cases without a time or a capture, and why."""
-    why = run["timings"].drop_duplicates(["case", "phase"]).set_index(["case", "phase"])["reason"]
     found = []
     for phase in PHASES:
         plain, profiled = states(run, phase), captured(run, phase)
         rows = pd.DataFrame({"unprofiled": plain, "profiled": profiled, "phase": phase})
         found.append(rows[(plain != "ok") | (profiled != "ok")])
-    rows = pd.concat(found).rename_axis("case").reset_index()
-    told = why.reindex(pd.MultiIndex.from_frame(rows[["case", "phase"]])).fillna("")
-    unknown = (rows[["unprofiled", "profiled"]] == "not_measured").any(axis=1)
-    reason = told.set_axis(rows.index).astype(object)
-    reason = reason.mask((reason == "") & unknown, NO_RESULT)
-    said = {name: rows[name].map(lambda each: words.STATES.get(each, each)) for name in
-            ("unprofiled", "profiled")}  # fmt: skip
-    rows = rows.assign(**said, phase=rows["phase"].map(words.PHASES), reason=reason)
-    by = ["case", "unprofiled", "profiled", "reason"]
-    together = rows.groupby(by, sort=False)["phase"].agg(", ".join).reset_index()
-    return ordered(together, "case", run.cases.index)
+    why = run["timings"].drop_duplicates(KEY).set_index(KEY)["reason"]
+    rows = pd.concat(found).rename_axis("case").reset_index().join(why, on=KEY)
+    kinds = ["unprofiled", "profiled"]
+    unknown = (rows[kinds] == "not_measured").any(axis=1)
+    reason = rows["reason"].astype(object).fillna("")
+    said = rows[kinds].map(lambda state: words.STATES.get(state, state))
+    rows = said.assign(
+        case=rows["case"],
+        phase=rows["phase"].map(words.PHASES),
+        reason=reason.mask((reason == "") & unknown, NO_RESULT),
+    )
+    together = rows.groupby(["case", *kinds, "reason"], sort=False)["phase"].agg(", ".join)
+    return ordered(together.reset_index(), "case", run.cases.index)
 
 
 def ceilings(run: Run) -> pd.DataFrame:
@@ -168,17 +153,13 @@ def ceilings(run: Run) -> pd.DataFrame:
     texts, rows = texts[chosen], rows[chosen]
     unit = texts["kind"].map(lambda kind: RATES[kind][1])
     picked = {
-        end: pd.Series(
-            [rows.at[at, f"{end}_{name}"] for at, name in unit.items()], rows.index, dtype=object
-        )
+        end: [rows.at[at, f"{end}_{name}"] for at, name in unit.items()]
         for end in ("best", "median")
     }
-    by = (texts["name"] + " " + texts["shape"] + " " + texts["layout"]).str.strip()
-    precision = texts["precision"].where(texts["kind"] == "compute", "")
-    return pd.DataFrame(picked).assign(
+    return pd.DataFrame(picked, rows.index, dtype=object).assign(
         of=texts["kind"].map(KINDS),
-        precision=precision,
-        by=by,
+        precision=texts["precision"].where(texts["kind"] == "compute", ""),
+        by=(texts["name"] + " " + texts["shape"] + " " + texts["layout"]).str.strip(),
         unit=unit.map(UNITS),
         clock=rows["sm_clock_mhz"],
     )
