@@ -41,7 +41,8 @@ BARS, LEAST_BAR = 6, 2.0
 def phase(run: Run, phase: str) -> pd.DataFrame:
     """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
     their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words;
-    `launches` of a step, a GPU's time `per_launch`, and the share of it in `products`.
+    `launches` of a step, a GPU's time `per_launch`, and the share of it in `products`;
+    `profiled_state`: whether its ranges were captured, or why not, a key of STATES.
     """
     rows = kernels(run, phase)
     timed = run.of_phase("timings", phase).drop_duplicates("case")
@@ -67,6 +68,7 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
         launches=launches,
         per_launch=to((found["busy"] / launches).where(on_gpu, NAN), "us"),
         products=product_share(rows),
+        profiled_state=captured(run, phase, "ranges"),
     )
 
 
@@ -88,18 +90,15 @@ def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
     same = (timed["replay_status"] == "ok") & ~(ratio < REPLAY_AT_LEAST).astype(bool)
     made["replayed"] = timed["replayed_median_ms"].where(same, NAN)
     steps = run["ranges"][run["ranges"]["path"] == run["ranges"]["phase"]]
-    state = pd.concat({name: captured(run, name, "ranges") for name in names}, names=["phase"])
-    state = state.swaplevel().rename_axis(KEY).reindex(order)
     profiled = over(steps, KEY, "host_ms", "median").reindex(order)
-    made["profiled"] = profiled.where(state.isin(["ok", "no_activity"]), NAN)
+    made["profiled"] = profiled.where(found["profiled_state"].isin(["ok", "no_activity"]), NAN)
     found = found.join(named(pd.DataFrame(made, order, dtype=object)))
     found = found.join(timed[timed.columns.difference(found.columns, sort=False)])
-    found = found.assign(same=same, profiled_state=state.map(STATES).astype(object))
-    longer = to(found["profiled"] / found["unprofiled"] - 1, "change")
-    ends = (found["fastest"], found["slowest"])
     return found.assign(
-        told=told(found, found["unprofiled"], *ends),
-        longer=longer,
+        same=same,
+        profiled_state=found["profiled_state"].map(STATES).astype(object),
+        told=told(found, found["unprofiled"], found["fastest"], found["slowest"]),
+        longer=to(found["profiled"] / found["unprofiled"] - 1, "change"),
         memory=to(found["peak_memory_mib"], "GiB"),
     )
 

@@ -44,9 +44,8 @@ def conditions(run: Run) -> pd.DataFrame:
     ratios = {n: rows[f"{n}_after"] / rows[f"{n}_before"] for n in HOST_SPEEDS}
     ratios = {n: ratio.mask((ratio < 1).astype(bool), 1 / ratio) for n, ratio in ratios.items()}
     ends = [f"other_processes_{end}" for end in ("most", "before", "after")]
-    capped = (
-        over(run["timings"], "case", "power_capped_share", "max").reindex(case).set_axis(rows.index)
-    )
+    most = over(run["timings"], "case", "power_capped_share", "max")
+    capped = most.reindex(case).set_axis(rows.index)
     return pd.DataFrame(
         {
             "case": case,

@@ -21,13 +21,13 @@ from workflow_src.answers.facts import (
 )
 from workflow_src.common.operators import COPY
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
-from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import Numbers, holds, is_number, named, of, over, to
 from workflow_src.paper.run import AXES, Run, first, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
 
 FORWARD = "forward"
+NOTHING = "no device time besides products was measured"
 MOST = 0.5
 """Above this share of device time, all else takes more than matrix products."""
 
@@ -54,6 +54,7 @@ def facts(run: Run) -> Facts:
     most = holds(known["besides"], known["besides"] > MOST, "besides products > 50 %")
     chosen = example(run, known.index)
     components = by_precision(known, parts)
+    drawn = rows.assign(part=rows["component"].mask(rows["product"]))
     opened = {"(c) forward: share that isn't matrix products": (known["besides"], "median")}
     return {
         **headline(run, known),
@@ -68,7 +69,7 @@ def facts(run: Run) -> Facts:
         "worked": worked(rows[rows["case"] == chosen]),
         "besides": in_order(parts),
         "with_products": in_order(shares_of(rows, "component", whole)),
-        "figure": figure(run, rows),
+        "figure": bars(run, drawn, {FORWARD: "{}"}, NOTHING, 3),
         "opening": medians(known, opened),
     }
 
@@ -193,12 +194,6 @@ def worked(rows: pd.DataFrame) -> pd.DataFrame:
 def in_order(shares: pd.DataFrame) -> pd.DataFrame:
     """The shares of each case, components in the model's order."""
     return shares[in_model_order(map(str, shares))].rename_axis("case").reset_index()
-
-
-def figure(run: Run, rows: pd.DataFrame) -> Plot:
-    """The share of each component besides products."""
-    rows = rows.assign(part=rows["component"].mask(rows["product"]))
-    return bars(run, rows, {FORWARD: "{}"}, "no device time besides products was measured", 3)
 
 
 if __name__ == "__main__":
