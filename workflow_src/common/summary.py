@@ -1,6 +1,5 @@
 """Summary statistics of raw samples, computed only here."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,9 +49,3 @@ def of_each_process(samples_ns: Sequence[int], process: Sequence[int]) -> list[d
     """The result of `summarize` for the samples of each process, in the processes' order."""
     ns, of = np.asarray(samples_ns), np.asarray(process)
     return [summarize(ns[of == number].tolist()) for number in np.unique(of)]
-
-
-def spread(samples_ns: Sequence[int]) -> dict[str, float | None]:
-    """The result of `summarize` for a table's cells: None in place of NaN."""
-    found = summarize(samples_ns)
-    return {name: None if math.isnan(value) else value for name, value in found.items()}

@@ -18,7 +18,7 @@ from workflow_src.common.environment import MEASURED_WITH
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.read_table import described
 from workflow_src.common.reading import reading
-from workflow_src.common.summary import spread
+from workflow_src.common.summary import summarize
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import naming
 from workflow_src.studies.study import STUDIES, Row
@@ -28,7 +28,7 @@ def prepared(row: Row) -> Row:
     """A raw row with the spread of its samples (ms); of a profiled call its activities with their
     short names, families and precisions, how many `kernels` they are, and their device time,
     `busy_ms`."""
-    made = row | (spread(row["samples_ns"]) if "samples_ns" in row else {})
+    made = row | (summarize(row["samples_ns"]) if "samples_ns" in row else {})
     if "activities" not in row:
         return made
     found = pd.DataFrame(row["activities"], columns=["name", "calls", "busy_ns"])

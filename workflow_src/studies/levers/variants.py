@@ -1,7 +1,9 @@
 """The ways in which the study levers runs a case: plain, and with remedies alone and combined."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from workflow_src.studies.study import Point
 
@@ -33,10 +35,8 @@ class Variant:
 
     @classmethod
     def of(cls, point: Point) -> "Variant":
-        """The variant in a point read from JSON."""
-        names = {field.name for field in fields(cls)}
-        given = {key: value for key, value in point["variant"].items() if key in names}
-        return cls(**given | {"remedies": tuple(given["remedies"])})
+        """The variant in a point read from JSON; fields of other versions are left out."""
+        return msgspec.convert(point["variant"], cls)
 
 
 REMEDIES: dict[str, dict[str, Any]] = {
