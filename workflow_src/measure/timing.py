@@ -103,12 +103,6 @@ def plan_repeats(rough_ms: float, budget_ms: float, sample_ms: float) -> tuple[i
     return calls, max(FEWEST, min(MOST, int(budget_ms / (rough_ms * calls))))
 
 
-def time_within(call: Call, device: str, budget_ms: float) -> Row:
-    """`samples_ns` of one call, as many as the budget allows."""
-    _, _, samples = repeated(call, device, budget_ms, 0.0)
-    return {"samples_ns": time_call(call, device, 1, samples)}
-
-
 def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tuple[Call, int, int]:
     """What to time in place of `call`, how many calls that is, and how many samples to take.
 

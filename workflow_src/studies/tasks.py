@@ -22,13 +22,13 @@ from workflow_src.measure.processes import (
     merged,
 )
 from workflow_src.measure.rows import attempt, free, said, skipped
-from workflow_src.measure.timing import Call, time_call, time_within
+from workflow_src.measure.timing import Call, time_call
 from workflow_src.studies.study import Point, Row
 
-Made = Call | tuple[Call, Row] | Row
-"""A call to time, maybe with more columns of its row; or a row that is measured already."""
+Made = Call | Row
+"""A call to time, or a row that is measured already."""
 
-IDENTITY = ("measurement", "phase", "name")
+IDENTITY = ("measurement", "phase")
 """The keys of a row that tell which measurement it is, in points measured in several processes."""
 
 
@@ -62,8 +62,7 @@ Tasks = Callable[..., Iterable[Task | Row]]
 def rows(tasks: Tasks, point: Point, *beside: Path) -> list[Row]:
     """The row of each task of a point, in turn; raw numbers, nothing derived.
 
-    The point says how often: `budget_ms`, or `warmup_steps` and `steps`, one number or several by
-    `measurement`.
+    The point says how often: `warmup_steps` and `steps`, one number or several by `measurement`.
     """
     found: list[Row] = []
     ran_out: dict[str, str] = {}
@@ -86,15 +85,10 @@ def _measured(task: Task, point: Point) -> Row:
     made, device = task.make(), point["device"]
     if isinstance(made, dict):
         return made
-    call, more = made if isinstance(made, tuple) else (made, {})
-    if "budget_ms" in point:
-        times = time_within(call, device, point["budget_ms"])
-    else:
-        steps = point["steps"]
-        steps = steps[task.about["measurement"]] if isinstance(steps, dict) else steps
-        times = {"samples_ns": time_call(call, device, point["warmup_steps"], steps)}
-    activities = {"activities": activities_of(call, device)} if task.profiled else {}
-    return {**more, **times, **activities}
+    steps = point["steps"]
+    steps = steps[task.about["measurement"]] if isinstance(steps, dict) else steps
+    times = {"samples_ns": time_call(made, device, point["warmup_steps"], steps)}
+    return times | ({"activities": activities_of(made, device)} if task.profiled else {})
 
 
 @one_sentence()

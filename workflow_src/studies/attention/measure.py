@@ -14,7 +14,7 @@ from workflow_src.measure.activities import activities_of
 from workflow_src.measure.brought import in_words
 from workflow_src.measure.memory import peak_mib
 from workflow_src.measure.rows import out_of_memory
-from workflow_src.measure.timing import Call, time_call, time_within
+from workflow_src.measure.timing import Call, repeated, time_call
 from workflow_src.studies.attention.implementations import PHASES, Passes, Series
 from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Point, Row
@@ -106,20 +106,19 @@ def measured(make: Callable[[], Passes], phase: str, is_profiled: bool) -> Row:
 def samples(call: Call, point: Point) -> Row:
     """`samples_ns` of a call, as many as the point says.
 
-    On a GPU by triton's do_bench, which empties the L2 cache before each call.
+    Within a budget on a GPU by triton's do_bench, which empties the L2 cache before each call.
     """
-    device = point["device"]
-    if "steps" in point:
-        times = time_call(call, device, point["warmup_steps"], point["steps"])
-        return {"samples_ns": times}
-    if device == "cuda":
+    device, budget_ms = point["device"], point.get("budget_ms")
+    if budget_ms and device == "cuda":
         # Imported here, because only the CUDA builds of PyTorch include Triton.
         from triton.testing import do_bench
 
-        budget_ms = point["budget_ms"]
         every = do_bench(call, warmup=budget_ms / 4, rep=budget_ms, return_mode="all")
         return {"samples_ns": [round(ms * NS_PER_MS) for ms in every]}
-    return time_within(call, device, point["budget_ms"])
+    if budget_ms:
+        _, _, steps = repeated(call, device, budget_ms, 0.0)
+        return {"samples_ns": time_call(call, device, 1, steps)}
+    return {"samples_ns": time_call(call, device, point["warmup_steps"], point["steps"])}
 
 
 if __name__ == "__main__":
