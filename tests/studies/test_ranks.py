@@ -18,7 +18,6 @@ from workflow_src.studies.ranks import measure
 from workflow_src.studies.ranks.chapter import GRADIENTS_EQUAL, PARAMETERS_EQUAL
 from workflow_src.studies.ranks.measure import of_all, of_ranks, run_ranks, tasks
 from workflow_src.studies.ranks.read_traces import read_way
-from workflow_src.studies.ranks.ways import balanced
 
 TINY = {"d_model": 16, "d_ff": 32, "layers": 1, "heads": 2}
 SETTINGS = {"sizes": {"tiny": TINY, "2.7B": TINY}, "vocabulary": 50}
@@ -63,10 +62,6 @@ def test_a_row_of_all_ranks_has_the_most_of_any() -> None:
     assert of_all(ranks) == {"status": "ok", "samples_ns": [5]} | most
     out = {"status": "oom", "reason": "CUDA out of memory"}
     assert of_all([ranks[0], out]) == out
-
-
-def test_parameters_are_shared_out_evenly() -> None:
-    assert balanced([1, 5, 4, 2, 2], ranks=2) == [1, 0, 1, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 Apart from the workload, whose optimizers need torch's compiler, which takes seconds to import.
 """
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 
 from workflow_src.common.precisions import DECLARED, NARROW
@@ -11,6 +13,12 @@ AUTOCAST: dict[str, torch.dtype] = {
     name: getattr(torch, DECLARED[name].autocast) for name in NARROW
 }
 """The type in which matrix products run under autocast."""
+
+
+def autocast(precision: str, device: str) -> AbstractContextManager[object]:
+    """Around a model that runs in `precision`; nothing in float32."""
+    dtype = AUTOCAST.get(precision)
+    return torch.autocast(device, dtype=dtype) if dtype else nullcontext()
 
 
 def use_precision(precision: str) -> None:

@@ -14,7 +14,7 @@ from workflow_src.measure import brought
 from workflow_src.measure.compiling import compile_whole
 from workflow_src.measure.module_ranges import ForwardThenLoss, is_compiled, module_ranges
 from workflow_src.measure.own_attention import own_core
-from workflow_src.measure.precision import AUTOCAST, use_precision
+from workflow_src.measure.precision import autocast, use_precision
 from workflow_src.measure.rows import Row, attempt, free, in_turn, said, say
 from workflow_src.measure.timing import synchronize
 from workflow_src.model.adamw import build_optimizer
@@ -78,10 +78,6 @@ class Workload:
         assert self._optimizer is not None, "see phases"
         return self._optimizer
 
-    def _autocast(self) -> AbstractContextManager[object]:
-        dtype = AUTOCAST.get(self.precision)
-        return torch.autocast(self.case.device, dtype=dtype) if dtype else nullcontext()
-
     def forward(self) -> None:
         """Compute the model's outputs for the batch, without an autograd graph."""
         self.logits()
@@ -92,14 +88,14 @@ class Workload:
 
         For this project's own model, logits: (batch, context, vocabulary).
         """
-        with self._autocast():
+        with autocast(self.precision, self.case.device):
             return self.model(*self.batch)
 
     def forward_backward(self) -> None:
         """Compute gradients of the loss; the previous step's are dropped first."""
         with range_("zero_grad"):
             self.optimizer.zero_grad(set_to_none=True)
-        with self._autocast(), self._divided:
+        with autocast(self.precision, self.case.device), self._divided:
             loss = self.loss(self.model, *self.batch)
         with range_("backward"):
             torch.autograd.backward(self.scaler.scale(loss))
@@ -167,12 +163,23 @@ class Workload:
 
 
 def _own(case: Case) -> Made:
-    """This project's Transformer with random tokens, and the mean cross-entropy of the next one."""
+    """This project's Transformer, a batch of random tokens, and its loss."""
     use_precision(case.precision)
     model = build_model(case, own_core(case))
+    inputs, loss = next_tokens(random_tokens(case, case.batch))
+    return Made(model, (inputs,), loss, build_optimizer(case.optimizer, model.parameters()))
+
+
+def random_tokens(case: Case, sequences: int) -> Tensor:
+    """As many sequences, drawn with the case's seed: (sequences, context + 1), int64."""
     generator = torch.Generator().manual_seed(case.seed)
-    shape = (case.batch, case.context + 1)
-    tokens = torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+    shape = (sequences, case.context + 1)
+    return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+
+
+def next_tokens(tokens: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+    """The inputs in some sequences, and the loss of a model that gets them: the mean cross-entropy
+    of the token after each."""
     inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
     def loss(model: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
@@ -181,8 +188,7 @@ def _own(case: Case) -> Made:
         with range_("loss"):
             return cross_entropy(logits, targets)
 
-    optimizer = build_optimizer(case.optimizer, model.parameters())
-    return Made(model, (inputs,), loss, optimizer)
+    return inputs, loss
 
 
 NOTHING_TO_TRAIN = "no parameter of the model needs a gradient"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from workflow_src.common.case import Case
 from workflow_src.measure.allocations import saved_by
-from workflow_src.measure.precision import AUTOCAST
+from workflow_src.measure.precision import autocast
 from workflow_src.model.transformer import Block, build_model
 from workflow_src.studies.refusals import refusing
 from workflow_src.studies.study import Row
@@ -42,10 +42,9 @@ def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
     """
     block, stream = block_of(case)
     run = torch.compile(block, dynamic=False) if compiled else block
-    dtype = AUTOCAST.get(case.precision)
 
     def forward() -> Tensor:
-        with torch.autocast(case.device, dtype=dtype, enabled=dtype is not None):
+        with autocast(case.precision, case.device):
             made: Tensor = run(stream)
             return made
 

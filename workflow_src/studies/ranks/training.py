@@ -10,12 +10,13 @@ from torch.distributed.tensor import DTensor
 
 from workflow_src.common.case import Case
 from workflow_src.measure.memory import memory_before_mib, peak_memory_mib, reset_peak
-from workflow_src.measure.precision import AUTOCAST, use_precision
+from workflow_src.measure.precision import autocast, use_precision
 from workflow_src.measure.rows import Row, free
 from workflow_src.measure.timing import synchronize, time_steps
 from workflow_src.measure.windows import exported_torch_window
+from workflow_src.measure.workload import next_tokens, random_tokens
 from workflow_src.model.ranges import range_
-from workflow_src.model.transformer import build_model, cross_entropy
+from workflow_src.model.transformer import build_model
 from workflow_src.studies.ranks.ways import BUILD, Trained
 from workflow_src.studies.study import Point
 
@@ -42,13 +43,9 @@ class Training:
     def backward(self) -> None:
         """Compute gradients of the mean loss over all ranks' batches."""
         self.trained.model.zero_grad(set_to_none=True)
-        inputs, targets = self.tokens[:, :-1].contiguous(), self.tokens[:, 1:].contiguous()
-        kind, dtype = self.case.device, AUTOCAST.get(self.case.precision)
-        with torch.autocast(kind, dtype=dtype, enabled=dtype is not None):
-            with range_("forward"):
-                logits = self.trained.run(inputs)
-            with range_("loss"):
-                loss = cross_entropy(logits, targets)
+        inputs, loss_of = next_tokens(self.tokens)
+        with autocast(self.case.precision, self.case.device):
+            loss = loss_of(self.trained.run, inputs)
         with range_("backward"):
             torch.autograd.backward(loss)
         with range_("average"):
@@ -58,8 +55,6 @@ class Training:
         """Update the parameters by their gradients, in all ranks."""
         with range_("optimizer"):
             self.trained.optimizer.step()
-        with range_("share"):
-            self.trained.share()
 
     def step(self) -> None:
         """Run one training step."""
@@ -78,9 +73,7 @@ class Training:
 
 def tokens(case: Case) -> Tensor:
     """The sequences of all ranks, in order: (ranks x batch, context + 1), int64."""
-    generator = torch.Generator().manual_seed(case.seed)
-    shape = (dist.get_world_size() * case.batch, case.context + 1)
-    return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
+    return random_tokens(case, dist.get_world_size() * case.batch)
 
 
 def measure_way(case: Case, way: str, point: Point, trace: Path) -> Row:

@@ -4,7 +4,7 @@ Each leaves in every rank the parameters that one process would have after a ste
 batches, or its part of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -12,34 +12,30 @@ from torch import Tensor, nn
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
 
-from workflow_src.model.adamw import build_optimizer
+from workflow_src.model.adamw import SETTINGS, build_optimizer
 from workflow_src.model.transformer import TransformerLM
-
-OPTIMIZER = "fused"
 
 
 class Trained:
     """A model and how a rank trains it.
 
-    average: what follows the backward pass, until gradients are those of all ranks' batches. share:
-    what follows the optimizer, until all have its result. run: from tokens to logits, if not the
-    model itself. own: the parameters that this rank's optimizer updates, if not all.
+    average: what follows the backward pass, until gradients are those of all ranks' batches. run:
+    from tokens to logits, if not the model itself. optimizer: if not one of all parameters.
     """
 
     def __init__(
         self,
         model: TransformerLM,
         average: Callable[[], None] = lambda: None,
-        share: Callable[[], None] = lambda: None,
         run: Callable[[Tensor], Tensor] | None = None,
-        own: Sequence[Tensor] | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
-        self.model, self.average, self.share = model, average, share
-        self.run = run or model
-        trained = model.parameters() if own is None else own
-        self.optimizer = build_optimizer(OPTIMIZER, trained)
+        self.model, self.average, self.run = model, average, run or model
+        self.optimizer = optimizer or build_optimizer("fused", model.parameters())
 
 
 def alone(model: TransformerLM) -> Trained:
@@ -83,21 +79,12 @@ def bucketed(model: TransformerLM) -> Trained:
 def sharded_optimizer(model: TransformerLM) -> Trained:
     """As `overlapped`, but each parameter's AdamW state is in one rank, which sends the result.
 
-    This is the first stage of ZeRO (Rajbhandari et al. 2020), with whole parameters as shards.
+    This is the first stage of ZeRO (Rajbhandari et al. 2020), with whole parameters as shards, by
+    torch's ZeroRedundancyOptimizer: the largest go first, each to the rank that has least.
     """
-    parameters = list(model.parameters())
-    owners = balanced([each.numel() for each in parameters], dist.get_world_size())
-    own = [each for each, owner in zip(parameters, owners, strict=True) if owner == dist.get_rank()]
-
-    def share() -> None:
-        sent = [
-            dist.broadcast(each.data, src=owner, async_op=True)
-            for each, owner in zip(parameters, owners, strict=True)
-        ]
-        for each in sent:
-            each.wait()
-
-    return Trained(model, _average_by_hooks(model), share, own=own)
+    how = SETTINGS | {"fused": True, "foreach": False}
+    sharded = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, **how)
+    return Trained(model, _average_by_hooks(model), optimizer=sharded)
 
 
 def fsdp(model: TransformerLM) -> Trained:
@@ -127,19 +114,6 @@ def start_average(gradient: Tensor) -> dist.Work:
         operation = dist.ReduceOp.SUM
     work: dist.Work = dist.all_reduce(gradient, operation, async_op=True)
     return work
-
-
-def balanced(sizes: Sequence[int], ranks: int) -> list[int]:
-    """The rank of each size, so that ranks have about equal sums: the largest first, to the least.
-
-    After Graham 1969, "Bounds on multiprocessing timing anomalies".
-    """
-    sums = [0] * ranks
-    owners = [0] * len(sizes)
-    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
-        owners[index] = sums.index(min(sums))
-        sums[owners[index]] += sizes[index]
-    return owners
 
 
 def _average_by_hooks(model: nn.Module) -> Callable[[], None]:
