@@ -7,7 +7,9 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,32 +24,29 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, printable(" ".join(message.removeprefix("argument ").split())) + "\n")
 
 
-def existing_file(text: str) -> Path:
-    """The path of a file to read."""
-    if os.path.isdir(text) or not os.path.exists(text):
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+def _path(text: str, fits: Callable[[str], object], otherwise: str) -> Path:
+    if not fits(text):
+        raise argparse.ArgumentTypeError(otherwise.format(text))
     return Path(text)
 
 
-def existing_folder(text: str) -> Path:
-    """The path of a folder to read from."""
-    if not os.path.isdir(text):
-        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
-    return Path(text)
+def _is_file(text: str) -> bool:
+    return os.path.exists(text) and not os.path.isdir(text)
 
 
-def new_file(text: str) -> Path:
-    """The path of a file to write, which may exist."""
-    if not text or os.path.isdir(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder; give a file to write")
-    return Path(text)
-
-
-def new_folder(text: str) -> Path:
-    """The path of a folder to write into, which may exist."""
-    if not text or (os.path.exists(text) and not os.path.isdir(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a folder; give one to write into")
-    return Path(text)
+existing_file = partial(_path, fits=_is_file, otherwise="there is no file {!r}")
+existing_folder = partial(_path, fits=os.path.isdir, otherwise="there is no folder {!r}")
+new_file = partial(
+    _path,
+    fits=lambda text: text and not os.path.isdir(text),
+    otherwise="{!r} is a folder; give a file to write",
+)
+new_folder = partial(
+    _path,
+    fits=lambda text: text and not _is_file(text),
+    otherwise="{!r} is not a folder; give one to write into",
+)
+"""The path of a file or a folder to read, and of one to write, which may exist."""
 
 
 def pattern(text: str) -> str:
@@ -60,21 +59,15 @@ def pattern(text: str) -> str:
     return text
 
 
-def positive(text: str) -> float:
-    """A finite number above zero."""
-    return _number(text, at_most=sys.float_info.max, allowed="a finite number above 0")
-
-
-def share(text: str) -> float:
-    """A share above zero, at most one."""
-    return _number(text, at_most=1.0, allowed="above 0 and at most 1")
-
-
 def _number(text: str, at_most: float, allowed: str) -> float:
     with suppress(ValueError):
         if 0.0 < (value := float(text)) <= at_most:
             return value
     raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
+
+
+positive = partial(_number, at_most=sys.float_info.max, allowed="a finite number above 0")
+share = partial(_number, at_most=1.0, allowed="above 0 and at most 1")
 
 
 def stage_arguments(about: str | None, **kinds: Any) -> argparse.Namespace:

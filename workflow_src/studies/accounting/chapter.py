@@ -106,16 +106,13 @@ def derive(point: Point, rows: list[Row]) -> list[Row]:
         for row in rows
         if "activities" in row
     }
-    made = [_model(case) for case in cases.values()]
+    ok = {"status": "ok", "reason": ""}
+    models = cases.values()
+    made = [{"measurement": "model"} | identity(each) | ok | model_row(each) for each in models]
     for row in (row for row in rows if row["measurement"] == "phase"):
         busy_ms = works.get(row["size"]) if row["phase"] == "forward" else None
         made.append(_phase(cases[row["size"]], row) | {"busy_ms": busy_ms})
     return made
-
-
-def _model(case: Case) -> Row:
-    ok = {"status": "ok", "reason": ""}
-    return {"measurement": "model"} | identity(case) | ok | model_row(case)
 
 
 def _phase(case: Case, row: Row) -> Row:

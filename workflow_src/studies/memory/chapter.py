@@ -10,18 +10,13 @@ from workflow_src.paper.number import holds, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, unmeasured
+from workflow_src.studies.memory import timeline
 from workflow_src.studies.memory.analyze import derive as derive
 
 NEAR_LIMIT = 0.25
 """A step is near the limit if it is predicted to take what there is, within this share."""
 
-KINDS = {
-    "parameters": "parameters",
-    "state": "optimizer state",
-    "gradients": "gradients",
-    "activations": "activations",
-    "temporaries": "temporaries",
-}
+KINDS = {kind: kind for kind in timeline.KINDS} | {"state": "optimizer state"}
 """What memory is held for, in words."""
 
 RECORD = ["size", "context", "precision", "phase"]

@@ -91,21 +91,16 @@ def accumulated(point: Point, total: torch.dtype, addend: torch.dtype, cast: boo
     return numbers | {"sum_dtype": short(total)}
 
 
-def toy() -> nn.Sequential:
-    """A small model: (batch, 8) -> (batch, 4)."""
-    layers = {"fc1": nn.Linear(8, 16), "relu": nn.ReLU(), "norm": nn.LayerNorm(16)}
-    return nn.Sequential(OrderedDict(layers | {"fc2": nn.Linear(16, 4)}))
-
-
 def short(dtype: torch.dtype) -> str:
     """The name of a type without its module: float16 for torch.float16."""
     return str(dtype).removeprefix("torch.")
 
 
 def types_seen(dtype: torch.dtype, device: str) -> dict[str, str]:
-    """The type of each tensor in one forward and backward pass of `toy` under autocast."""
+    """The type of each tensor in one forward and backward pass of a small model under autocast."""
     torch.manual_seed(0)
-    model = toy().to(device)
+    layers = {"fc1": nn.Linear(8, 16), "relu": nn.ReLU(), "norm": nn.LayerNorm(16)}
+    model = nn.Sequential(OrderedDict(layers | {"fc2": nn.Linear(16, 4)})).to(device)
     inputs, targets = torch.randn(4, 8, device=device), torch.arange(4, device=device)
     seen = {f"{name} (parameter)": short(p.dtype) for name, p in model.named_parameters()}
 
