@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import Case
@@ -16,9 +16,8 @@ from workflow_src.common.errors import StageError
 from workflow_src.measure.brought import function_of, in_words, parameters_of, place_of
 from workflow_src.measure.precision import AUTOCAST
 from workflow_src.measure.rows import out_of_memory
+from workflow_src.model.attention import Core
 from workflow_src.model.ranges import range_
-
-Core = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 CAUSAL = ("is_causal", "causal")
 """The names of a parameter that gets True."""
@@ -173,22 +172,10 @@ def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], s
     return errors, why
 
 
-class OwnAttention(nn.Module):
-    """A core of one's own as a module; q, k, v: (batch, heads, T, d_head) each, like its result."""
-
-    def __init__(self, core: Core) -> None:
-        super().__init__()
-        self.core = core
-
-    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Attend from each position to itself and to the ones before it."""
-        with range_("own_attention"):
-            return self.core(q, k, v)
-
-
-def own_core(case: Case) -> OwnAttention | None:
+def own_core(case: Case) -> Core | None:
     """The attention of one's own that a case names, checked in its precision; None without one.
 
+    q, k, v and its result are (batch, heads, T, d_head) each, and it runs in a range of its own.
     Raises StageError if it isn't right, or has no backward pass.
     """
     where = case.brought_code
@@ -198,4 +185,9 @@ def own_core(case: Case) -> OwnAttention | None:
     core, errors = checked(where, case.context, case.d_head, case.device, dtype)
     if "dq" not in errors:
         raise StageError(f"{where}: it has no backward pass, without which no model is trained")
-    return OwnAttention(core)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with range_("own_attention"):
+            return core(q, k, v)
+
+    return attend

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.model.ranges import range_
+
+Core = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def written_out_softmax(x: Tensor) -> Tensor:
@@ -17,11 +20,6 @@ def written_out_softmax(x: Tensor) -> Tensor:
     """
     exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
-
-
-def fused_softmax(x: Tensor) -> Tensor:
-    """PyTorch's own softmax over the last dimension; same shape as x."""
-    return torch.softmax(x, dim=-1)
 
 
 class MaterializedAttention(nn.Module):
@@ -68,8 +66,8 @@ def attention_core(name: str, context: int) -> nn.Module:
         from workflow_src.ops.softmax import differentiable_softmax
 
         return MaterializedAttention(context, differentiable_softmax)
-    softmaxes = {"naive": written_out_softmax, "fused_softmax": fused_softmax}
-    return MaterializedAttention(context, softmaxes[name])
+    fused = partial(torch.softmax, dim=-1)
+    return MaterializedAttention(context, written_out_softmax if name == "naive" else fused)
 
 
 class RotaryEmbedding(nn.Module):
@@ -105,7 +103,7 @@ class MultiHeadAttention(nn.Module):
     all blocks of a model can share one of each.
     """
 
-    def __init__(self, d_model: int, heads: int, rotary: RotaryEmbedding, core: nn.Module) -> None:
+    def __init__(self, d_model: int, heads: int, rotary: RotaryEmbedding, core: Core) -> None:
         super().__init__()
         self.heads = heads
         self.rotary = rotary
@@ -121,7 +119,7 @@ class MultiHeadAttention(nn.Module):
                 q, k, v = packed.permute(2, 0, 3, 1, 4).unbind(0)
             with range_("rotary"):
                 q, k = self.rotary(q), self.rotary(k)
-            mixed: Tensor = self.core(q, k, v)
+            mixed = self.core(q, k, v)
             with range_("output"):
                 result: Tensor = self.output(mixed.transpose(1, 2).flatten(-2))
             return result

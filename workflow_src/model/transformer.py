@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from workflow_src.common.case import Case
-from workflow_src.model.attention import MultiHeadAttention, RotaryEmbedding, attention_core
+from workflow_src.model.attention import Core, MultiHeadAttention, RotaryEmbedding, attention_core
 from workflow_src.model.ranges import range_
 
 
@@ -73,7 +73,7 @@ class TransformerLM(nn.Module):
     place of the attention that the case names; a state_dict loads into any of them.
     """
 
-    def __init__(self, case: Case, core: nn.Module | None = None) -> None:
+    def __init__(self, case: Case, core: Core | None = None) -> None:
         super().__init__()
         width, rotary = case.d_model, RotaryEmbedding(case.context, case.d_head)
         core = core or attention_core(case.attention, case.context)
@@ -101,7 +101,7 @@ STD = 0.02
 """The standard deviation of weights, GPT-2's (Radford et al. 2019)."""
 
 
-def build_model(case: Case, core: nn.Module | None = None) -> TransformerLM:
+def build_model(case: Case, core: Core | None = None) -> TransformerLM:
     """The case's model, in float32 on the case's device.
 
     Matrices are drawn with its seed from a normal distribution truncated at three STD; gains are 1.

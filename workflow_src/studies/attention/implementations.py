@@ -15,14 +15,13 @@ from workflow_src.common.units import MIB
 from workflow_src.measure.allocations import kept_mib
 from workflow_src.measure.memory import allocated_before
 from workflow_src.measure.own_attention import (
-    Core,
     allowed_error,
     checked,
     random_inputs,
     relative_errors,
 )
 from workflow_src.measure.precision import use_precision
-from workflow_src.model.attention import attention_core
+from workflow_src.model.attention import Core, attention_core
 from workflow_src.studies.study import Point, Row
 
 PHASES = ("forward", "forward_backward", "backward")

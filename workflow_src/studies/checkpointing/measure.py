@@ -1,6 +1,6 @@
 """Measures peak memory and time of a training step over what is checkpointed as one."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -64,21 +64,16 @@ def _measured(workload: Workload, sublayers: int, nested: bool, before: int, poi
         return peak | sample_steps(workload.train_step, device, 0, point["steps"])
 
 
-class Sublayer(nn.Module):
-    """Half a block: the residual stream plus what a layer makes of it, normalized."""
-
-    def __init__(self, norm: nn.Module, layer: nn.Module) -> None:
-        super().__init__()
-        self.norm = norm
-        self.layer = layer
+class Sublayer(nn.Sequential):
+    """Half a block: the residual stream plus what a norm and a layer make of it."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, T, d_model) -> (batch, T, d_model)."""
-        added: Tensor = x + self.layer(self.norm(x))
-        return added
+        made: Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+        return x + made
 
 
-class Checkpointed(nn.Module):
+class Checkpointed(nn.Sequential):
     """Parts one after another, of each of which its input alone is kept, and all else is computed
     again for the backward pass.
 
@@ -86,13 +81,9 @@ class Checkpointed(nn.Module):
     random numbers would have to be kept.
     """
 
-    def __init__(self, parts: Iterable[nn.Module]) -> None:
-        super().__init__()
-        self.parts = nn.ModuleList(parts)
-
     def forward(self, x: Tensor) -> Tensor:
         """(batch, T, d_model) -> (batch, T, d_model)."""
-        for part in self.parts:
+        for part in self:
             x = checkpoint(part, x, use_reentrant=False, preserve_rng_state=False)
         return x
 
@@ -102,7 +93,7 @@ def halved(sublayers: Sequence[nn.Module]) -> Checkpointed:
     middle = len(sublayers) // PER_BLOCK // 2 * PER_BLOCK
     parts = (part for part in (sublayers[:middle], sublayers[middle:]) if part)
     return Checkpointed(
-        halved(part) if len(part) > PER_BLOCK else nn.Sequential(*part) for part in parts
+        *(halved(part) if len(part) > PER_BLOCK else nn.Sequential(*part) for part in parts)
     )
 
 
@@ -124,7 +115,7 @@ def arranged(model: nn.Module, sublayers: int, nested: bool) -> Iterator[None]:
     elif sublayers:
         starts = range(0, len(every), sublayers)
         together = (nn.Sequential(*every[n : n + sublayers]) for n in starts)
-        model.blocks = nn.ModuleList([Checkpointed(together)])
+        model.blocks = nn.ModuleList([Checkpointed(*together)])
     try:
         yield
     finally:
