@@ -17,15 +17,9 @@ from workflow_src.measure.compiling import first_call
 from workflow_src.measure.cuda_graph import replays
 from workflow_src.measure.energy import energies
 from workflow_src.measure.gpu_state import WINDOW, Reading, add_readings, neighbors, watched
-from workflow_src.measure.machine import use_threads
 from workflow_src.measure.memory import peak_memory_mib, reset_peak
 from workflow_src.measure.operators import add_launched
-from workflow_src.measure.processes import (
-    ended_without_threads,
-    in_fresh_processes,
-    measured_alone,
-    merged,
-)
+from workflow_src.measure.processes import ended_without_threads, measured_alone, result_of
 from workflow_src.measure.rows import Row, said
 from workflow_src.measure.timing import sample_steps
 from workflow_src.measure.workload import Built, Workload, build, run_phases
@@ -110,18 +104,12 @@ def benchmark(
 def main() -> None:
     """Benchmark one plan row: in this process, or in as many as it says, one after another."""
     given = stage_arguments(__doc__, case=json.loads, output=new_file)
-    row = given.case
-    if row["processes"] > 1:
-        results = in_fresh_processes("workflow_src.measure.benchmark", row)
-        write_json(given.output, merged(results))
-        return
-    use_threads(row)
+    row, case = given.case, case_of(given.case)
     first = row.get("process", 0) == 0
     energy_seconds = row.get("energy_seconds", 0) if first else 0
-    settings = (row["warmup_steps"], row["steps"], first, energy_seconds)
-    case = case_of(row)
+    run = partial(benchmark, case, row["warmup_steps"], row["steps"], first, energy_seconds)
     with ended_without_threads(case.case):
-        write_json(given.output, benchmark(case, *settings))
+        write_json(given.output, result_of("workflow_src.measure.benchmark", row, run))
 
 
 if __name__ == "__main__":

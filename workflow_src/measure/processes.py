@@ -24,7 +24,7 @@ from workflow_src.common.devices import hold
 from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tied
 from workflow_src.measure.gpu_state import state
-from workflow_src.measure.machine import environment, host_id, host_speed
+from workflow_src.measure.machine import environment, host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.rows import Row
 
@@ -112,6 +112,16 @@ def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -
     if status or not output.exists():
         raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
     return json.loads(output.read_text(encoding="utf-8"))
+
+
+def result_of(
+    module: str, job: Mapping[str, Any], measure: Callable[[], Row], keys: Sequence[str] = ()
+) -> Row:
+    """What `measure` gives in this process, or as many fresh ones of `module` as a job says."""
+    if job.get("processes", 1) > 1:
+        return merged(in_fresh_processes(module, job), keys)
+    use_threads(job)
+    return measure()
 
 
 def in_fresh_processes(module: str, row: Mapping[str, Any]) -> list[dict[str, Any]]:

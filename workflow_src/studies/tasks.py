@@ -14,13 +14,7 @@ from workflow_src.common.arguments import new_file, stage_arguments
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import one_sentence
 from workflow_src.measure.activities import activities_of
-from workflow_src.measure.machine import use_threads
-from workflow_src.measure.processes import (
-    ended_without_threads,
-    in_fresh_processes,
-    measured_alone,
-    merged,
-)
+from workflow_src.measure.processes import ended_without_threads, measured_alone, result_of
 from workflow_src.measure.rows import attempt, free, said, skipped
 from workflow_src.measure.timing import Call, time_call
 from workflow_src.studies.study import Point, Row
@@ -99,12 +93,8 @@ def main(tasks: Tasks, module: str = "", beside: bool = False) -> None:
     """
     given = stage_arguments(__doc__, point=json.loads, output=new_file)
     point = given.point
-    if point.get("processes", 1) > 1:
-        results = in_fresh_processes(module, point)
-        write_json(given.output, merged(results, IDENTITY) | {"point": point})
-        return
-    use_threads(point)
     run = partial(rows, tasks, point, *([given.output] if beside else []))
+    measure = partial(measured_alone, point["point"], point, "rows", run)
     with ended_without_threads(point["point"]):
-        result = measured_alone(point["point"], point, "rows", run)
-        write_json(given.output, {"point": point} | result)
+        result = result_of(module, point, measure, IDENTITY)
+        write_json(given.output, result | {"point": point})
