@@ -6,8 +6,9 @@ initialized.
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from typing import Any
 
 import pynvml
 
@@ -96,16 +97,15 @@ def hold(device: str, about: str = "", count: int = 1) -> Iterator[list[str]]:
         yield held
 
 
+def answer(query: Callable[[Any], Any], uuid: str) -> Any:
+    """What NVML answers of a CUDA device; None if it doesn't tell, or without a driver."""
+    with nvml() as there, suppress(pynvml.NVMLError):
+        return query(pynvml.nvmlDeviceGetHandleByUUID(uuid)) if there else None
+
+
 def processes_on(uuid: str) -> list[int]:
     """Ids of the processes that currently compute on a CUDA device; empty if NVML can't tell."""
-    with nvml() as there:
-        if not there:
-            return []
-        try:
-            handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-            return [found.pid for found in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)]
-        except pynvml.NVMLError:
-            return []
+    return [each.pid for each in answer(pynvml.nvmlDeviceGetComputeRunningProcesses, uuid) or ()]
 
 
 def _wait_until_idle(uuid: str) -> None:

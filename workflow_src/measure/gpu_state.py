@@ -19,7 +19,7 @@ from typing import Any
 
 import pynvml
 
-from workflow_src.common.devices import cuda_devices, nvml, processes_on
+from workflow_src.common.devices import answer, cuda_devices, nvml, processes_on
 from workflow_src.common.environment import POWER_CAP
 from workflow_src.common.subprocesses import end_with_parent
 
@@ -69,17 +69,8 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
 
 def asked(device: str, *names: str) -> Row:
     """The answers of a CUDA device by UUID to some of QUERIES; None to what it doesn't report."""
-    with nvml() as there:
-        handle = _answer(pynvml.nvmlDeviceGetHandleByUUID, device) if there else None
-        here = handle is not None
-        return {name: _answer(QUERIES[name], handle) if here else None for name in names}
-
-
-def _answer(query: Callable[[Any], Any], given: Any) -> Any:
-    try:
-        return query(given)
-    except pynvml.NVMLError:
-        return None
+    with nvml():
+        return {name: answer(QUERIES[name], device) for name in names}
 
 
 def state(device: str) -> Row:
