@@ -10,12 +10,7 @@ from workflow_src.common.case import Case
 from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.common.units import MIB
 from workflow_src.model.flops import forward_work, matmul_flops, parameter_count
-from workflow_src.model.saved_tensors import (
-    WIDE,
-    attention_tensors,
-    feed_forward_tensors,
-    total_bytes,
-)
+from workflow_src.model.saved_tensors import WIDE, block_tensors, total_bytes
 from workflow_src.model.step_memory import (
     OPTIMIZER_BYTES,
     backward_peak_bytes,
@@ -44,7 +39,7 @@ def activation_bytes(case: Case) -> int:
     """
     tokens = case.batch * case.context
     stream, logits = tokens * case.d_model, tokens * case.vocabulary
-    blocks = case.layers * total_bytes([*attention_tensors(case), *feed_forward_tensors(case)])
+    blocks = case.layers * total_bytes(block_tensors(case))
     if ELEMENT_BYTES[case.precision] == WIDE:
         return blocks + 12 * stream + WIDE * (tokens + 1) + 8 * logits
     head = 2 * case.vocabulary * case.d_model

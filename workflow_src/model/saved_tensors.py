@@ -77,6 +77,11 @@ def feed_forward_tensors(case: Case) -> list[SavedTensor]:
     ]
 
 
+def block_tensors(case: Case) -> list[SavedTensor]:
+    """What both halves of a block save."""
+    return [*attention_tensors(case), *feed_forward_tensors(case)]
+
+
 def _norm(tokens: int, width: int) -> list[SavedTensor]:
     return [
         SavedTensor("residual stream", WIDE * tokens * width),
@@ -112,6 +117,6 @@ def compiled_block_tensors(case: Case) -> list[SavedTensor]:
     """
     return [
         SavedTensor(COMPILED.get(each.name, each.name), each.bytes)
-        for each in (*attention_tensors(case), *feed_forward_tensors(case))
+        for each in block_tensors(case)
         if each.name not in RECOMPUTED
     ]

@@ -12,14 +12,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from workflow_src.common.case import names_code
 from workflow_src.common.units import MIB
+from workflow_src.measure import own_attention
 from workflow_src.measure.allocations import kept_mib
 from workflow_src.measure.memory import allocated_before
-from workflow_src.measure.own_attention import (
-    allowed_error,
-    checked,
-    random_inputs,
-    relative_errors,
-)
 from workflow_src.measure.precision import use_precision
 from workflow_src.model.attention import Core, attention_core
 from workflow_src.studies.study import Point, Row
@@ -69,12 +64,12 @@ class Series:
         use_precision(self.precision)
         if names_code(self.implementation):
             given = CONTEXT, self.head_size, self.device, self.dtype
-            self.own, self.errors = checked(self.implementation, *given)
+            self.own, self.errors = own_attention.checked(self.implementation, *given)
         else:
-            inputs = random_inputs(CONTEXT, self.head_size, self.device, self.dtype)
-            self.errors = relative_errors(self.core(CONTEXT), inputs)
+            inputs = own_attention.random_inputs(CONTEXT, self.head_size, self.device, self.dtype)
+            self.errors = own_attention.relative_errors(self.core(CONTEXT), inputs)
         row: Row = {f"error_{name}": error for name, error in self.errors.items()}
-        return row | {"error_allowed": allowed_error(self.dtype)}
+        return row | {"error_allowed": own_attention.allowed_error(self.dtype)}
 
     def core(self, context: int) -> Core:
         """The function for queries and keys of one context."""

@@ -9,18 +9,7 @@ import pandas as pd
 from workflow_src.common.case import Case
 from workflow_src.common.components import PER_BLOCK
 from workflow_src.common.units import MIB
-from workflow_src.model.flops import (
-    nested_passes,
-    nested_recomputed_flops,
-    phase_flops,
-    recomputed_flops,
-)
-from workflow_src.model.step_memory import (
-    each,
-    halves,
-    step_peak_bytes,
-    weights_and_state_bytes,
-)
+from workflow_src.model import flops, step_memory
 from workflow_src.paper.number import NAN, of, to
 from workflow_src.paper.run import Run
 from workflow_src.paper.written import Facts
@@ -126,7 +115,7 @@ def best_sublayers(case: Case) -> int:
     Equal ones are within a thousandth: more inputs are kept of fewer sublayers, for nothing.
     """
     peaks = {
-        number: step_peak_bytes(case, each(case.layers, number))
+        number: step_memory.step_peak_bytes(case, step_memory.each(case.layers, number))
         for number in range(1, PER_BLOCK * case.layers + 1)
     }
     least = min(peaks.values())
@@ -137,16 +126,16 @@ def _arranged(case: Case, row: Row) -> Row:
     """A row with what is predicted of it and, where it ran, its peak (MiB)."""
     layers, sublayers = row["layers"], row["sublayers"]
     if row["nested"]:
-        checkpoints, passes = halves(layers), nested_passes(layers)
-        again = nested_recomputed_flops(case)
+        checkpoints, passes = step_memory.halves(layers), flops.nested_passes(layers)
+        again = flops.nested_recomputed_flops(case)
     else:
-        checkpoints = each(layers, sublayers)
+        checkpoints = step_memory.each(layers, sublayers)
         passes = layers * bool(sublayers)
-        again = recomputed_flops(case, sublayers)
+        again = flops.recomputed_flops(case, sublayers)
     known = {
-        "predicted_peak_mib": step_peak_bytes(case, checkpoints) / MIB,
-        "weights_and_state_mib": weights_and_state_bytes(case) / MIB,
-        "flops": phase_flops(case, "train_step"),
+        "predicted_peak_mib": step_memory.step_peak_bytes(case, checkpoints) / MIB,
+        "weights_and_state_mib": step_memory.weights_and_state_bytes(case) / MIB,
+        "flops": flops.phase_flops(case, "train_step"),
         "recomputed_flops": again,
         "predicted_passes": layers + passes,
     }

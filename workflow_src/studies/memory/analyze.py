@@ -12,21 +12,13 @@ from workflow_src.common.units import MIB
 from workflow_src.model.memory_formulas import peak_bytes
 from workflow_src.model.saved_tensors import (
     SavedTensor,
-    attention_tensors,
+    block_tensors,
     compiled_block_tensors,
-    feed_forward_tensors,
     stream_bytes,
     total_bytes,
 )
 from workflow_src.model.step_memory import block_gradient_bytes
-from workflow_src.studies.memory.timeline import (
-    allocations,
-    gradient_bytes,
-    largest_allocations,
-    live,
-    segments,
-    stretches,
-)
+from workflow_src.studies.memory import timeline
 from workflow_src.studies.models import case_of, dimensions
 from workflow_src.studies.study import Point, Row
 
@@ -70,13 +62,13 @@ def _record(case: Case, row: Row) -> list[Row]:
     """Rows of a recorded phase: segments, largest allocations, streams, and blocks' gradients."""
     names = ("size", "context", "batch", "precision", "phase", "status", "reason")
     about = {name: row[name] for name in names}
-    places = stretches(row)
-    found = allocations(row, places)
-    size, blocks = stream_bytes(case), gradient_bytes(found) / MIB
+    places = timeline.stretches(row)
+    found = timeline.allocations(row, places)
+    size, blocks = stream_bytes(case), timeline.gradient_bytes(found) / MIB
     like = {"predicted_mib": size / MIB, "calls": int((found["size"] == size).sum())}
     rows = {
-        "segment": segments(places, live(row, places, found)),
-        "allocation": largest_allocations(found, places["step"].iloc[-1]),
+        "segment": timeline.segments(places, timeline.live(row, places, found)),
+        "allocation": timeline.largest_allocations(found, places["step"].iloc[-1]),
         "stream": [like],
         "gradients": [
             {"predicted_mib": block_gradient_bytes(case) / MIB, "calls": len(blocks)}
@@ -89,8 +81,7 @@ def _record(case: Case, row: Row) -> list[Row]:
 
 def _block(case: Case, row: Row, rows: Sequence[Row]) -> list[Row]:
     """A row with what a block saves, and one for each of its largest tensors, named."""
-    tensors = [*attention_tensors(case), *feed_forward_tensors(case)]
-    tensors = compiled_block_tensors(case) if row["compiled"] else tensors
+    tensors = compiled_block_tensors(case) if row["compiled"] else block_tensors(case)
     keys = ("precision", "heads", "compiled")
     saved = [each for each in rows if each["measurement"] == "saved_tensor"]
     mine = [each for each in saved if all(each[key] == row[key] for key in keys)]
