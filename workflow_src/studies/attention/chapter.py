@@ -209,17 +209,13 @@ def errors(checks: pd.DataFrame) -> pd.DataFrame:
 
 def figure(shown: pd.DataFrame) -> Plot:
     """Rates of forward and of both passes, and peak memory, over context."""
-    of_rates = [
-        Panel(
-            shown,
-            "context",
-            f"rate_{phase}",
-            "name",
-            log="xy",
-            title=title,
-            ylabel="TFLOP/s of the causal half",
-        )
-        for phase, title in (("forward", "forward"), ("forward_backward", "forward + backward"))
+    drawn = {
+        "rate_forward": ("forward", "TFLOP/s of the causal half"),
+        "rate_forward_backward": ("forward + backward", "TFLOP/s of the causal half"),
+        "peak": ("peak memory", "MiB"),
+    }
+    panels = [
+        Panel(shown, "context", column, "name", log="xy", title=title, ylabel=unit)
+        for column, (title, unit) in drawn.items()
     ]
-    peak = Panel(shown, "context", "peak", "name", log="xy", title="peak memory", ylabel="MiB")
-    return Plot([*of_rates, peak], "no attention was measured", size=(4.4, 3.6))
+    return Plot(panels, "no attention was measured", size=(4.4, 3.6))

@@ -33,7 +33,7 @@ def tasks(point: Point) -> Iterator[Task]:
     """
     variant, case = Variant.of(point), case_at(point)
     is_first = point.get("process", 0) == 0
-    reference = referred(variant, case) if is_first else {}
+    reference = referred(case) if is_first and not needs(variant, case) else {}
     workload, failed = built(variant, case)
     if workload and variant.compiled:
         # All of it in the first process, as for a model never run before.
@@ -114,11 +114,9 @@ def first_calls(workload: Workload) -> Row:
     return {"samples_ns": [time.perf_counter_ns() - start]}
 
 
-def referred(variant: Variant, case: Case) -> Row:
+def referred(case: Case) -> Row:
     """What the plain model computes in float32 of the same seed and batch, `logits` and
-    `gradients` by name, on the host; or why there is none; empty where nothing can run."""
-    if needs(variant, case):
-        return {}
+    `gradients` by name, on the host; or why there is none."""
     plain = replace(case, precision="fp32", attention="naive", optimizer="adamw", execution=EAGER)
 
     def run() -> Row:

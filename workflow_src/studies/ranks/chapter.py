@@ -7,7 +7,7 @@ import pandas as pd
 from workflow_src.common.datasheets import LINKS_GB_PER_S
 from workflow_src.common.thresholds import WORKING_FULLY
 from workflow_src.paper.number import NAN, Number, Numbers, each, of, to
-from workflow_src.paper.run import Run, first
+from workflow_src.paper.run import Run, first, ordered
 from workflow_src.paper.written import Facts
 from workflow_src.studies.facts import load, or_state, sortable, span, unmeasured
 from workflow_src.studies.models import case_of, dimensions
@@ -60,10 +60,7 @@ def of_ways(trained: pd.DataFrame) -> pd.DataFrame:
     works: the device's share of the step without communication, known on a GPU; waits: whether that
     is below WORKING_FULLY, so that communication may hide in waits for launches.
     """
-    order = {way: place for place, way in enumerate(NAMES)}
-    place = trained["way"].map(lambda way: order.get(way, len(order))).astype(float)
-    number = trained.groupby("case", sort=False).ngroup()
-    rows = trained.assign(number=number, place=place).sort_values(["number", "place"])
+    rows = ordered(ordered(trained, "way", NAMES), "case", trained["case"])
     ms = rows["median_ms"].where(rows["ok"])
     alone = rows.assign(ms=ms)[rows["way"] == "alone"].drop_duplicates("case").set_index("case")
     works = to(alone["compute_ms"].where(alone["gpu"] != "") / alone["ms"], "share")

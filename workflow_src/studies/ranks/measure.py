@@ -36,11 +36,8 @@ READER = "workflow_src.studies.ranks.read_traces"
 INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME")
 """Environment variables for the network that ranks find each other by; set ones are kept."""
 
-MOST = (
-    *("initialized_mib", "held_mib", "before_optimizer_mib", "optimizer_mib"),
-    *("gradient_error", "parameter_error"),
-)
-"""What of a way is the most of any rank."""
+MOST = ("_mib", "_error")
+"""How columns of a way end that have the most of any rank."""
 
 
 def tasks(point: Point) -> list[Row]:
@@ -109,7 +106,7 @@ def of_all(rows: Sequence[Row]) -> Row:
     A row of a rank that ran out of memory, if one did.
     """
     failed = next((row for row in rows if row["status"] != "ok"), None)
-    known = [name for name in MOST if rows[0].get(name) is not None]
+    known = [name for name in rows[0] if name.endswith(MOST) and rows[0][name] is not None]
     return failed or rows[0] | {name: max(row[name] for row in rows) for name in known}
 
 
