@@ -41,10 +41,7 @@ SUSTAINED, SUSTAINED_ZEROS = "sustained compute", "sustained compute of zeros"
 
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
-    PRODUCTS: ("flops", "tflop_per_s", 1e-3),
-    ZEROS: ("flops", "tflop_per_s", 1e-3),
-    SUSTAINED: ("flops", "tflop_per_s", 1e-3),
-    SUSTAINED_ZEROS: ("flops", "tflop_per_s", 1e-3),
+    **dict.fromkeys((PRODUCTS, ZEROS, SUSTAINED, SUSTAINED_ZEROS), ("flops", "tflop_per_s", 1e-3)),
     "exponential": ("operations", "giga_exp_per_s", 1.0),
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.

@@ -56,15 +56,11 @@ def remake(path: Path) -> str:
 CAPTURE_AGAIN = "capture the case again: run the same command with -R and the path of its capture"
 
 ADVICE = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
     errno.EFBIG: "allow larger files",
-    errno.EROFS: "make the folder writable",
-    errno.EACCES: "make the folder writable",
-    errno.EPERM: "make the folder writable",
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "make the folder writable"),
     errno.ENAMETOOLONG: "choose a shorter path",
-    errno.ENOTDIR: "choose another path",
-    errno.EEXIST: "choose another path",
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "choose another path"),
 }
 
 

@@ -65,11 +65,8 @@ PARTS = {"forward": "forward", "backward": "backward", **PHASES}
 """The parts of a step: its phases, and backward, which is part of forward + backward."""
 
 REMEDY_WORDS = {
-    "fused_softmax": ATTENTIONS["fused_softmax"],
-    "triton_softmax": ATTENTIONS["triton_softmax"],
-    "sdpa": ATTENTIONS["sdpa"],
-    "foreach": OPTIMIZERS["foreach"],
-    "fused": OPTIMIZERS["fused"],
+    **ATTENTIONS,
+    **OPTIMIZERS,
     "bf16": "bf16 autocast",
     "tf32": "tf32",
     "bf16_weights": "bf16 weights",

@@ -44,13 +44,14 @@ def facts(run: Run) -> Facts:
     passes = limited(passes, run.numbers("ceilings"))
     every = shapes(passes)
     shown = shown_of(every)
+    in_turn = every["before_backward_mib_forward"].notna() | (every["point"] == "loops")
     lost = table.drop_duplicates(["name", "precision", "phase", "status"])
     wrong = first(checks[(checks["status"] == "failed") & checks["own"]])["name"]
     return against(shown, wrong) | {
         "shape": first(shown[shown["ms"].notna()]),
         "contexts": by_context(shown),
-        "every": every[every["ms"].notna() | every["forward_ms"].notna()],
-        "in_turn": every[every["before"].notna() | (every["point"] == "loops")],
+        "every": every[every["ms"].notna() | every["time_forward"].notna()],
+        "in_turn": every[in_turn],
         "checks": errors(checks),
         "missing": unmeasured(lost, "name", "precision", "phase"),
         "figure": figure(shown),
@@ -109,24 +110,18 @@ def shapes(passes: pd.DataFrame) -> pd.DataFrame:
         return both[name].combine_first(backward[name])
 
     ms, busy, ran = whole("time"), whole("busy_ms"), of_both("ok").eq(True)
-    return rows.assign(
-        forward_ms=forward["time"],
+    own = ["time", "samples", "rate", "limit", "share", "before_backward_mib", "predicted_peak_mib"]
+    return rows.join(forward[own].add_suffix("_forward")).assign(
         forward=or_state(forward["time"], forward),
         backward=or_state(backward["time"], backward),
         ms=ms,
         both=ms.where(ms.notna() | ran, of_both("state")),
-        calls=forward["samples"],
         peak=of_both("peak_mib"),
-        before=forward["before_backward_mib"],
-        before_predicted=forward["predicted_peak_mib"],
         peak_predicted=of_both("predicted_peak_mib"),
         kernels_both=whole("kernels"),
         busy=busy,
         working=to(busy / ms, "share"),
-        rate_forward=forward["rate"],
         rate_forward_backward=both["rate"],
-        limit_forward=forward["limit"],
-        share_forward=forward["share"],
     )
 
 
@@ -152,7 +147,7 @@ def against(shown: pd.DataFrame, wrong: object) -> Facts:
     low, high = (end(here["ms"], which).combine_first(here["ms"]) for which in (0, 1))
     apart = (low[here["name"] == WRITTEN_OUT] > high.iloc[:1].max()).any()
     own, theirs = (fastest(shown[shown["own"] == is_own]) for is_own in (True, False))
-    ratios = (own["ms"] / theirs["ms"]).dropna().tail(LONGEST)
+    ratios = (own["time_forward"] / theirs["time_forward"]).dropna().tail(LONGEST)
     verdict = (
         "can't tell"
         if timed.empty
@@ -177,13 +172,9 @@ def against(shown: pd.DataFrame, wrong: object) -> Facts:
 
 def fastest(shown: pd.DataFrame) -> pd.DataFrame:
     """The fastest forward pass at each context, by that."""
-    timed = shown[shown["forward_ms"].notna()].sort_values("forward_ms", key=sortable)
+    timed = shown[shown["time_forward"].notna()].sort_values("time_forward", key=sortable)
     timed = timed.drop_duplicates("context").sort_values("context", key=sortable)
-    return pd.DataFrame(
-        {"name": timed["name"].to_numpy(), "ms": timed["forward_ms"].to_numpy()},
-        timed["context"].astype(float),
-        dtype=object,
-    )
+    return timed.set_index(timed["context"].astype(float))
 
 
 def by_context(shown: pd.DataFrame) -> pd.DataFrame:

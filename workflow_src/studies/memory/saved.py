@@ -1,6 +1,6 @@
 """What one block saves for its backward pass: by autograd's hooks, and by the allocator."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -26,20 +26,16 @@ def block_of(case: Case) -> tuple[Block, Tensor]:
 
 
 def saved_rows(case: Case, compiled: bool) -> Row:
-    """A row for several of what a block saves. Raises UnavailableError if nothing is compiled."""
-    if compiled:
-        with refusing():
-            torch.compile(torch.sin)(torch.ones(1, device=case.device))
-    return {"several": [*measure_saved(case, compiled)]}
-
-
-def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
-    """A row `block_saves` with totals in bytes, and a row `saved_tensor` for each storage.
+    """A row for several: `block_saves` with totals in bytes, and `saved_tensor` for each storage.
 
     allocated_bytes: by how much the CUDA allocator's memory grew over the block's forward pass,
     None on a CPU; stream_bytes: the input, which is among what is saved but was there before, and
-    the output, which isn't saved but new, are as large.
+    the output, which isn't saved but new, are as large. Raises UnavailableError if nothing is
+    compiled.
     """
+    if compiled:
+        with refusing():
+            torch.compile(torch.sin)(torch.ones(1, device=case.device))
     block, stream = block_of(case)
     run = torch.compile(block, dynamic=False) if compiled else block
 
@@ -52,7 +48,7 @@ def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
     allocated = _grown(forward) if case.device == "cuda" else None
     found, out = saved_by(forward, [*block.parameters(), *block.buffers()])
     gradients = torch.autograd.grad(forward().sum(), list(block.parameters()))
-    yield {
+    total: Row = {
         "measurement": "block_saves",
         "saved_bytes": sum(each["bytes"] for each in found.values()),
         "allocated_bytes": allocated,
@@ -60,8 +56,8 @@ def measure_saved(case: Case, compiled: bool) -> Iterator[Row]:
         "output_saved": out.untyped_storage().data_ptr() in found,
         "gradient_bytes": sum(each.untyped_storage().nbytes() for each in gradients),
     }
-    for each in sorted(found.values(), key=lambda each: -each["bytes"]):
-        yield {"measurement": "saved_tensor"} | each
+    largest = sorted(found.values(), key=lambda each: -each["bytes"])
+    return {"several": [total, *({"measurement": "saved_tensor"} | each for each in largest)]}
 
 
 def _grown(forward: Callable[[], Tensor]) -> int:
