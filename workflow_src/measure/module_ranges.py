@@ -104,17 +104,15 @@ class ForwardThenLoss:
     """
 
     def __init__(self) -> None:
-        self.inside, self.calls, self.name = False, 0, ""
+        self.calls, self.name = 0, ""
         self.range: AbstractContextManager[object] = nullcontext()
 
     def __enter__(self) -> None:
         """Open the range "forward"."""
-        self.inside, self.calls = True, 0
         self._open("forward")
 
     def __exit__(self, *_: object) -> None:
         """Close the range that is open."""
-        self.inside = False
         self._open("")
 
     @contextmanager
@@ -135,7 +133,7 @@ class ForwardThenLoss:
             model._compiled_call_impl = before
 
     def _call(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        if not self.inside:
+        if not self.name:
             return call(*given, **named)
         self.calls += 1
         self._open("forward")

@@ -9,14 +9,9 @@ from typing import Any
 from workflow_src.common.case import Case
 from workflow_src.common.precisions import ELEMENT_BYTES
 from workflow_src.common.units import MIB
+from workflow_src.model import step_memory
 from workflow_src.model.flops import forward_work, matmul_flops, parameter_count
 from workflow_src.model.saved_tensors import WIDE, block_tensors, total_bytes
-from workflow_src.model.step_memory import (
-    OPTIMIZER_BYTES,
-    backward_peak_bytes,
-    each,
-    step_peak_bytes,
-)
 
 
 def matmul_weight_count(case: Case) -> int:
@@ -81,10 +76,10 @@ def peak_bytes(case: Case, phase: str) -> int:
     weights = WIDE * parameter_count(case)
     if phase == "forward":
         return weights + _forward_bytes(case)
-    checkpoints = each(case.layers, 0)
+    checkpoints = step_memory.each(case.layers, 0)
     if phase == "forward_backward":
-        return weights + max(backward_peak_bytes(case, checkpoints), weights)
-    return step_peak_bytes(case, checkpoints)
+        return weights + max(step_memory.backward_peak_bytes(case, checkpoints), weights)
+    return step_memory.step_peak_bytes(case, checkpoints)
 
 
 def model_row(case: Case) -> dict[str, Any]:
@@ -105,6 +100,6 @@ def model_row(case: Case) -> dict[str, Any]:
         "step_rule_all_flops": 6 * parameters * tokens,
         "weights_mib": WIDE * parameters / MIB,
         "gradients_mib": WIDE * parameters / MIB,
-        "optimizer_mib": OPTIMIZER_BYTES * parameters / MIB,
+        "optimizer_mib": step_memory.OPTIMIZER_BYTES * parameters / MIB,
         "activations_mib": activation_bytes(case) / MIB,
     }
