@@ -72,27 +72,26 @@ def softmax(x: Tensor) -> Tensor:
     A row of only -inf becomes NaN, as with torch.softmax.
     """
     x = x.contiguous()
-    y = torch.empty_like(x)
-    if not x.numel():
-        return y
-    rows, columns = x.numel() // x.shape[-1], x.shape[-1]
-    block, warps, tile = _program(columns, x.element_size(), 1)
-    _softmax_rows[(triton.cdiv(rows, tile),)](
-        x, y, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
-    )
-    return y
+    return _made_by(_softmax_rows, x, torch.empty_like(x))
 
 
-def _program(columns: int, itemsize: int, tensors: int) -> tuple[int, int, int]:
-    """A program's elements of a row, its warps and its rows, where it holds so many tensors.
+def _made_by(kernel: Any, *tensors: Tensor) -> Tensor:
+    """The last of some tensors of one shape, which a kernel makes of the others: it holds those.
 
-    Raises ValueError for a row that is too long.
+    Raises ValueError for rows that are too long.
     """
+    made, columns = tensors[-1], tensors[-1].shape[-1]
+    if not made.numel():
+        return made
     if columns > LONGEST:
         raise ValueError(f"softmax in Triton takes rows of at most {LONGEST}, not {columns}")
-    block = triton.next_power_of_2(columns)
-    warps = min(MOST_WARPS, max(LEAST_WARPS, tensors * block // (32 * ELEMENTS_PER_THREAD)))
-    return block, warps, max(1, TILE_BYTES // itemsize // block)
+    rows, block = made.numel() // columns, triton.next_power_of_2(columns)
+    held = (len(tensors) - 1) * block
+    warps = min(MOST_WARPS, max(LEAST_WARPS, held // (32 * ELEMENTS_PER_THREAD)))
+    tile = max(1, TILE_BYTES // made.element_size() // block)
+    programs = (triton.cdiv(rows, tile),)
+    kernel[programs](*tensors, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps)
+    return made
 
 
 class _Softmax(torch.autograd.Function):
@@ -123,12 +122,4 @@ def softmax_gradient(y: Tensor, g: Tensor) -> Tensor:
 
     All of one shape, (..., columns), and of one dtype, computed in float32.
     """
-    g, dx = g.contiguous(), torch.empty_like(y)
-    if not y.numel():
-        return dx
-    rows, columns = y.numel() // y.shape[-1], y.shape[-1]
-    block, warps, tile = _program(columns, y.element_size(), 2)
-    _softmax_gradients[(triton.cdiv(rows, tile),)](
-        y, g, dx, rows, columns, ROWS=tile, BLOCK=block, num_warps=warps
-    )
-    return dx
+    return _made_by(_softmax_gradients, y, g.contiguous(), torch.empty_like(y))
