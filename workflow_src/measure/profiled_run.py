@@ -20,6 +20,7 @@ from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.rows import Row, say
+from workflow_src.measure.timing import Call, run_through
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload, build, run_phases
 from workflow_src.model.ranges import range_
@@ -44,7 +45,7 @@ def warm_up(workload: Workload, steps: int) -> Sequence[str]:
 def _warmed(steps: int, workload: Workload, phase: str) -> Row:
     def several() -> None:
         for _ in range(steps):
-            run_step(workload, phase)
+            run_through(workload.phase(phase), workload.case.device)
 
     if workload.compiles:
         return refused(several, workload.case.device)
@@ -52,24 +53,15 @@ def _warmed(steps: int, workload: Workload, phase: str) -> Row:
     return {}
 
 
-def run_step(workload: Workload | None, phase: str) -> None:
-    """Run one step and wait for the device."""
-    assert workload is not None, "a phase that fits has a workload"
-    workload.phase(phase)()
-    workload.synchronize()
-
-
-def run_steps(
-    workload: Workload | None, phases: Sequence[str], steps: int, about: Mapping[str, object]
-) -> None:
-    """Run what is captured: `steps` step ranges of each phase, then the closing range.
+def run_steps(steps: Mapping[str, Call], count: int, about: Mapping[str, object]) -> None:
+    """Run what is captured: `count` step ranges of each phase, then the closing range.
 
     Inside that a range for each fact `about` the capture, called name=value.
     """
-    for phase in phases:
-        for _ in range(steps):
+    for phase, step in steps.items():
+        for _ in range(count):
             with range_(phase):
-                run_step(workload, phase)
+                step()
     with range_(END_OF_CAPTURE):
         time.sleep(MIN_MARK_S)
         for name, value in about.items():
@@ -88,17 +80,19 @@ def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | No
         workload, _ = build(case)
         phases = warm_up(workload, warmup_steps) if workload else []
     about = {"host_id": host_id()} | host_speed(case.device)
+    calls = {phase: workload.phase(phase) for phase in phases} if workload else {}
+    calls = {phase: partial(run_through, call, case.device) for phase, call in calls.items()}
 
     def settle() -> None:
-        for phase in phases:
-            run_step(workload, phase)
+        for step in calls.values():
+            step()
 
     window = (
         exported_torch_window(case.device, output, settle) if output else nsys_window(case.device)
     )
     say(f"{case.case}: capturing {steps} steps of {', '.join(phases) or 'no phase'}")
     with workload.observed() if workload else nullcontext(), window:
-        run_steps(workload, phases, steps, about)
+        run_steps(calls, steps, about)
     say(f"{case.case}: captured")
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from workflow_src.common.case import Case
-from workflow_src.measure.memory import memory_before_mib, peak_memory_mib, reset_peak
+from workflow_src.measure.memory import memory_before_mib, peak_memory_mib, peak_mib, reset_peak
 from workflow_src.measure.precision import autocast, use_precision
 from workflow_src.measure.rows import Row, free
 from workflow_src.measure.timing import synchronize, time_steps
@@ -117,14 +117,8 @@ def memory(training: Training) -> Row:
     None of either on a CPU, whose peak covers the process's lifetime.
     """
     device = training.case.device
-    peaks = []
-    for part in (training.backward, training.optimize):
-        synchronize(device)
-        reset_peak(device)
-        part()
-        synchronize(device)
-        peaks.append(peak_memory_mib(device) if device == "cuda" else None)
-    return {"before_optimizer_mib": peaks[0], "optimizer_mib": peaks[1]}
+    before, within = (peak_mib(part, device, 0) for part in (training.backward, training.optimize))
+    return {"before_optimizer_mib": before, "optimizer_mib": within}
 
 
 def profile(training: Training, steps: int, trace: Path) -> None:
