@@ -18,9 +18,10 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -150,9 +151,8 @@ def _try(name: str, about: str) -> ExitStack | None:
     text = (_myself() + (f", for {about}" if about else "")).encode()
     with ExitStack() as held:
         for path in _files(name):
-            lock = FileLock(
-                path, mode=SHARED_FILE, fallback_to_soft=False, on_acquired=_writing(path, text)
-            )
+            write = partial(_write, path, text)
+            lock = FileLock(path, mode=SHARED_FILE, fallback_to_soft=False, on_acquired=write)
             try:
                 held.enter_context(lock.acquire(blocking=False))
             except Timeout:
@@ -162,15 +162,11 @@ def _try(name: str, about: str) -> ExitStack | None:
         return held.pop_all()
 
 
-def _writing(path: Path, text: bytes) -> Callable[[int], None]:
-    """What writes `text` to the file that was locked, whose descriptor it gets."""
-
-    def write(descriptor: int) -> None:
-        _require_only_name(path, descriptor)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, text, 0)
-
-    return write
+def _write(path: Path, text: bytes, descriptor: int) -> None:
+    """Write `text` to a file that was locked by a descriptor."""
+    _require_only_name(path, descriptor)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, text, 0)
 
 
 def _require_only_name(path: Path, descriptor: int) -> None:

@@ -20,7 +20,7 @@ from workflow_src.measure.machine import host_id, host_speed, use_threads
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import ended_without_threads
 from workflow_src.measure.rows import Row, say
-from workflow_src.measure.timing import Call, run_through
+from workflow_src.measure.timing import Call, run_through, several
 from workflow_src.measure.windows import exported_torch_window, nsys_window
 from workflow_src.measure.workload import Workload, build, run_phases
 from workflow_src.model.ranges import range_
@@ -43,13 +43,11 @@ def warm_up(workload: Workload, steps: int) -> Sequence[str]:
 
 
 def _warmed(steps: int, workload: Workload, phase: str) -> Row:
-    def several() -> None:
-        for _ in range(steps):
-            run_through(workload.phase(phase), workload.case.device)
-
+    device = workload.case.device
+    run = several(partial(run_through, workload.phase(phase), device), steps)
     if workload.compiles:
-        return refused(several, workload.case.device)
-    several()
+        return refused(run, device)
+    run()
     return {}
 
 

@@ -42,6 +42,16 @@ def run_through(call: Call, device: str) -> None:
     synchronize(device)
 
 
+def several(call: Call, times: int) -> Call:
+    """A call that runs another so many times, back to back."""
+
+    def run() -> None:
+        for _ in range(times):
+            call()
+
+    return run
+
+
 def wake(call: Call, device: str, seconds: float) -> None:
     """Keep a CUDA device busy with `call` for `seconds`, so that its clocks rise from idle."""
     end = time.monotonic() + seconds
@@ -111,12 +121,7 @@ def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tup
     """
     rough_ms = max(min(time_call(call, device, 2, 3)) / NS_PER_MS, SHORTEST_MS)
     calls, samples = plan_repeats(rough_ms, budget_ms, sample_ms)
-
-    def repeat() -> None:
-        for _ in range(calls):
-            call()
-
-    return repeat, calls, samples
+    return several(call, calls), calls, samples
 
 
 def sampled(

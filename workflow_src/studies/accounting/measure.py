@@ -7,6 +7,7 @@ from workflow_src.common.case import Case
 from workflow_src.measure.activities import activities_of
 from workflow_src.measure.benchmark import measure as measure_phases
 from workflow_src.measure.memory import memory_before_mib
+from workflow_src.measure.timing import several
 from workflow_src.measure.workload import Workload
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.study import Point, Row
@@ -32,12 +33,7 @@ def tasks(point: Point) -> Iterator[Task | Row]:
 
 def forward(case: Case, steps: int) -> Row:
     """The `activities` of `steps` forward passes together."""
-    workload = Workload(case)
-
-    def run() -> None:
-        for _ in range(steps):
-            workload.forward()
-
+    run = several(Workload(case).forward, steps)
     return {"steps": steps, "activities": activities_of(run, case.device)}
 
 

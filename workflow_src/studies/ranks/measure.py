@@ -24,7 +24,7 @@ from workflow_src.common.errors import StageError
 from workflow_src.common.subprocesses import RAN_OUT, end_with_parent
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
-from workflow_src.measure.timing import time_call
+from workflow_src.measure.timing import several, time_call
 from workflow_src.studies.models import case_of, identity
 from workflow_src.studies.ranks.training import measure_way
 from workflow_src.studies.study import Point, Row
@@ -132,11 +132,7 @@ def _timed(point: Point, size: int) -> Row:
     device = point["device"]
     tensor = torch.zeros(size // 4, device=device)
     calls = max(1, min(MOST_CALLS, TOGETHER_BYTES // size))
-
-    def repeat() -> None:
-        for _ in range(calls):
-            dist.all_reduce(tensor)
-
+    repeat = several(partial(dist.all_reduce, tensor), calls)
     dist.barrier()
     samples = time_call(repeat, device, 2, point["samples"])
     return {"samples_ns": [round(ns / calls) for ns in samples], "calls_per_sample": calls}
