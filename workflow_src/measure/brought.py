@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +39,17 @@ def blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
     Of what isn't all theirs, such as a model with a brought attention, exceptions propagate unless
     that code is among what raised them. Raises StageError.
     """
-    folder = os.getcwd()
     try:
-        yield
+        # Code that changes the folder, as hydra does, would move the result elsewhere.
+        with chdir(os.curdir):
+            yield
     except (StageError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        os.chdir(folder)
         place = place_of(where, error) if where else ""
         if out_of_memory(error) or not (place or is_all_theirs):
             raise
         raise StageError(f"{where}: {what} raised {in_words(error)}{place}") from error
-    finally:
-        # Code that changes the folder, as hydra does, would move the result elsewhere.
-        os.chdir(folder)
 
 
 def in_words(error: BaseException) -> str:

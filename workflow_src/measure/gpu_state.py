@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any
 
 import pynvml
@@ -91,7 +90,7 @@ def watched(device: str, readings: list[Reading]) -> Iterator[None]:
         yield
         return
     parent = os.getpid()
-    with TemporaryDirectory() as folder, Path(folder, "readings").open("w+") as file:
+    with TemporaryFile("w+") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "workflow_src.measure.gpu_state"],
             stdout=file,

@@ -7,12 +7,11 @@ folded, so that those of all layers are one path.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
 from workflow_src.common.case import PHASES
 from workflow_src.common.components import COMPONENTS
@@ -84,16 +83,12 @@ def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
     def end(*_: Any) -> None:
         _OPEN.ranges.pop().__exit__(None, None, None)
 
-    handles: list[RemovableHandle] = []
-    for module, name in named_modules(model, depth, fold).items():
-        handles.append(module.register_forward_pre_hook(partial(begin, name)))
-        # Also after an exception, which the model may catch.
-        handles.append(module.register_forward_hook(end, always_call=True))
-    try:
+    with ExitStack() as hooks:
+        for module, name in named_modules(model, depth, fold).items():
+            hooks.enter_context(module.register_forward_pre_hook(partial(begin, name)))
+            # Also after an exception, which the model may catch.
+            hooks.enter_context(module.register_forward_hook(end, always_call=True))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class ForwardThenLoss:

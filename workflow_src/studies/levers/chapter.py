@@ -110,9 +110,9 @@ def predicted(table: pd.DataFrame, remedies: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(key=keys).merge(known, how="left", on=["case", "phase", "key"])
     expected = table["expected"].astype(object)
     low, high = end(expected, 0), end(expected, 1)
-    fast, slow = (table[name].where(table[name].notna(), table["median_ms"]) for name in ENDS)
-    first_, last = (
-        table[f"{name}_plain"].where(table[f"{name}_plain"].notna(), table["median_ms_plain"])
+    fast, slow, first_, last = (
+        table[f"{name}{side}"].combine_first(table[f"median_ms{side}"])
+        for side in ("", "_plain")
         for name in ENDS
     )
     least, most = (1 - (slow / first_).astype(object)), (1 - (fast / last).astype(object))

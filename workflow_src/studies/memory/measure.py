@@ -5,7 +5,7 @@ import pickle
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -62,19 +62,14 @@ class Marks:
     @contextmanager
     def around(self, model: nn.Module) -> Iterator[None]:
         """Mark the ranges of what runs inside, and the parts of the model in a backward pass."""
-        hooks = []
-        for name, module in model.named_modules():
-            # Parts of the model, and those of its blocks: blocks.3.attention_norm.
-            if name and name.count(".") in (0, 2):
-                part = re.sub(r"\w+_norm$", "norm", name).replace("blocks.", "block ")
-                follow = partial(self._follow, part.replace(".", "/"))
-                hooks.append(module.register_forward_hook(follow))
-        try:
-            with emitting(self._range):
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+        with ExitStack() as hooks, emitting(self._range):
+            for name, module in model.named_modules():
+                # Parts of the model, and those of its blocks: blocks.3.attention_norm.
+                if name and name.count(".") in (0, 2):
+                    part = re.sub(r"\w+_norm$", "norm", name).replace("blocks.", "block ")
+                    follow = partial(self._follow, part.replace(".", "/"))
+                    hooks.enter_context(module.register_forward_hook(follow))
+            yield
 
     @contextmanager
     def _range(self, name: str) -> Iterator[None]:

@@ -50,7 +50,7 @@ def facts(run: Run) -> Facts:
         "batch": span(ways["batch"]),
         "ways": ways,
         "reduced": reduced,
-        "missing": unmeasured(table, "measurement", "case", "way").drop_duplicates(),
+        "missing": unmeasured(table, "measurement", "case", "way"),
     }
 
 
