@@ -102,16 +102,18 @@ def _end(about: str, status: int) -> None:
     os._exit(status)
 
 
-def written_by(module: str, arguments: Sequence[str], output: Path, name: str) -> Any:
-    """What `python -m module` writes into `output` as JSON, in a process of its own.
+def written_by(module: str, arguments: Sequence[str], name: str) -> Any:
+    """What `python -m module` writes into its output as JSON, in a process of its own.
 
     Raises StageError, with the process's `name`, if it fails; its message has been printed.
     """
-    command = [sys.executable, "-m", module, *arguments, "--output", str(output)]
-    status = run_tied(command).returncode
-    if status or not output.exists():
-        raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
-    return json.loads(output.read_text(encoding="utf-8"))
+    with TemporaryDirectory() as folder:
+        output = Path(folder, "written.json")
+        command = [sys.executable, "-m", module, *arguments, "--output", str(output)]
+        status = run_tied(command).returncode
+        if status or not output.exists():
+            raise StageError(f"{name} {how_it_ended(status) if status else GAVE_NOTHING}")
+        return json.loads(output.read_text(encoding="utf-8"))
 
 
 def result_of(
@@ -132,11 +134,10 @@ def in_fresh_processes(module: str, row: Mapping[str, Any]) -> list[dict[str, An
     StageError if one of them fails; its own message has been printed.
     """
     option, count, results = "--point" if "point" in row else "--case", row["processes"], []
-    with TemporaryDirectory() as folder:
-        for number in range(count):
-            job = json.dumps(dict(row) | {"processes": 1, "process": number})
-            output, name = Path(folder, f"{number}.json"), f"process {number + 1} of {count}"
-            results.append(written_by(module, [option, job], output, name))
+    for number in range(count):
+        job = json.dumps(dict(row) | {"processes": 1, "process": number})
+        name = f"process {number + 1} of {count}"
+        results.append(written_by(module, [option, job], name))
     return results
 
 

@@ -21,7 +21,7 @@ from torch.multiprocessing.spawn import (
 
 from workflow_src.common.atomic_write import write_json
 from workflow_src.common.errors import StageError
-from workflow_src.common.subprocesses import RAN_OUT, end_with_parent
+from workflow_src.common.subprocesses import end_with_parent, how_it_ended
 from workflow_src.measure.memory import limited_memory
 from workflow_src.measure.processes import written_by
 from workflow_src.measure.timing import several, time_call
@@ -54,8 +54,7 @@ def tasks(point: Point) -> list[Row]:
         ranked = of_ranks(point, folder)
         if not any(folder.glob("*.json.gz")):
             return ranked
-        given = ["--folder", str(folder)]
-        found = written_by(READER, given, folder / "traces.json", "the reader of the capture")
+        found = written_by(READER, ["--folder", name], "the reader of the capture")
         return [row | found.get(row.get("way"), {}) for row in ranked]
 
 
@@ -80,9 +79,7 @@ def run_ranks(run: Callable[[int, Point, Path, int], None], point: Point, folder
     except (ProcessExitedException, ProcessRaisedException) as end:
         print(end, file=sys.stderr, flush=True)
         status = getattr(end, "exit_code", 1)
-        how = f"ended with status {status}; its own message stands above"
-        if getattr(end, "signal_name", None) == "SIGKILL":
-            how = f"was killed (signal 9); if nobody killed it, {RAN_OUT}"
+        how = how_it_ended(128 + signal.SIGKILL if status == -signal.SIGKILL else status)
         said = f"rank {end.error_index} of {count} {how}; the others were ended"
         raise StageError(said) from None
     finally:

@@ -1,12 +1,13 @@
 """Trains a model in one of several ways, and measures memory, time, a trace, and errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+from torch.nn.utils import parameters_to_vector
 
 from workflow_src.common.case import Case
 from workflow_src.measure.memory import memory_before_mib, peak_memory_mib, peak_mib, reset_peak
@@ -62,13 +63,13 @@ class Training:
             self.backward()
             self.optimize()
 
-    def gradients(self) -> list[Tensor]:
-        """The whole gradient of each parameter."""
-        return [_whole(each.grad) for each in self.trained.model.parameters()]
+    def gradients(self) -> Tensor:
+        """The whole gradients of all parameters, one after another, in float64."""
+        return _together(each.grad for each in self.trained.model.parameters())
 
-    def parameters(self) -> list[Tensor]:
-        """A copy of each whole parameter."""
-        return [_whole(each.detach()).clone() for each in self.trained.model.parameters()]
+    def parameters(self) -> Tensor:
+        """Likewise of the parameters themselves, a copy."""
+        return _together(each.detach() for each in self.trained.model.parameters())
 
 
 def tokens(case: Case) -> Tensor:
@@ -149,22 +150,18 @@ def step_errors(case: Case, way: str) -> Row:
     start = whole.parameters()
     whole.backward()
     part.backward()
-    gradient_error = _distance(part.gradients(), whole.gradients()) / _norm(whole.gradients())
+    gradient_error = (part.gradients() - whole.gradients()).norm() / whole.gradients().norm()
     whole.optimize()
     part.optimize()
-    changed = _distance(whole.parameters(), start)
-    parameter_error = _distance(part.parameters(), whole.parameters()) / changed
-    return {"gradient_error": gradient_error, "parameter_error": parameter_error}
+    changed = (whole.parameters() - start).norm()
+    parameter_error = (part.parameters() - whole.parameters()).norm() / changed
+    return {"gradient_error": float(gradient_error), "parameter_error": float(parameter_error)}
+
+
+def _together(tensors: Iterable[Tensor | None]) -> Tensor:
+    return parameters_to_vector(map(_whole, tensors)).double()
 
 
 def _whole(tensor: Tensor | None) -> Tensor:
     assert tensor is not None
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def _norm(tensors: list[Tensor]) -> float:
-    return float(torch.stack([each.double().square().sum() for each in tensors]).sum().sqrt())
-
-
-def _distance(some: list[Tensor], others: list[Tensor]) -> float:
-    return _norm([one - other for one, other in zip(some, others, strict=True)])
