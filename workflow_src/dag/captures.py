@@ -1,17 +1,16 @@
 """Captures of other programs: which files they are, and the report of them all."""
 
-import csv
 import glob
 import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from workflow_src.captures.torch_ranks import named_jobs
+from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.errors import ConfigError, remake
 from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
@@ -69,11 +68,9 @@ class Captures:
         found = []
         for name in self.files:
             notes = Path(RESULTS, name, "notes.csv")
-            text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
-            rows = csv.DictReader(StringIO(text, newline=""))
             found += [
                 f"Capture {name} could not be read: {row['about']}; {remake(notes)}"
-                for row in rows
+                for row in (csv_rows(notes) if notes.is_file() else ())
                 if row["note"] == UNREADABLE
             ]
         return found

@@ -2,7 +2,7 @@
 
 import resource
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 
@@ -39,12 +39,10 @@ def limited_memory(device: str, limit_gib: float | None) -> Iterator[None]:
     if wanted > there:
         has = f"{where} ({there / GIB:.1f} GiB)"
         raise StageError(f"memory_limit_gib: {limit_gib:g} is more than {has}")
-    if device == "cuda":
-        if wanted:
-            torch.cuda.set_per_process_memory_fraction(wanted / there)
-        yield
-        return
-    with at_most_bytes(int(RUNTIME_BYTES + wanted if wanted else USABLE * there)):
+    if device == "cuda" and wanted:
+        torch.cuda.set_per_process_memory_fraction(wanted / there)
+    most = int(RUNTIME_BYTES + wanted if wanted else USABLE * there)
+    with nullcontext() if device == "cuda" else at_most_bytes(most):
         yield
 
 
