@@ -4,7 +4,7 @@ import pandas as pd
 
 from workflow_src.common.case import Case
 from workflow_src.common.thresholds import WORKING_FULLY
-from workflow_src.common.units import MIB
+from workflow_src.common.units import MIB, NS_PER_MS
 from workflow_src.common.words import PHASES
 from workflow_src.model.flops import phase_flops
 from workflow_src.model.memory_formulas import model_row, peak_bytes
@@ -101,7 +101,11 @@ def by_size(phases: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
 def derive(point: Point, rows: list[Row]) -> list[Row]:
     """A row of formulas per size, then the measured phases, of forward with its device time."""
     cases = {size: case_of(point, size, point["precision"]) for size in point["sizes"]}
-    works = {row["size"]: row["busy_ms"] / row["steps"] for row in rows if "activities" in row}
+    works = {
+        row["size"]: sum(each["busy_ns"] for each in row["activities"]) / row["steps"] / NS_PER_MS
+        for row in rows
+        if "activities" in row
+    }
     ok = {"status": "ok", "reason": ""}
     models = cases.values()
     made = [{"measurement": "model"} | identity(each) | ok | model_row(each) for each in models]
