@@ -13,6 +13,7 @@ from tests.diagnosis.device_steps import (
     savings_of,
     subject,
 )
+from workflow_src.diagnosis.facts import repeated
 
 AT, CUTLASS = "void at::native::", "cutlass_80_"
 FPROP = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8"
@@ -166,6 +167,24 @@ def test_float32_products_are_as_fast_as_the_card_can(
     of = subject(DeviceSteps(tmp_path, card).steps(kernels("body: VOLTA 160")))
     expected = {} if left_us is None else {"step/body": pytest.approx(160 - left_us, abs=0.01)}
     assert savings_of("float32_products", of) == expected
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        # The head's launch isn't of the loop. Of a sequence in a sequence the longer one is told.
+        ("body: {four}, {four}, {four}; head: GEMM 9", (4, 3)),
+        ("body: {four}, {four}, GEMM 9, {four}, {four}, GEMM 9, {four}, {four}, GEMM 9", (9, 3)),
+        # Two are a step and another; less than most of a step is no loop.
+        ("body: {four}, {four}", (0, 0)),
+        ("body: {four}, {four}, {four}; head: ADAM 9, CONV 9, TF32 9, SIMT 9 x9, GEMM 9", (0, 0)),
+    ],
+)
+def test_the_sequence_that_most_of_a_step_repeats(
+    tmp_path: Path, work: str, told: tuple[int, int]
+) -> None:
+    steps = kernels(work.format(four="GEMM 9, MUL 9, CONV 9, MUL 9"))
+    assert repeated(subject(DeviceSteps(tmp_path).steps(steps))) == told
 
 
 def test_kernels_of_one_graph_are_fused_by_their_times_alone(tmp_path: Path) -> None:

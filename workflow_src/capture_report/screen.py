@@ -48,26 +48,28 @@ NAMED = {Before.GAP: "gap", Before.NEXT_STEP: "next step", Before.WAIT: "wait"}
 
 def first_screen(capture: Capture) -> Facts:
     """All that is said first; `verdict`: the finding, or why nothing is known of steps or savings;
-    `pace`: what sets it; `row`: that of the process that is told of."""
-    known, noted = capture.diagnoses, capture.noted
-    findings = capture.findings[~capture.findings["general"]]
+    `pace`: what sets it; `row`: that of the process that is told of; `findings`: without launches,
+    where these are the pace."""
+    known, noted, findings = capture.diagnoses, capture.noted, capture.findings
     # Of the process of the first finding; else of that which waits least for others.
-    its = known[known["process"].isin(findings["process"][:1])]
+    its = known[known["process"].isin(findings["process"][~findings["general"]][:1])]
     its = its if len(its) else known.sort_values("collective_wait_ms", kind="stable")
-    row, finding = first(its), first(findings)
+    row = first(its)
     off = first(known[~known["understood"]])
     why, told = _unknown(capture), len(known) > 0
     paced = pace(capture, row) if told and not why else {}
+    findings = findings[~findings["general"] | (paced.get("verdict") != "launches")]
     saved = {
         "not understood": is_number(off["recorded_ms"]),
         "finding": len(findings) > 0,
         "no finding": paced.get("verdict") == "device",
     }
     return {
-        "verdict": why or next((name for name, holds in saved.items() if holds), ""),
+        "verdict": why or next((name for name, holds in saved.items() if holds), "pace"),
         "pace": paced,
         "row": row,
-        "finding": finding,
+        "finding": first(findings),
+        "findings": findings,
         "off": off[["recorded_ms", "replayed_ms"]].map(whole_ms),
         "times": _times(capture),
         "lost": noted.get(NO_KERNELS) or noted.get(LOST_KERNELS, ""),
@@ -121,6 +123,8 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "share": share(row["device_idle_ms"], step),
         "device": whole_ms(row["device_ms"]),
         "launches": row["launches"],
+        "repeated": row["repeated"],
+        "repeats": row["repeats"],
         "launching": whole_ms(row["launching_ms"]),
         **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }

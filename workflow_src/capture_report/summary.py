@@ -26,8 +26,9 @@ UNSURE = {"unlike", "warm-up", "problem"}
 
 def first_said(capture: Capture, templates: Path) -> list[str]:
     """What is said first of a capture: its steps, the pace, findings with remedies, doubts."""
-    found, large = capture.special[:SHOWN], first(unfound(capture))
-    facts = said_first(capture) | {
+    said, large = said_first(capture), first(unfound(capture))
+    found = capture.of_process(said["findings"])[:SHOWN]
+    facts = said | {
         "findings": found.to_dict("records"),
         "large": large if large["ms"] > of(found["saves_ms"], "sum") else None,
         "candidates": candidates(capture),
@@ -41,6 +42,7 @@ def summary(capture: Capture, templates: Path) -> dict[str, Any]:
     doubted = bool((checks["verdict"] == "doubt").any())
     rows = {
         "processes": _processes(capture),
+        "work": _own(capture, "step_work"),
         "findings": _findings(capture, {*screen["doubts"]}, doubted),
         "smaller": capture.numbers("smaller")[["process", *own_columns("capture/smaller")]],
         "checks": checks[checks["verdict"] != "ok"],
@@ -69,14 +71,14 @@ def _own(capture: Capture, table: str) -> pd.DataFrame:
 
 def _processes(capture: Capture) -> pd.DataFrame:
     """How a step of each process divides, and with their ends its time from step to step and that
-    in which a device worked."""
+    of the work it launched."""
     times, rows = capture.numbers("step_times"), capture.numbers("diagnoses")
     rows = rows[["process", *own_columns("capture/diagnoses")]]
     spread = over(times[times["step"] > 0], "process", "time_ms", "spread")
-    active = to(over(capture.numbers("steps"), "process", "device_active_ns", "spread"), "ms")
+    busy = to(over(capture.numbers("steps"), "process", "busy_ns", "spread"), "ms")
     return rows.assign(
         time_ms=rows["process"].map(spread).astype(object),
-        device_active_ms=rows["process"].map(active).astype(object),
+        busy_ms=rows["process"].map(busy).astype(object),
     )
 
 

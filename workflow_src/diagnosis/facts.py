@@ -6,11 +6,36 @@ one of the last step, but step_work and step_calls of the steps that a step's ti
 part of a step is a range directly in it.
 """
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.subject import LARGE, Subject
+from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.kernel_names import precision_ran
+
+SHORTEST, LONGEST = 4, 4096
+"""Launches of a sequence that repeats."""
+
+TIMES = 3
+"""What repeats comes so many times in a row at least, and is most of a step."""
+
+
+def repeated(subject: Subject) -> tuple[int, int]:
+    """How many launches the sequence has that most of a step repeats, and how many times in a row;
+    (0, 0) without one: of the loop's own thread, in the step of the median number of launches."""
+    calls = subject.launching(True)
+    counts = calls["step"].value_counts().sort_values()
+    if counts.empty:
+        return 0, 0
+    step = counts.index[(len(counts) - 1) // 2]
+    names, _ = pd.factorize(calls.loc[calls["step"] == step, "launched"])
+    found, most = (0, 0), max(MOST * len(names), 1)
+    for length in range(SHORTEST, min(LONGEST, len(names) // TIMES) + 1):
+        other = np.flatnonzero(names[length:] != names[:-length])
+        same = np.diff(np.concatenate([[-1], other, [len(names) - length]])).max() - 1
+        if same + length > most and same // length + 1 >= TIMES:
+            found, most = (length, same // length + 1), same + length
+    return int(found[0]), int(found[1])
 
 
 def step_work(subject: Subject) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.facts import (
     copies,
     large_gaps,
+    repeated,
     step_calls,
     step_work,
     waits,
@@ -152,9 +153,12 @@ def account(subject: Subject, diagnosis: Diagnosis) -> Row:
 
     named_ms, device_left_ms, launching_ms and unnamed_ms.
     """
+    length, times = repeated(subject)
     row: Row = {
         "pace": pace(diagnosis),
         "launches": len(launches(subject)) / subject.recording.counted,
+        "repeated": length,
+        "repeats": times,
     }
     if not diagnosis.understood:
         return row
