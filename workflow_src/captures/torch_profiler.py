@@ -30,7 +30,7 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.domains import torch_domain
 from workflow_src.captures.event_parts import ALWAYS, Trace, parts_of
-from workflow_src.captures.files import blocks
+from workflow_src.captures.files import AGAIN, blocks
 from workflow_src.captures.launches import Numbered, all_calls, launched, stream_waits
 from workflow_src.captures.merged import NAMED, told_apart
 from workflow_src.captures.rows import Mask, Parts, checked, of_each, spans
@@ -61,6 +61,8 @@ def read(path: Path) -> Capture:
         done, found = "operators", parts_of(blocks(path), (*HOST, "operators"))
         every = found.parts()
     if not any(len(every[part]) + found.lost[f"bad {part}"] for part in (*HOST, done)):
+        if found.lost["cut off"]:
+            raise TraceError(f"it ends in the middle, before any event that takes time; {AGAIN}")
         raise TraceError(
             f"it holds no event of torch.profiler that takes time, and {found.unread.total()} of "
             "kinds that aren't read here, as TensorFlow's and JAX's profilers write; record CPU "
