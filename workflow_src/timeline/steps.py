@@ -13,7 +13,7 @@ import pandas as pd
 from workflow_src.answers.components import components
 from workflow_src.captures.capture import OVERHEAD, UNKNOWN
 from workflow_src.captures.merged import OTHER_THREADS
-from workflow_src.captures.rows import spans
+from workflow_src.captures.rows import rows_where, spans
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
 from workflow_src.placing.families import families
@@ -48,16 +48,14 @@ class Timeline:
     @classmethod
     def empty(cls) -> "Timeline":
         """That of a capture without steps."""
-        of_idle = ("phase", "step", "cause", "start_ns", "end_ns")
-        every = ((*OF_BOTH, "depth"), (*OF_BOTH, *OF_ACTIVITIES), of_idle)
-        return cls(*(pd.DataFrame(columns=list(names)) for names in every))
+        none = pd.DataFrame(columns=[*OF_BOTH, "depth", *OF_ACTIVITIES, "cause"])
+        return cls(none, none, none)
 
     @property
     def launches(self) -> pd.DataFrame:
         """The activities whose launch took time, at the time of that."""
         found = self.activities[self.activities["launch_end_ns"] > self.activities["launch_ns"]]
-        start, end = found["launch_ns"], found["launch_end_ns"]
-        return found.assign(start_ns=start, end_ns=end, duration_ns=end - start)
+        return found.assign(start_ns=found["launch_ns"], end_ns=found["launch_end_ns"])
 
     def steps(self, phase: str) -> pd.DataFrame:
         """The ranges that are steps of `phase`, in order."""
@@ -72,9 +70,8 @@ class Timeline:
 
 def _median(steps: pd.DataFrame) -> pd.DataFrame:
     """The one step of the median wall time."""
-    order = (steps["end_ns"] - steps["start_ns"]).sort_values(kind="stable").index
-    median: pd.DataFrame = steps.loc[[order[(len(order) - 1) // 2]]]
-    return median
+    order = (steps["end_ns"] - steps["start_ns"]).argsort(kind="stable")
+    return steps.take([order.iloc[(len(order) - 1) // 2]])
 
 
 def timeline_of(case: CaseCapture) -> Timeline:
@@ -137,15 +134,14 @@ def _ranges(source: Attributed, step: pd.Series) -> pd.DataFrame:
     """The ranges of the step's process, on any thread, that lie in it."""
     ranges, of_range = source.placed.ranges, source.paths.of_range
     mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
-    mine = mine[mine["process"] == step["process"]]
-    mine = mine[(mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])]
+    lies = (mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])
+    mine = rows_where(mine, (lies & (mine["process"] == step["process"])).to_numpy())
     # The step alone has depth 0, also where it lies in other ranges, or others on another thread.
     is_step = (mine["path"] == step["path"]) & (mine["thread"] == step["thread"])
     deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
     depth = deeper.clip(lower=1).where(~is_step, 0)
     mine = mine.assign(depth=depth, component=mine["name"], thread=_own(mine["thread"]))
-    of_step: pd.DataFrame = mine.assign(phase=step["phase"], step=step["step"])
-    return of_step
+    return mine.assign(phase=step["phase"], step=step["step"])
 
 
 def _own(thread: pd.Series) -> pd.Series:
@@ -164,9 +160,9 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     runs = (work["start_ns"] < step["end_ns"]) & (work["end_ns"] > step["start_ns"])
     mine = work[(launched | runs) & (work["process"] == step["process"])]
     before = {name: mine[name].where(launched, UNKNOWN) for name in ("launch_ns", "launch_end_ns")}
-    mine = mine.assign(**before)
     names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")
     shown: pd.DataFrame = mine.assign(
+        **before,
         path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
         component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
         short_name=source.names["short_name"].to_numpy()[mine["named"]],
