@@ -146,7 +146,7 @@ class PlainPoint:
         case = self.case
         step = launched(pd.DataFrame(list(self._work(phase)), columns=list(WORK)))
         return About(
-            step, self._rates, case.precision, case.optimizer, case.batch * case.context,
+            step, self._rates, case.precision, case.batch * case.context,
             parameter_count(case), beside=self._beside,
         )  # fmt: skip
 

@@ -46,7 +46,7 @@ def plain(
     phase: str, rows: Sequence[Operator], plain_ms: float, host_us: float, parameters: float = 1e8
 ) -> PlainStep:
     step = launched(work_of(operators(phase, rows)))
-    about = About(step, RATES, "fp32", "adamw", 512, parameters)
+    about = About(step, RATES, "fp32", 512, parameters)
     host = Span(host_us * 1e3, host_us * 1e3, host_us * 1e3)
     return PlainStep(about, plain_ms, dict.fromkeys(("forward", "backward", "optimizer"), host),
                      EXACT, NO_GAP)  # fmt: skip

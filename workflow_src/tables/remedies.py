@@ -145,7 +145,7 @@ def _case(
     parameters = float(updates.loc[addcdiv, "bytes_per_step"].sum()) / ADDCDIV_BYTES
     # Products of the models of its size and context don't count.
     others = rates.products["group"] != f"{first['size']} {first['context']}"
-    known = replace(rates, products=rates.products[others]), str(first["precision"]), optimizer
+    known = replace(rates, products=rates.products[others]), str(first["precision"])
     tokens = int(first["batch"]) * int(first["context"])
     for phase, last in zip(PHASES, PASSES, strict=True):
         rows = work.get((first["case"], phase))

@@ -103,14 +103,13 @@ class Trial:
     """A step that remedies are applied to, one after another.
 
     about: the case; plan: the step so far; ends: at which end of its span each uncertain quantity
-    is; precision, optimizer: the present ones; asked: the quantities that were asked for.
+    is; precision: the present one; asked: the quantities that were asked for.
     """
 
     about: About
     plan: Plan
     ends: Ends
     precision: str
-    optimizer: str
     fused_attention: bool = False
     asked: set[str] = field(default_factory=set)
 
@@ -206,7 +205,6 @@ def _update(optimizer: str, trial: Trial) -> None:
     """Torch's AdamW over all parameters at once, in some passes or in one."""
     about = trial.about
     calls = about.step.where(about.step.of("kind", UPDATE))
-    trial.optimizer = optimizer
     if not len(calls):
         return
     if not about.parameters:

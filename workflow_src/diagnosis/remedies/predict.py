@@ -43,9 +43,6 @@ examples/h100 and examples/h200 of 6a6a4d6 show, whose hosts differ by so much."
 SLOWEST = 2.0
 """No host launches in more than so many times the most that launch-bound cases show."""
 
-Hosts = Mapping[str, Span]
-"""The host's own time for a launch (ns), by pass."""
-
 MEASURED = 0.02
 """Relative uncertainty (95 %) of a device time that a profiler gives: passes agree within 1 %."""
 
@@ -169,7 +166,7 @@ class PlainStep:
 
     about: About
     plain_ms: float
-    hosts: Hosts
+    hosts: Mapping[str, Span]
     luck: Span
     graph_gap_ns: Span
 
@@ -199,7 +196,7 @@ class PlainStep:
 
     def _with(self, remedies: Sequence[str], plan: Plan, ends: Ends) -> Trial:
         """A plan with remedies and quantities at these ends."""
-        trial = Trial(self.about, plan, ends, self.about.precision, self.about.optimizer)
+        trial = Trial(self.about, plan, ends, self.about.precision)
         for remedy in remedies:
             EFFECTS[remedy](trial)
         return trial

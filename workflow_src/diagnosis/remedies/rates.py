@@ -130,7 +130,6 @@ class About:
     step: Launched
     rates: Rates
     precision: str
-    optimizer: str
     tokens: int
     parameters: float
     beside: Beside = field(default_factory=dict)
