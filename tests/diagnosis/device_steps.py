@@ -87,7 +87,7 @@ def savings(folder: Path, key: str, kernels: Sequence[Kernel], graph: bool = Fal
 def savings_of(key: str, of: Subject) -> Savings:
     """What a step saves (us) without each place of a mechanism, by place."""
     return {
-        each.where: round((of.step_ns - replay(of.recording, each.edits).step_ns) / US, 3)
+        each.where: round((of.check.replayed_ns - replay(of.recording, each.edits).step_ns) / US, 3)
         for each in found(key, of)
     }
 

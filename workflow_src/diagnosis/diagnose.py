@@ -63,17 +63,12 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
     return Pace.DEVICE if alone.device_ns >= least_ns else Pace.IN_TURN
 
 
-def places(subject: Subject) -> list[Finding]:
-    """The places of every kind."""
-    return [found for find in KINDS for found in find(subject)]
-
-
 def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     """The findings of a subject; plain_ns: the time of a step without a profiler, if known.
 
     Raises TraceError if plain_ns can't be the time of this program's steps.
     """
-    found = places(subject)
+    found = [place for find in KINDS for place in find(subject)]
     if not subject.check.understood:
         unknown = Bounds(nan, nan)
         return Diagnosis(_facts(subject, found), nan, False, unknown, unknown)

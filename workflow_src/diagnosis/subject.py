@@ -62,11 +62,6 @@ class Subject:
         """How well the model understands the recording."""
         return check(self.recording)
 
-    @property
-    def step_ns(self) -> float:
-        """The time of a step as it is replayed without changes."""
-        return self.check.replayed_ns
-
     @cached_property
     def bounds(self) -> Bounds:
         """What the host and the device alone would take for a step."""

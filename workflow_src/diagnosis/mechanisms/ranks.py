@@ -142,7 +142,7 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     except TraceError:
         return
     edit = Edit(work=rows_of(waiting), factor=1 - _waiting(waiting))
-    saved_ms = (subject.step_ns - replay(subject.recording, [edit]).step_ns) / NS_PER_MS
+    saved_ms = (subject.check.replayed_ns - replay(subject.recording, [edit]).step_ns) / NS_PER_MS
     pairs = zip(_times_by_path(other), _times_by_path(subject), strict=True)
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
