@@ -14,20 +14,19 @@ import pandas as pd
 from workflow_src.common.case import PHASES, Case
 from workflow_src.common.summary import of_each_process
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.recording import Span
 from workflow_src.diagnosis.remedies.predict import (
     GAP_NS,
     PlainStep,
     host_span,
     luck,
     solved,
-    unsure_ms,
 )
 from workflow_src.diagnosis.remedies.rates import (
     CAST_BYTES,
     About,
     Beside,
     Rates,
-    Span,
     around,
 )
 from workflow_src.diagnosis.remedies.steps import (
@@ -118,7 +117,7 @@ class PlainPoint:
             solution = solved(about.step, row["median_ms"], earlier, last)
             usual = None if last == OPTIMIZER else self._usual_host
             timed = [self.phases[name] for name in PHASES[: PHASES.index(phase) + 1]][-2:]
-            told = usual, unsure_ms([_ends_ms(each) for each in timed])
+            told = usual, [_ends_ms(each) for each in timed]
             hosts[last] = host_span(about.step, solution, earlier, last, *told)
             others = {name: Span(0.0, 0.0, 0.0) for name in PASSES} | hosts
             spread = luck(row["median_ms"], *_ends_ms(row))

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import costly
+from workflow_src.diagnosis.recording import Span
 from workflow_src.diagnosis.remedies.effects import NotKnownError, combinations
 from workflow_src.diagnosis.remedies.predict import HOST_UNSURE, PlainStep, interval, time_ns
-from workflow_src.diagnosis.remedies.rates import About, Rates, Span
+from workflow_src.diagnosis.remedies.rates import About, Rates
 from workflow_src.diagnosis.remedies.steps import SIZES, launched, product_sizes, work_of
 from workflow_src.tables.remedies import Run, predictions
 

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 
 from tests.diagnosis.models import Call, Model
 from workflow_src.common.errors import TraceError
-from workflow_src.diagnosis.plain import Share, plain
-from workflow_src.diagnosis.recording import SHORT_NS, Change, Edit, ScaleHost, graphed, merged
+from workflow_src.diagnosis.plain import plain
+from workflow_src.diagnosis.recording import (
+    SHORT_NS,
+    Change,
+    Edit,
+    ScaleHost,
+    Span,
+    graphed,
+    merged,
+)
 from workflow_src.diagnosis.replay import _run, _run_launches, bounds, changed, replay
 
 KERNEL = [(0, 50)]
@@ -142,10 +150,10 @@ def test_a_host_that_the_device_hides_is_as_fast_without_its_profiler_as_others_
     hidden = Model([[Call(10_000, 6_000, [(0, 100_000)])] * 4]).recording()
     takes = replay(hidden).step_ns
     assert plain(hidden, takes).factor == 1
-    assert plain(hidden, takes, share=Share(0.3, 0.4, 0.65)).factor == 0.65
+    assert plain(hidden, takes, share=Span(0.3, 0.4, 0.65)).factor == 0.65
     # Where the host is seen, its time does.
     seen = Model([[Call(10_000, 6_000, [(0, 4_000)])] * 4]).recording()
-    assert plain(seen, 60_000, share=Share(0.3, 0.4, 0.65)).factor == pytest.approx(
+    assert plain(seen, 60_000, share=Span(0.3, 0.4, 0.65)).factor == pytest.approx(
         56 / 64, abs=0.01
     )
 

@@ -1,7 +1,7 @@
 """The recorded step without its profiler: the host sped up until a step takes its known time."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import AFTER_ALL, Indices
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Recording, ScaleHost
+from workflow_src.diagnosis.recording import Recording, ScaleHost, Span
 from workflow_src.diagnosis.replay import largest, replay
 
 CLOSE = 0.002
@@ -20,19 +20,11 @@ NOISE = 0.15
 """Steps of one program differ by so much between two runs, by their copies and by their host."""
 
 
-class Share(NamedTuple):
-    """The host's time without a profiler over that with it: the least, the usual, and the most."""
+WITHOUT_PROFILER = {"nsys": Span(0.40, 0.58, 0.8), "torch": Span(0.29, 0.41, 0.65)}
+"""The host's time without each over that with it, of 13 recorded loops of benchmarks/planted in
+which launches set the pace: the most is rounded."""
 
-    least: float
-    usual: float
-    most: float
-
-
-WITHOUT_PROFILER = {"nsys": Share(0.40, 0.58, 0.8), "torch": Share(0.29, 0.41, 0.65)}
-"""By profiler, of 13 recorded loops of benchmarks/planted in which launches set the pace: the most
-is rounded."""
-
-UNKNOWN = Share(0.0, 1.0, 1.0)
+UNKNOWN = Span(0.0, 1.0, 1.0)
 
 USUAL = 0.95
 """Of the gaps between calls: longer ones hold more than a call's share of the profiler's time."""
@@ -42,7 +34,7 @@ def plain(
     recording: Recording,
     plain_ns: float,
     running_ns: int | Indices = AFTER_ALL,
-    share: Share = UNKNOWN,
+    share: Span = UNKNOWN,
 ) -> ScaleHost:
     """The change by which a step takes plain_ns, its time without a profiler.
 

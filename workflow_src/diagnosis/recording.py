@@ -5,7 +5,7 @@ All times are integer nanoseconds.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,18 @@ WORK = (
 )
 WAITS = ("call", "work", "return_ns", "blocked")
 TIES = ("work", "after", "gap_ns")
+
+
+class Span(NamedTuple):
+    """A quantity's 95 % interval, and what is usual in between."""
+
+    least: float
+    usual: float
+    most: float
+
+    def at(self, end: int) -> float:
+        """The quantity at an end, or in between."""
+        return (self.usual, self.most, self.least)[end]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis.recording import Span
 from workflow_src.diagnosis.remedies.effects import COMPILE, NotKnownError, combinations
 from workflow_src.diagnosis.remedies.predict import (
     GAP_NS,
@@ -26,10 +27,9 @@ from workflow_src.diagnosis.remedies.predict import (
     host_span,
     luck,
     solved,
-    unsure_ms,
     usual_hosts,
 )
-from workflow_src.diagnosis.remedies.rates import About, Rates, Span, rates_of
+from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
 from workflow_src.diagnosis.remedies.steps import NO_HOST, OPTIMIZER, PASSES, launched, work_of
 
 READ = ("timings", "operators", "products")
@@ -108,7 +108,7 @@ class CaseOfRun:
             earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
             # What a phase takes beyond the one before it tells its last pass's.
             both = [ends_ms for *_, ends_ms in every[max(number - 1, 0) : number + 1]]
-            told = usual.get(last), unsure_ms(both)
+            told = usual.get(last), both
             hosts[last] = host_span(about.step, self.solutions[last], earlier, last, *told)
         known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
         return {

@@ -9,8 +9,8 @@ import numpy as np
 from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Mask, Plan, graphed, merged
-from workflow_src.diagnosis.remedies.rates import About, Span, around, flops_of, products
+from workflow_src.diagnosis.recording import Edit, Mask, Plan, Span, graphed, merged
+from workflow_src.diagnosis.remedies.rates import About, around, flops_of, products
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE,

@@ -17,9 +17,9 @@ import numpy as np
 
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Plan
+from workflow_src.diagnosis.recording import Edit, Plan, Span
 from workflow_src.diagnosis.remedies.effects import EFFECTS, Ends, Trial
-from workflow_src.diagnosis.remedies.rates import About, Span
+from workflow_src.diagnosis.remedies.rates import About
 from workflow_src.diagnosis.remedies.steps import PASSES, UNIT_NS, Launched
 from workflow_src.diagnosis.replay import changed, largest, replay, replayed
 
@@ -127,27 +127,23 @@ def host_span(
     earlier: Mapping[str, float],
     last: str,
     usual: Span | None,
-    unsure_ms: float,
+    ends_ms: Sequence[tuple[float, float]],
 ) -> Span:
     """The host's time for a launch (ns), by what gives the plain time.
 
-    usual: of one in the run's launch-bound cases; unsure_ms: how far the difference of two phases'
-    plain times may be off.
+    usual: of one in the run's launch-bound cases; ends_ms: of the plain times of the phase and the
+    one before it, by which their difference may be off.
     """
     most, usual = solution.host_ns, usual or USUAL_NS
     if most <= usual.least and not solution.launch_bound:
         return Span(0.0, most, most)
     slow, fast = (time_ns(step, {**earlier, last: each}) for each in (most, usual.least))
     if most <= usual.least or fast < SETS_PACE * slow:
+        unsure_ms = float(np.hypot.reduce([(most - least) / 2 for least, most in ends_ms]))
         unsure_ns = unsure_ms * NS_PER_MS / max(1, len(step.where(step.of("pass", last))))
         return Span(max(0.0, most - unsure_ns), most, most + unsure_ns)
     most = min(most, SLOWEST * usual.most)
     return Span(usual.least, min(most, usual.usual), most)
-
-
-def unsure_ms(ends_ms: Sequence[tuple[float, float]]) -> float:
-    """How far the difference of plain times may be off, from how far the steps of each vary."""
-    return float(np.hypot.reduce([(most - least) / 2 for least, most in ends_ms]))
 
 
 def luck(median_ms: float, fastest_ms: float, slowest_ms: float) -> Span:

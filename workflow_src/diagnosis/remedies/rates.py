@@ -7,13 +7,12 @@ products of a run.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.common.intervals import Indices
-from workflow_src.diagnosis.recording import Factors
+from workflow_src.diagnosis.recording import Factors, Span
 from workflow_src.diagnosis.remedies.steps import (
     BACKWARD,
     CORE_PRODUCT,
@@ -22,18 +21,6 @@ from workflow_src.diagnosis.remedies.steps import (
     SIZES,
     Launched,
 )
-
-
-class Span(NamedTuple):
-    """A quantity's 95 % interval, and what is usual in between."""
-
-    least: float
-    usual: float
-    most: float
-
-    def at(self, end: int) -> float:
-        """The quantity at an end, or in between."""
-        return (self.usual, self.most, self.least)[end]
 
 
 def around(usual: float, share: float) -> Span:
