@@ -45,18 +45,11 @@ def step_work(subject: Subject) -> pd.DataFrame:
     activities.
     """
     work = subject.work[subject.work["call"] >= subject.recording.first_counted]
-    names = subject.attributed.names
+    names = subject.attributed.names.rename(columns={"short_name": "example"})
+    names["precision"] = precision_ran(names["name"].astype(str), names["family"])
     named = subject.attributed.work["named"].to_numpy()[work["activity"].to_numpy()]
-    precisions = precision_ran(names["name"].astype(str), names["family"])
-    rows = pd.DataFrame(
-        {
-            "family": names["family"].to_numpy()[named],
-            "precision": precisions.to_numpy()[named],
-            "path": subject.parts(work["path"]),
-            "example": names["short_name"].to_numpy()[named],
-            "device_ns": work["device_ns"].to_numpy(),
-        }
-    )
+    rows = names.iloc[named].set_index(work.index).drop(columns=["kind", "name"])
+    rows = rows.assign(path=subject.parts(work["path"]), device_ns=work["device_ns"])
     keys = ["family", "precision", "path"]
     by_name = rows.groupby([*keys, "example"], as_index=False).agg(device_ns=("device_ns", "sum"))
     longest = by_name.sort_values("device_ns", ascending=False).drop_duplicates(keys)

@@ -16,15 +16,8 @@ from workflow_src.common.intervals import Union
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.common.units import NS_PER_MS
+from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
-from workflow_src.diagnosis.facts import (
-    copies,
-    large_gaps,
-    repeated,
-    step_calls,
-    step_work,
-    waits,
-)
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
 from workflow_src.diagnosis.idle import cpu_steps, idle_causes
 from workflow_src.diagnosis.subject import Subject
@@ -86,11 +79,11 @@ def _of_process(
         "diagnoses": pd.DataFrame([row]),
         "findings": _findings(diagnosis, plain),
         "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
-        "step_work": step_work(subject),
-        "step_calls": step_calls(subject),
-        "waits": waits(subject),
-        "copies": copies(subject),
-        "gaps": large_gaps(subject),
+        "step_work": facts.step_work(subject),
+        "step_calls": facts.step_calls(subject),
+        "waits": facts.waits(subject),
+        "copies": facts.copies(subject),
+        "gaps": facts.large_gaps(subject),
         "step_times": pd.DataFrame({"step": range(len(times)), "time_ms": times}),
         "idle_causes": idle_causes(subject),
     }
@@ -153,7 +146,7 @@ def account(subject: Subject, diagnosis: Diagnosis) -> Row:
 
     named_ms, device_left_ms, launching_ms and unnamed_ms.
     """
-    length, times = repeated(subject)
+    length, times = facts.repeated(subject)
     row: Row = {
         "pace": pace(diagnosis),
         "launches": len(launches(subject)) / subject.recording.counted,
