@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from workflow_src.captures.rows import rows_where
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import (
     beyond,
-    gaps_of,
     held_gaps,
     host_gaps,
     paths_in_gaps,
@@ -51,13 +51,12 @@ COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "emb
 
 
 def _running(subject: Subject) -> pd.DataFrame:
-    """The gaps in which the host ran, as far as is known, and neither checked nor saved."""
-    table = gaps_of(subject)
+    """The gaps in which the host ran, as far as is known, and neither loaded, checked nor saved."""
+    table = host_gaps(subject).query("~loads")
     steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
     saved = table["fetched"] & (steps <= MOST * subject.step_count)
     held = table.index.isin(held_gaps(subject).index)
-    running: pd.DataFrame = table[~(held | table["checks"] | saved)]
-    return running
+    return rows_where(table, ~(held | table["checks"] | saved).to_numpy())
 
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:

@@ -95,12 +95,6 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     )
 
 
-def gaps_of(subject: Subject) -> pd.DataFrame:
-    """All but those that torch's DataLoader is known to take."""
-    table = host_gaps(subject)
-    return table[~table["loads"]]
-
-
 def beyond(gaps: pd.DataFrame, usual: "pd.Series[float]", factor: float) -> "pd.Series[bool]":
     """Which gaps are out of line with what is usual."""
     gap = gaps["gap_ns"]
@@ -114,9 +108,10 @@ def held_gaps(subject: Subject) -> pd.DataFrame:
     A thread that computes in Python keeps the interpreter whenever the loop's thread lets go of it,
     each time for about as long: at most sys.getswitchinterval(), 5 ms. That comes by chance, or,
     where each operation takes long enough to lose the interpreter, as under a profiler, at the same
-    places in each step. Often there are none.
+    places in each step. Often there are none; a loader's gaps are left out.
     """
-    gaps, much_ns = gaps_of(subject), MUCH_TIME * subject.recording.steps["time_ns"].sum()
+    gaps = host_gaps(subject).query("~loads")
+    much_ns = MUCH_TIME * subject.recording.steps["time_ns"].sum()
     by_chance = _by_chance(gaps, much_ns)
     found = by_chance if len(by_chance) else _everywhere(gaps, much_ns)
     # What most gaps are like is usual, as where a profiler makes each operation long.
