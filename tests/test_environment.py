@@ -13,11 +13,12 @@ import torch
 
 from tests.workflow import Project, rewritten
 from workflow_src.common import environment as columns
+from workflow_src.common.errors import StageError
 from workflow_src.measure import machine
 from workflow_src.measure.processes import measured_alone
 from workflow_src.plan import drift
 from workflow_src.tables import measured as machine_tables
-from workflow_src.tables.environment import MixedEnvironmentsError, distinct, main, require_one
+from workflow_src.tables.environment import distinct, main, require_one
 
 H200 = {"gpu": "H200", "torch": "2.13"}
 A100 = {"gpu": "A100", "torch": "2.13"}
@@ -82,7 +83,7 @@ def test_the_id_is_in_what_is_measured_and_nothing_that_it_is_made_from(
 def test_the_first_column_that_differs_is_named_with_its_values(tmp_path: Path) -> None:
     paths = tables_of(tmp_path, H200, A100, H200)
     found = r"gpu differs .*: H200 \(2 measured\), A100 \(1 measured\);.* mixed_environments"
-    with pytest.raises(MixedEnvironmentsError, match=found):
+    with pytest.raises(StageError, match=found):
         require_one(distinct(paths))
 
 

@@ -17,10 +17,6 @@ from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.reading import reading
 
 
-class MixedEnvironmentsError(StageError):
-    """Results from different machines or versions would be mixed in one table."""
-
-
 def distinct(paths: Iterable[Path]) -> pd.DataFrame:
     """A row per environment, most frequent first: SAME_EVERYWHERE and the number of measurements.
 
@@ -40,12 +36,12 @@ def distinct(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def require_one(environments: pd.DataFrame) -> None:
-    """Raise MixedEnvironmentsError naming the first column in which the measurements differ."""
+    """Raise StageError naming the first column in which the measurements differ."""
     for column in SAME_EVERYWHERE:
         counts = environments.groupby(column, sort=False)["measurements"].sum()
         if len(counts) > 1:
             seen = ", ".join(f"{value or 'none'} ({n} measured)" for value, n in counts.items())
-            raise MixedEnvironmentsError(
+            raise StageError(
                 f"{column} differs between the measurements: {seen}; measure them again in one "
                 "place, or set mixed_environments: true"
             )

@@ -4,6 +4,8 @@ They are made as those of any other capture, a phase at a time, with its unprofi
 measuring loop waits for the device at the end of each step is none: it is how a step is timed.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,15 +59,11 @@ def steps_of(found: Attributed, phase: str) -> Attributed:
     return replace(found, steps=steps)
 
 
-def subjects(found: Attributed) -> list[Subject]:
+def subjects(found: Attributed) -> Iterator[Subject]:
     """The steps of each process that has any with API calls."""
-    made = []
     for process in found.capture.processes:
-        try:
-            made.append(Subject.of(found, process))
-        except TraceError:
-            continue
-    return made
+        with suppress(TraceError):
+            yield Subject.of(found, process)
 
 
 def measured(subject: Subject) -> Subject:
