@@ -8,19 +8,7 @@ import pandas as pd
 from workflow_src.answers.components import in_model_order
 from workflow_src.common import words
 from workflow_src.common.case import PHASES
-from workflow_src.paper.svg import (
-    COLORS,
-    EMPTY_HEIGHT,
-    LEFT,
-    Boxes,
-    chart,
-    label,
-    legend,
-    merged,
-    milliseconds,
-    palette,
-    picture,
-)
+from workflow_src.paper import svg
 from workflow_src.placing.ledger import ELSEWHERE
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline
 
@@ -34,8 +22,6 @@ CAUSE_COLORS = {
     "unexplained": "#000000",
     UNKNOWN_CAUSE: "#777777",
 }
-
-TIMES = ["start_ns", "end_ns"]
 
 RESOLUTION = 20_000
 """Boxes of one color that are closer than this part of a step are drawn as one."""
@@ -58,17 +44,17 @@ def draw(found: Timeline) -> str:
     ordered = dict.fromkeys((*PHASES, *of_steps))
     phases = [phase for phase in ordered if phase and len(found.steps(phase))]
     if not phases:
-        return picture([label("The capture holds no step.", 4, 18)], EMPTY_HEIGHT + 4)
+        return svg.picture([svg.label("The capture holds no step.", 4, 18)], svg.EMPTY_HEIGHT + 4)
     shown = found.ranges[found.ranges["phase"].isin(phases)]
     found = _with_few_names(replace(found, ranges=shown))
-    colors = palette(in_model_order(_names(found)))
+    colors = svg.palette(in_model_order(_names(found)))
     parts, top = [], 4.0
     for phase in phases:
         drawn, top = _phase(phase, found, colors, top)
         parts += drawn
     causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
-    below, height = legend(colors | causes, top)
-    return picture([*parts, below], top + height + 6)
+    below, height = svg.legend(colors | causes, top)
+    return svg.picture([*parts, below], top + height + 6)
 
 
 def _names(found: Timeline) -> set[str]:
@@ -77,10 +63,10 @@ def _names(found: Timeline) -> set[str]:
 
 def _with_few_names(found: Timeline) -> Timeline:
     """The same with at most as many components as there are colors."""
-    if len(_names(found)) <= len(COLORS):
+    if len(_names(found)) <= len(svg.COLORS):
         return found
     times = found.activities.groupby("component")["duration_ns"].sum()
-    most = times.nlargest(len(COLORS) - 1).index
+    most = times.nlargest(len(svg.COLORS) - 1).index
     ranges, work = (
         rows.assign(component=rows["component"].where(rows["component"].isin(most), OTHERS))
         for rows in (found.ranges, found.activities)
@@ -95,8 +81,8 @@ def _phase(
     step = found.typical_step(phase)
     wall = int(step["end_ns"] - step["start_ns"])
     name = words.PHASES.get(phase, phase)
-    title = f"{name}: step {step['step']}, {milliseconds(wall)} in the capture"
-    parts = [label(title, 4, top + 12, weight="bold")]
+    title = f"{name}: step {step['step']}, {svg.milliseconds(wall)} in the capture"
+    parts = [svg.label(title, 4, top + 12, weight="bold")]
     top += 18
     ranges, launches, work, idle = (
         rows[(rows["phase"] == phase) & (rows["step"] == step["step"])]
@@ -109,16 +95,16 @@ def _phase(
         ("device", *tall, [work], "component", colors),
         ("idle", *tall, [idle], "cause", CAUSE_COLORS),
     ]
-    boxes, height = list[Boxes](), 0.0
+    boxes, height = list[svg.Boxes](), 0.0
     for name, row_height, box_height, rows, by, of in lanes:
         if rows:
             middle = top + height + row_height * len(rows) / 2 + 4
-            parts.append(label(name, LEFT - 6, middle, anchor="end"))
+            parts.append(svg.label(name, svg.LEFT - 6, middle, anchor="end"))
             for mine in rows:
                 boxes += _boxes(mine, by, step, of, height, box_height)
                 height += row_height
             height += SPACE
-    return [*parts, chart(boxes, top, wall // _unit_ns(wall), height)], top + height + 12
+    return [*parts, svg.chart(boxes, top, wall // _unit_ns(wall), height)], top + height + 12
 
 
 def _unit_ns(wall: int) -> int:
@@ -133,20 +119,20 @@ def _boxes(
     colors: Mapping[str, str],
     top: float,
     height: float,
-) -> Iterator[Boxes]:
+) -> Iterator[svg.Boxes]:
     """Rows with start_ns and end_ns as boxes, for each value of `column` in its color."""
     begin, end = int(step["start_ns"]), int(step["end_ns"])
     wall, unit_ns = end - begin, _unit_ns(end - begin)
     # A device may run what was launched before the step, and what it launches after it.
     rows = rows[(rows["start_ns"] <= end) & (rows["end_ns"] >= begin)]
-    rows = rows.assign(**{name: rows[name].clip(begin, end) for name in TIMES})
+    rows = rows.assign(**{name: rows[name].clip(begin, end) for name in ("start_ns", "end_ns")})
     for name, mine in rows.sort_values("start_ns").groupby(column, sort=False):
         starts, lengths = mine["start_ns"] - begin, mine["end_ns"] - mine["start_ns"]
-        spans = merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
+        spans = svg.merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
         # None is narrower than a unit.
         spans = [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
-        text = f"{name}: {milliseconds(int(lengths.sum()))} in {len(mine)}"
+        text = f"{name}: {svg.milliseconds(int(lengths.sum()))} in {len(mine)}"
         if "family" in mine:
             times = lengths.groupby(mine["family"]).sum().sort_values(ascending=False)
-            text += "\n" + ", ".join(f"{f} {milliseconds(int(ns))}" for f, ns in times.items())
-        yield Boxes(top, height, colors[str(name)], text, spans)
+            text += "\n" + ", ".join(f"{f} {svg.milliseconds(int(ns))}" for f, ns in times.items())
+        yield svg.Boxes(top, height, colors[str(name)], text, spans)
