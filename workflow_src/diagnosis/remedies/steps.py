@@ -60,11 +60,8 @@ def work_of(operators: pd.DataFrame) -> pd.DataFrame:
         "launches": operators["calls_per_step"].round().clip(lower=1).astype("int64"),
         "device_ms": operators["busy_ms_per_step"].astype("float64"),
     }
-    sizes = pd.DataFrame(
-        [product_sizes(shapes) for shapes in operators["shapes"]],
-        columns=SIZES,
-        index=operators.index,
-    )
+    products = [*map(product_sizes, operators["shapes"])]
+    sizes = pd.DataFrame(products, operators.index, SIZES)
     sizes[operators["family"] != "gemm"] = 0
     work = pd.DataFrame(columns).join(sizes)
     work["kind"] = _kinds(work, operators)
@@ -80,17 +77,11 @@ def _kinds(work: pd.DataFrame, operators: pd.DataFrame) -> "npt.NDArray[np.objec
     casts = types[0].notna() & types[0].ne(types[1]) & (operators["family"] == "copy")
     casts &= operators["shapes"].fillna("").str.match(r"^\d+ x \d+; \d+ x \d+$")
     family = operators["family"]
-    core, updates = work["leaf"].isin(CORE), work["pass"] == OPTIMIZER
-    products = (family == "gemm") & (work["m"] > 0)
-    conditions = [
-        updates,
-        products & core,
-        products,
-        (family == "gemm") & core,
-        casts & ~core,
-        ~family.isin(SINGLE),
-    ]
-    kinds = [UPDATE, CORE_PRODUCT, PRODUCT, CORE_PRODUCT, OTHER, ELEMENTWISE]
+    core, multiplies = work["leaf"].isin(CORE), family == "gemm"
+    known = multiplies & (work["m"] > 0)
+    updates, passes = work["pass"] == OPTIMIZER, ~family.isin(SINGLE)
+    conditions = [updates, multiplies & core, known, casts & ~core, passes]
+    kinds = [UPDATE, CORE_PRODUCT, PRODUCT, OTHER, ELEMENTWISE]
     return np.select(conditions, kinds, OTHER).astype(object)
 
 
