@@ -19,7 +19,6 @@ USUAL_DELAY_NS, USUAL_GAP_NS = 2_000, 1_500
 """After the launch, and between two activities of a lane, where the capture has none that tells:
 as seen in captures of an H100 and of H200s."""
 
-
 WAIT_EVENT = r"StreamWaitEvent"
 
 OF_WAITS = ("device", "stream", "wait_ns", "record_device", "record_stream", "record_ns")
@@ -43,12 +42,10 @@ def device_work(attributed: Attributed, process: int, calls: pd.DataFrame) -> pd
     call = wanted.merge(known, on=keys, how="left")["call"].fillna(NOWHERE).to_numpy(dtype=np.int64)
     paths = np.append(attributed.paths.text, "")[work["path"].to_numpy()]
     texts = work[["kind", "name", "family"]].assign(path=paths).astype(object)
-    table = work[["lane", "start_ns", "end_ns"]].assign(**texts)
-    table = table.assign(
-        activity=work.index, call=call, step=np.append(calls["step"].to_numpy(), NOWHERE)[call]
-    )
-    counting: pd.DataFrame = table[(call != NOWHERE) | (table["end_ns"] >= since_ns)]
-    return counting.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
+    texts["step"] = np.append(calls["step"].to_numpy(), NOWHERE)[call]
+    table = work[["lane", "start_ns", "end_ns"]].assign(activity=work.index, call=call, **texts)
+    table = rows_where(table, ((call != NOWHERE) | (table["end_ns"] >= since_ns)).to_numpy())
+    return table.sort_values(["call", "start_ns"], kind="stable", ignore_index=True)
 
 
 def lane_before(work: pd.DataFrame) -> Indices:

@@ -23,7 +23,6 @@ AROUND = (*HOST_SPEEDS, "load_average", "other_processes")
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
 """The columns of what is known of a model and its batch; of a brought one by its benchmark."""
 
-
 COUNTER_STEP_S = 0.1
 """An H200's energy counter changes so often: when it is read, up to this much may not be in it."""
 

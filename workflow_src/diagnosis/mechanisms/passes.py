@@ -32,7 +32,6 @@ OF_BACKWARD = 3.2
 """Products of a backward pass are two for each of its forward pass, or three where it computes
 that again; so a forward pass has at least the share 1 / 3.2 of them."""
 
-
 SOFTMAX, BACKWARD = r"cunn_\w*SoftMax|softmax_warp_", r"(?i)softmax_?(?:warp_)?backward"
 """PyTorch's kernels of softmax and its logarithm, and those of their gradients. A compiler's are of
 parts of one, and tell nothing."""

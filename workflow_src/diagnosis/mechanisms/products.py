@@ -63,7 +63,6 @@ FROM_ANY = r"direct_copy"
 
 WIDE_FAMILIES = ("elementwise", "cast", "copy", "reduction", "softmax")
 
-
 CONVERSION = r"(?i)nchwToNhwc|nhwcToNchw"
 """Kernels by which cuDNN lays images out anew for a convolution and back."""
 
