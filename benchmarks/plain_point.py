@@ -35,7 +35,6 @@ from workflow_src.diagnosis.remedies.steps import (
     CORE_PRODUCT,
     ELEMENTWISE,
     FORWARD,
-    NO_HOST,
     OPTIMIZER,
     OTHER,
     PASSES,
@@ -113,7 +112,7 @@ class PlainPoint:
         found = {}
         for phase, last in zip(PHASES, PASSES, strict=True):
             about, row = self._about(phase), self.phases[phase]
-            earlier = NO_HOST | {name: host.usual for name, host in hosts.items()}
+            earlier = {name: host.usual for name, host in hosts.items()}
             solution = solved(about.step, row["median_ms"], earlier, last)
             usual = None if last == OPTIMIZER else self._usual_host
             timed = [self.phases[name] for name in PHASES[: PHASES.index(phase) + 1]][-2:]

@@ -30,7 +30,7 @@ from workflow_src.diagnosis.remedies.predict import (
     usual_hosts,
 )
 from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
-from workflow_src.diagnosis.remedies.steps import NO_HOST, OPTIMIZER, PASSES, launched, work_of
+from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, work_of
 
 READ = ("timings", "operators", "products")
 
@@ -96,7 +96,7 @@ class CaseOfRun:
         """What each phase tells of its last pass, by that pass's name."""
         found: dict[str, Solved] = {}
         for about, last, plain_ms, _ in self.phases.values():
-            earlier = NO_HOST | {name: each.host_ns for name, each in found.items()}
+            earlier = {name: each.host_ns for name, each in found.items()}
             found[last] = solved(about.step, plain_ms, earlier, last)
         return found
 
@@ -105,7 +105,7 @@ class CaseOfRun:
         hosts: dict[str, Span] = {}
         every = [*self.phases.values()]
         for number, (about, last, *_) in enumerate(every):
-            earlier = NO_HOST | {name: each.usual for name, each in hosts.items()}
+            earlier = {name: each.usual for name, each in hosts.items()}
             # What a phase takes beyond the one before it tells its last pass's.
             both = [ends_ms for *_, ends_ms in every[max(number - 1, 0) : number + 1]]
             told = usual.get(last), both

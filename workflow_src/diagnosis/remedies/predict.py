@@ -80,13 +80,13 @@ class Solved(NamedTuple):
 def with_host(
     step: Launched, hosts: Mapping[str, float], gap_ns: float = GAP_NS, times: float = 1.0
 ) -> Edit:
-    """The edit by which launches take the host so long (ns), by pass.
+    """The edit by which launches take the host so long (ns), by pass; those of others none.
 
     Kernels have gap_ns between them, which counts as theirs, and take `times` as long.
     """
     factor = times * (1 + gap_ns / np.maximum(step.recording.columns["work.end_ns"], 1))
     passes = [step.of("pass", name) for name in PASSES]
-    host_ns = np.select(passes, [hosts[name] for name in PASSES])[step.row]
+    host_ns = np.select(passes, [hosts.get(name, 0.0) for name in PASSES])[step.row]
     every = np.arange(len(factor))
     return Edit(every, every, gap_factor=host_ns / UNIT_NS, factor=factor)
 

@@ -74,8 +74,7 @@ class Rates:
             return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
         off = np.abs(np.log(own[SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
         near = np.argsort(off, kind="stable")[:NEAREST]
-        found: Factors = np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0))
-        return found
+        return np.asarray(np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0)))
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":

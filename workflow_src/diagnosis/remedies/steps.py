@@ -20,9 +20,6 @@ from workflow_src.diagnosis.recording import WORK as OF_WORK
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 PASSES = (FORWARD, BACKWARD, OPTIMIZER)
 
-NO_HOST = dict.fromkeys(PASSES, 0.0)
-"""The host's time for a launch (ns) in each pass of which nothing is known yet."""
-
 PRODUCT, CORE_PRODUCT, ELEMENTWISE = "product", "core product", "elementwise"
 UPDATE, OTHER = "update", "other"
 """Kinds of work: products outside and inside of attention's core, chains of passes over tensors,
