@@ -17,13 +17,11 @@ HALVINGS = 12
 
 @dataclass(frozen=True)
 class Replayed:
-    """When calls and activities start and end (ns), from the beginning of the first call's gap.
+    """When calls return and activities start and end (ns), since the beginning of the first gap.
 
-    times_ns: of each step, from the end of the one before it to its own, host and device; the first
-    one's is from its start, or from the end of the work that was launched before it.
+    times_ns: of each step, as `time_ns` of Recording.steps.
     """
 
-    call_start_ns: Indices
     call_end_ns: Indices
     work_start_ns: Indices
     work_end_ns: Indices
@@ -57,7 +55,7 @@ def replayed(plan: Plan) -> Replayed:
     """The steps of a plan."""
     run = _run_launches if plan.recording.only_launches else _run
     began, returned, start, end = run(plan)
-    return Replayed(began, returned, start, end, _step_times(plan, began, returned, end))
+    return Replayed(returned, start, end, _step_times(plan, began, returned, end))
 
 
 def _run(plan: Plan) -> tuple[Indices, ...]:

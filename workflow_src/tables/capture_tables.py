@@ -30,10 +30,7 @@ KERNELS = ["process", "path", "kind", "family", "name", "short_name", *BUSY]
 
 
 def tables_of(found: Attributed, plain_ns: float | None = None) -> dict[str, pd.DataFrame]:
-    """All tables by name; plain_ns: the time of a step without a profiler, if it is known.
-
-    Raises TraceError if they don't account for all device time.
-    """
+    """All tables by name: of placed_tables, which may raise TraceError, and diagnosis_tables."""
     return placed_tables(found) | diagnosis_tables(found, plain_ns)
 
 
