@@ -15,22 +15,8 @@ from workflow_src.common.table_schema import key, own_columns
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.tables.products import (
-    Product,
-    counted_flops,
-    expected_flops,
-    fitting,
-    named,
-    products_of,
-)
-from workflow_src.tables.records import (
-    NOT_ALIGNED,
-    Launched,
-    families_of,
-    in_steps,
-    short_dtype,
-    with_records,
-)
+from workflow_src.tables import products, records
+from workflow_src.tables.records import Launched
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
 REST = "the rest"
@@ -47,7 +33,7 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     kernels.csv, by which the two tables have the same times; path differs from it for gradients.
     Bytes count once per call (see `booked`), and are missing where unknown.
     """
-    own = families_of(launched)
+    own = records.families_of(launched)
     moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
     pairs = zip(launched["operators"], own, strict=True)
     amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
@@ -106,12 +92,12 @@ def with_products(
     count with the first of its kernels in the family gemm: others clear its workspace, or add up
     what it split. What neither sizes nor order name is named by its range.
     """
-    known = products_of(launched["operators"], case)
+    known = products.products_of(launched["operators"], case)
     rows = [
-        each._asdict() | {"dtype": short_dtype(each.dtype), "flops": each.flops}
+        each._asdict() | {"dtype": records.short_dtype(each.dtype), "flops": each.flops}
         for each in known.values()
     ]
-    columns = [*Product._fields, "flops"]
+    columns = [*products.Product._fields, "flops"]
     sizes = pd.DataFrame(rows, pd.Index([*known], dtype="int64"), columns)
     table = found[found["family"] == "gemm"].join(sizes, on="operator", how="inner")
     again = table.duplicated(["step", "call"])
@@ -119,7 +105,7 @@ def with_products(
     def by_range(number: int, path: str) -> str:
         if isinstance(case, Brought):
             return modules.get(path, path)
-        return named(fitting(known[number], case), path.rpartition("/")[2])
+        return products.named(products.fitting(known[number], case), path.rpartition("/")[2])
 
     asked = zip(table["product"], table["operator"], table["path"], strict=True)
     names = [told or by_range(number, path) for told, number, path in asked]
@@ -127,11 +113,11 @@ def with_products(
 
 
 def alignment_row(
-    found: pd.DataFrame, launched: Launched, products: pd.DataFrame
+    found: pd.DataFrame, launched: Launched, multiplied: pd.DataFrame
 ) -> dict[str, Any]:
     """How much of a phase's device time is explained, and whether families agree.
 
-    found, products: a phase's activities, and those that are products.
+    found, multiplied: a phase's activities, and those that are products.
     """
     calling = [
         number
@@ -141,12 +127,12 @@ def alignment_row(
     called = (found["kind"] != "operator") | ~found["operator"].isin(calling)
     multiplying = found[called & (found["family"] == "gemm")]
     kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
-    kernels = kernels.assign(by_operator=kernels["operator"].map(families_of(launched)))
+    kernels = kernels.assign(by_operator=kernels["operator"].map(records.families_of(launched)))
     differing = kernels[kernels["by_operator"] != kernels["family"]]
     return {
-        "aligned_share": _share(found[found["operator"] != NOT_ALIGNED], found),
-        "gemm_share_with_shape": _share(products, multiplying),
-        "flops": products["flops"].sum() / max(found["step"].nunique(), 1),
+        "aligned_share": _share(found[found["operator"] != records.NOT_ALIGNED], found),
+        "gemm_share_with_shape": _share(multiplied, multiplying),
+        "flops": multiplied["flops"].sum() / max(found["step"].nunique(), 1),
         "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
     }
 
@@ -163,7 +149,7 @@ def operator_tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables operators, products and alignment of a case, from a capture and a benchmark."""
     case = case_of(result["case"])
-    steps = in_steps(activities)
+    steps = records.in_steps(activities)
     steps = steps.assign(family=families(steps["name"]), short_name=short_names(steps["name"]))
     modules = told_apart(ranges["path"].unique())
     made: dict[str, list[pd.DataFrame]] = {"operators": [], "products": [], "alignment": []}
@@ -171,11 +157,11 @@ def operator_tables(
         recorded = result["phases"].get(phase, {})
         launched = recorded.get("launched") or {"status": NOT_RECORDED}
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
-        row["flops_counted"] = counted_flops(recorded)
-        row["flops_expected"] = expected_flops(case, str(phase))
+        row["flops_counted"] = products.counted_flops(recorded)
+        row["flops_expected"] = products.expected_flops(case, str(phase))
         if launched["status"] == "ok":
             captured = ranges.loc[ranges["phase"] == phase, "path"].unique().tolist()
-            found = with_records(of_phase.reset_index(drop=True), launched, case, captured)
+            found = records.with_records(of_phase.reset_index(drop=True), launched, case, captured)
             multiplied = with_products(found, launched, case, modules)
             made["operators"].append(operators_table(found, launched))
             made["products"].append(products_table(multiplied))

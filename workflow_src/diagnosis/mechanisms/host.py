@@ -12,12 +12,7 @@ import pandas as pd
 from workflow_src.captures.rows import rows_where
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.mechanisms.host_gaps import (
-    beyond,
-    held_gaps,
-    host_gaps,
-    paths_in_gaps,
-)
+from workflow_src.diagnosis.mechanisms.host_gaps import beyond, held_gaps, host_gaps, paths_in_gaps
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
 from workflow_src.diagnosis.recording import Edit, graphed
 from workflow_src.diagnosis.subject import LARGE, MOST, Subject, rows_of
