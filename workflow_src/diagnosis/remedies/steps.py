@@ -159,16 +159,13 @@ def launched(work: pd.DataFrame) -> Launched:
     turned = np.where((work["pass"] == BACKWARD).to_numpy()[row], -row, row)
     row = row[np.lexsort((turned, (nth + 0.5) / count[row], part))]
     each_ns = np.rint(work["device_ms"].to_numpy() * NS_PER_MS / count).astype(np.int64)
-    return Launched(work, _recording(each_ns[row]), row)
-
-
-def _recording(duration_ns: Indices) -> Recording:
-    """A call for each activity; what no replay reads is 0."""
-    rows = np.arange(len(duration_ns))
+    # A call for each activity; what no replay reads is 0.
+    rows = np.arange(len(row))
     calls = pd.DataFrame(0, rows, list(CALLS))
     calls = calls.assign(start_ns=UNIT_NS, end_ns=UNIT_NS, gap_ns=UNIT_NS, beside=False)
-    work = pd.DataFrame(0, rows, list(OF_WORK)).assign(call=rows, end_ns=duration_ns)
+    activities = pd.DataFrame(0, rows, list(OF_WORK)).assign(call=rows, end_ns=each_ns[row])
     waits, ties = (pd.DataFrame(columns=list(names), dtype="int64") for names in (WAITS, TIES))
     step = {"start_ns": 0, "end_ns": UNIT_NS, "call": 0, "last_call": len(rows) - 1, "time_ns": 0}
     steps = pd.DataFrame(step, index=[0])
-    return Recording(0, calls, work, waits, ties, steps, QUEUE, only_launches=True)
+    made = Recording(0, calls, activities, waits, ties, steps, QUEUE, only_launches=True)
+    return Launched(work, made, row)
