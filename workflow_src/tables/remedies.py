@@ -19,16 +19,8 @@ from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import own_columns
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.recording import Span
+from workflow_src.diagnosis.remedies import predict
 from workflow_src.diagnosis.remedies.effects import COMPILE, NotKnownError, combinations
-from workflow_src.diagnosis.remedies.predict import (
-    GAP_NS,
-    PlainStep,
-    Solved,
-    host_span,
-    luck,
-    solved,
-    usual_hosts,
-)
 from workflow_src.diagnosis.remedies.rates import About, Rates, rates_of
 from workflow_src.diagnosis.remedies.steps import OPTIMIZER, PASSES, launched, work_of
 
@@ -59,7 +51,7 @@ class Run:
         timed = self.timings.set_index(by).reindex(columns=["replayed_median_ms"]).dropna()
         both = work.join(timed, how="inner")
         beyond_ms = both["replayed_median_ms"] - both["busy_ms_per_step"]
-        gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, GAP_NS)
+        gaps = (beyond_ms * NS_PER_MS / both["calls_per_step"]).clip(0.0, predict.GAP_NS)
         return Span(*np.quantile(gaps, (0.05, 0.5, 0.95)).tolist()) if len(gaps) else GRAPH_GAP_NS
 
     def cases(self) -> dict[str, "CaseOfRun"]:
@@ -92,15 +84,15 @@ class CaseOfRun:
     reason: str
 
     @cached_property
-    def solutions(self) -> dict[str, Solved]:
+    def solutions(self) -> dict[str, predict.Solved]:
         """What each phase tells of its last pass, by that pass's name."""
-        found: dict[str, Solved] = {}
+        found: dict[str, predict.Solved] = {}
         for about, last, plain_ms, _ in self.phases.values():
             earlier = {name: each.host_ns for name, each in found.items()}
-            found[last] = solved(about.step, plain_ms, earlier, last)
+            found[last] = predict.solved(about.step, plain_ms, earlier, last)
         return found
 
-    def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, PlainStep]:
+    def plain(self, usual: Mapping[str, Span], graph_gap_ns: Span) -> dict[str, predict.PlainStep]:
         """Each phase without remedies."""
         hosts: dict[str, Span] = {}
         every = [*self.phases.values()]
@@ -109,10 +101,12 @@ class CaseOfRun:
             # What a phase takes beyond the one before it tells its last pass's.
             both = [ends_ms for *_, ends_ms in every[max(number - 1, 0) : number + 1]]
             told = usual.get(last), both
-            hosts[last] = host_span(about.step, self.solutions[last], earlier, last, *told)
+            hosts[last] = predict.host_span(about.step, self.solutions[last], earlier, last, *told)
         known = dict.fromkeys(PASSES, Span(0.0, 0.0, 0.0)) | hosts
         return {
-            phase: PlainStep(about, plain_ms, known, luck(plain_ms, *ends_ms), graph_gap_ns)
+            phase: predict.PlainStep(
+                about, plain_ms, known, predict.luck(plain_ms, *ends_ms), graph_gap_ns
+            )
             for phase, (about, _, plain_ms, ends_ms) in self.phases.items()
         }
 
@@ -164,7 +158,7 @@ def predictions(run: Run, only: Sequence[str] = ()) -> Iterator[dict[str, object
     Of `only` some cases, if any; how fast the host launches is told by all.
     """
     cases, graph_gap_ns = run.cases(), run.graph_gap_ns
-    usual = usual_hosts([each.solutions for each in cases.values()])
+    usual = predict.usual_hosts([each.solutions for each in cases.values()])
     for name in only or cases:
         case = cases[name]
         plain = {} if case.reason else case.plain(usual, graph_gap_ns)

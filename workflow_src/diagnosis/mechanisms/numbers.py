@@ -9,14 +9,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Finding, found
-from workflow_src.diagnosis.mechanisms.transfers import (
-    SMALL_BYTES,
-    TO_DEVICE,
-    TO_HOST,
-    by_place,
-    calls_of,
-    of_size,
-)
+from workflow_src.diagnosis.mechanisms import transfers
 from workflow_src.diagnosis.recording import Edit, Mask
 from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
@@ -68,7 +61,8 @@ def fetched_numbers(subject: Subject) -> pd.DataFrame:
 
     selected: whether a kernel that selects comes directly before, and none after.
     """
-    numbers, own = of_size(subject, TO_HOST, 0, SMALL_BYTES), subject.own
+    numbers = transfers.of_size(subject, transfers.TO_HOST, 0, transfers.SMALL_BYTES)
+    own = subject.own
     selects = np.append(matching(own["launched"], KERNELS["selects"]), [False] * 3)
     at, last = (np.searchsorted(rows_of(own), numbers[name]) for name in ("call", "last"))
     selects_after = selects[last[:, None] + [1, 2, 3]].any(axis=1)
@@ -87,7 +81,7 @@ def check_calls(subject: Subject) -> Indices:
     """The calls that check results: what computes truths, and the copies and waits of these."""
     numbers = fetched_numbers(subject)
     checks = numbers[numbers["reason"] == CHECK]
-    return np.concatenate([_leads(subject, checks), calls_of(checks)])
+    return np.concatenate([_leads(subject, checks), transfers.calls_of(checks)])
 
 
 def fetched(subject: Subject) -> Iterator[Finding]:
@@ -99,11 +93,11 @@ def fetched(subject: Subject) -> Iterator[Finding]:
     too, with the host's time before all of these calls, but for an item.
     """
     for reason, rows in fetched_numbers(subject).groupby("reason"):
-        for each in [rows] if reason == CHECK else by_place(rows):
+        for each in [rows] if reason == CHECK else transfers.by_place(rows):
             edits = _not_copied(each)
             if reason != ITEM:
                 lead = (_selecting if reason == SELECTION else _leads)(subject, each)
-                every = np.sort(np.concatenate([calls_of(each), lead]))
+                every = np.sort(np.concatenate([transfers.calls_of(each), lead]))
                 edits = [Edit(every, gap=0, cost=0, drops=True)]
             yield found(subject, str(reason), each, *edits)
 
@@ -114,8 +108,8 @@ def sent_numbers(subject: Subject) -> Iterator[Finding]:
     A usual gap before such a copy goes, in which the host makes it; longer ones hold what it does
     besides.
     """
-    sent = of_size(subject, TO_DEVICE, 0, SMALL_BYTES)
-    for each in by_place(sent[sent["wait"] != NOWHERE]):
+    sent = transfers.of_size(subject, transfers.TO_DEVICE, 0, transfers.SMALL_BYTES)
+    for each in transfers.by_place(sent[sent["wait"] != NOWHERE]):
         calls = each["call"].to_numpy()
         gap = subject.calls["gap_ns"].loc[calls].to_numpy()
         left = 1 - np.minimum(np.quantile(gap, USUAL_GAP) / np.maximum(gap, 1), 1)
@@ -126,7 +120,7 @@ def sent_numbers(subject: Subject) -> Iterator[Finding]:
 def _not_copied(copies: pd.DataFrame) -> list[Edit]:
     """The edits by which some transfers, and the waits for them, don't happen."""
     waits = np.setdiff1d(copies["wait"], [NOWHERE])
-    return [Edit(calls_of(copies), cost=0, drops=True), Edit(waits, gap=0)]
+    return [Edit(transfers.calls_of(copies), cost=0, drops=True), Edit(waits, gap=0)]
 
 
 def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
