@@ -63,14 +63,10 @@ def step_calls(subject: Subject) -> pd.DataFrame:
     these calls, but for what held it up, which is blocked_ms; share: of both in all calls.
     """
     calls = subject.own[subject.own.index >= subject.recording.first_counted]
-    rows = pd.DataFrame(
-        {
-            "what": calls["family"].where(calls["launches"], calls["name"]),
-            "launches": calls["launches"],
-            "path": subject.parts(calls["path"]),
-            "host_ns": calls["gap_ns"] + calls["cost_ns"],
-            "blocked_ns": calls["blocked_ns"],
-        }
+    rows = calls[["launches", "blocked_ns"]].assign(
+        what=calls["family"].where(calls["launches"], calls["name"]),
+        path=subject.parts(calls["path"]),
+        host_ns=calls["gap_ns"] + calls["cost_ns"],
     )
     return _a_step(subject, rows, ["what", "launches", "path"])
 
@@ -113,8 +109,7 @@ def copies(subject: Subject) -> pd.DataFrame:
     sums = groups[["bytes", "device_ms", "blocked_ms"]].sum(skipna=False)
     table = sums.assign(copies=groups.size()) / subject.step_count
     table["gb_per_s"] = table["bytes"] / table["device_ms"].where(table["device_ms"] > 0) / 1e6
-    columns = [*places, "copies", "bytes", "device_ms", "gb_per_s", "blocked_ms"]
-    return table.reset_index()[columns].sort_values("device_ms", ascending=False, ignore_index=True)
+    return table.reset_index().sort_values("device_ms", ascending=False, ignore_index=True)
 
 
 def large_gaps(subject: Subject) -> pd.DataFrame:

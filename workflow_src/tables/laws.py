@@ -166,10 +166,8 @@ class Law:
         mine = rows[parts["rows"]]
         mine = mine.query(parts["where"], engine="python") if parts["where"] else mine
         amounts: Any = mine.eval(f"summed = {parts['what']}", engine="python")
-        sums: pd.Series[float] = amounts.groupby(self.keys.split())["summed"].agg(
-            parts["how"] or "sum"
-        )
-        return sums
+        groups = amounts.groupby(self.keys.split())["summed"]
+        return pd.Series(groups.agg(parts["how"] or "sum"))
 
     def _allowed(self, rows: Tables, right: "pd.Series[float]") -> "pd.Series[float] | float":
         """For each key, or for all of them."""

@@ -64,8 +64,7 @@ class Timeline:
 
     def typical_step(self, phase: str) -> pd.Series:
         """The step of `phase` with the median wall time; there is at least one."""
-        typical: pd.Series = _median(self.steps(phase)).iloc[0]
-        return typical
+        return pd.Series(_median(self.steps(phase)).iloc[0])
 
 
 def _median(steps: pd.DataFrame) -> pd.DataFrame:

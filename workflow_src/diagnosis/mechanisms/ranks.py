@@ -147,10 +147,9 @@ def late_rank(subject: Subject) -> Iterator[Finding]:
     longer = pd.concat([theirs.sub(own, fill_value=0) for theirs, own in pairs])
     if longer.max() >= MOST * saved_ms:
         rows = waiting[waiting["wait_ns"] > 0]
-        where, told = str(longer.idxmax()), {"late": late, "late_ms": float(longer.max())}
-        yield found(
-            subject, "late_rank", rows, edit, where=where, device_ns=rows["wait_ns"], **told
-        )
+        where, late_ms, ns = str(longer.idxmax()), float(longer.max()), rows["wait_ns"]
+        told = {"late": late, "late_ms": late_ms}
+        yield found(subject, "late_rank", rows, edit, where=where, device_ns=ns, **told)
 
 
 def _times_by_path(subject: Subject) -> "list[pd.Series[float]]":
