@@ -70,7 +70,7 @@ def measured(subject: Subject) -> Subject:
     """Steps whose loop waits for the device at their end to time them, which is no wait to find."""
     recording = subject.recording
     ends, calls = recording.steps["last_call"].to_numpy(copy=True), recording.calls
-    ends[-1] -= 1  # The very last call only marks the end: see finding.ended.
+    ends[-1] -= 1  # The very last call only marks the end: see subject.ended.
     own = calls.loc[ends, "kind"] == SYNCHRONIZE
     kind = calls["kind"].mask(calls.index.isin(own.index[own]), OTHER)
     return replace(subject, recording=replace(recording, calls=calls.assign(kind=kind)))
