@@ -3,7 +3,6 @@
 import argparse
 import re
 
-import numpy as np
 import pandas as pd
 
 from workflow_src.captures.capture import Note
@@ -61,8 +60,8 @@ def choose(
         if name not in sizes.index:
             here = ", ".join(sizes.index) or "no range at all"
             raise TraceError(f"--domains: the capture has no domain {name!r}, it has {here}")
-    counting = [not is_library(name) if asked is None else name in asked for name in sizes.index]
-    left_out = sizes[~np.array(counting, dtype=bool)]
+    out = [is_library(name) if asked is None else name not in asked for name in sizes.index]
+    left_out = sizes[out]
     code = "libraries" if asked is None else "not asked for"
     notes = tuple(Note(code, int(count), str(name)) for name, count in left_out.items())
     return ranges[~ranges["domain"].isin(left_out.index)].reset_index(drop=True), notes

@@ -13,7 +13,7 @@ from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import BAD, Event, events_of
-from workflow_src.captures.rows import NEVER, Parts
+from workflow_src.captures.rows import NEVER, Parts, Spans
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -53,21 +53,16 @@ LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
 that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "ranges": (),
     "calls": ("correlation",),
     "overheads": ("correlation",),
     "work": ("correlation", "device", "stream", "bytes"),
-    "operators": (),
     "autograd": ("number", "forward_thread"),
-    "waits": ("correlation", "device", "stream", "waits_on", "recorded_by"),
-    "threads": (),
+    "waits": ("correlation", "device", "stream", "record_stream", "record_correlation"),
 }
 """What is read of the arguments of each part's events besides."""
 
 ALWAYS = ("waits", "threads", "autograd")
 """Parts that are read whatever is asked for."""
-
-Spans = tuple[Indices, Indices]
 
 FIRST_TEXT = 2**30
 """The number of the first process or thread that the file names by text; systems count lower."""
@@ -148,7 +143,7 @@ class Trace:
         if part == "work":
             kind = [*WORK].index(str(category).lower())
             columns["kind"] = np.full(len(events), kind, dtype=np.int8)
-        for name in NUMBERS[part]:
+        for name in NUMBERS.get(part, ()):
             columns[name] = integers([*map(attrgetter(f"args.{name}"), events)])
         self._columns[part].append(columns)
 

@@ -198,12 +198,12 @@ def _into_graphs(calls: pd.DataFrame) -> Mask:
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     """Which stream waited for which record of an event, as Capture.waits, in order of time.
 
-    waits: process, device and stream; `number`: of the call that makes the stream wait; the
-    record's device, stream and number as record_device and so on, or UNKNOWN. Those whose call or
-    device isn't known are left out.
+    waits: process, device and stream; `correlation` of the call that makes the stream wait; the
+    record's device, stream and correlation as record_device and so on, or UNKNOWN. Those whose call
+    or device isn't known are left out.
     """
     start = made.calls["start_ns"].to_numpy()
-    numbers = (waits[name].to_numpy() for name in ("number", "record_number"))
+    numbers = (waits[name].to_numpy() for name in ("correlation", "record_correlation"))
     calls = (made.launch(waits["process"].to_numpy(), number) for number in numbers)
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)

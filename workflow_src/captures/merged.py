@@ -67,17 +67,14 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
         return parts, []
     labels = {text: NUMBER.sub("", text) for text in texts}
     ranks = {label: n for n, label in enumerate(dict.fromkeys(labels.values()), start=1)}
-    of_rank: dict[str, list[int]] = {label: [] for label in ranks}
-    for n, text in enumerate(hosts):
-        of_rank[labels[text]].append(n)
-    shown = {texts[text]: n for n, text in enumerate(hosts)}
-    for text, number in texts.items():
-        own = of_rank[labels[text]]
-        shown.setdefault(number, own[0] if len(own) == 1 else UNKNOWN)
+    named, only = {text: n for n, text in enumerate(hosts)}, dict[str, int]()
+    for text, n in named.items():
+        only[labels[text]] = UNKNOWN if labels[text] in only else n
+    shown = {n: named.get(text, only.get(labels[text], UNKNOWN)) for text, n in texts.items()}
     rank = {number: ranks[labels[text]] for text, number in texts.items()}
     first = {texts[text]: int(last[0]) for text in hosts if (last := NUMBER.search(text))}
     found = {part: _apart(rows, rank, shown, first) for part, rows in parts.items()}
-    about = ", ".join(f"{n} is {printable(text)}" for n, text in enumerate(hosts))
+    about = ", ".join(f"{n} is {printable(text)}" for text, n in named.items())
     return found, [Note("named processes", len(hosts), about)]
 
 

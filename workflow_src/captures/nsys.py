@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -72,10 +72,8 @@ def read(store: Store) -> Capture:
         reading = beside.submit(_calls, store, RUNTIME, lost)
         work, copies = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
-        calls = reading.result()
-    ranges = _ranges(store, lost)
-    parts = {"ranges": ranges, "calls": calls, "overheads": overheads, "work": work}
-    parts, lost["unclosed"], notes = checked(parts)
+        parts = {"calls": reading.result(), "overheads": overheads, "work": work}
+    parts, lost["unclosed"], notes = checked({"ranges": _ranges(store, lost), **parts})
     ranges, calls, overheads, work = parts.values()
     copies["work"] = work.index.get_indexer(pd.Index(copies["work"]))
     copies = copies[copies["work"] >= 0]
@@ -86,10 +84,9 @@ def read(store: Store) -> Capture:
     lost[REUSED_NUMBERS] = found.reused
     lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
     processes = {*ranges["process"].unique(), *work["process"].unique()}
-    lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
     tables = {
         "ranges": ranges,
-        "work": dict(work.items()) | lengths | found.columns,
+        "work": work.assign(duration_ns=work["end_ns"] - work["start_ns"], **found.columns),
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": _thread_names(store, processes),
@@ -184,10 +181,11 @@ def recording(store: Store, found: Launched) -> Recording:
     about = {
         printable(name): printable(value)
         for table in (SYSTEM, ABOUT)
-        for name, value in _pairs(store, table)
+        for name, value in zip(*(store.values(table, n) for n in ("name", "value")), strict=False)
         if value is not None
     }
     numbers = (column.tolist() for column in store.integers(GPUS, PROPERTY[1:]).values())
+    cards = zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False)
     return Recording(
         "nsys",
         about.get(PRODUCT, "unknown"),
@@ -196,15 +194,8 @@ def recording(store: Store, found: Launched) -> Recording:
         dropped(messages) if messages else None,
         found.launches,
         found.unanswered,
-        one_card(
-            zip(store.values(GPUS, PROPERTY[0]), *numbers, strict=False), about.get(DRIVER, "")
-        ),
+        one_card(cards, about.get(DRIVER, "")),
     )
-
-
-def _pairs(store: Store, table: str) -> Iterator[tuple[Any, Any]]:
-    """Names and values of a table."""
-    return zip(store.values(table, "name"), store.values(table, "value"), strict=False)
 
 
 def dropped(texts: Sequence[str]) -> int:

@@ -171,5 +171,5 @@ def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
         context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
         places = device.reindex([process, context]).fillna(UNKNOWN)
         columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
-        columns |= {f"{prefix}number": number}
+        columns |= {f"{prefix}correlation": number}
     return stream_waits(pd.DataFrame(columns), made)

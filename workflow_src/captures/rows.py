@@ -17,6 +17,8 @@ from workflow_src.common.intervals import Indices
 Values = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Parts = dict[str, pd.DataFrame]
+Spans = tuple[Indices, Indices]
+"""Starts and ends (ns)."""
 
 NEVER = LATEST_NS
 """When an event ends that was never closed."""
@@ -54,7 +56,7 @@ def rows_where(table: pd.DataFrame, which: Mask) -> pd.DataFrame:
     return table if which.all() else table[which]
 
 
-def spans(rows: pd.DataFrame) -> tuple[Indices, Indices]:
+def spans(rows: pd.DataFrame) -> Spans:
     """When rows begin and end (ns)."""
     return rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
 

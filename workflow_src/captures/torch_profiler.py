@@ -81,20 +81,23 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
-        rows: dict[Any, Any] = dict(work.items()) | launch.columns
+        work = work.assign(**launch.columns)
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
         lost[REUSED_NUMBERS] = launch.reused + int(is_shared.sum())
     else:
-        rows = _operators(work)
+        work = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
+    # A stream waits for a record of its own device, as Kineto looks no further.
+    waits = parts["waits"].assign(record_device=parts["waits"]["device"])
+    waits["process"], _ = _processes(waits["correlation"].to_numpy(), calls, ranges)
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     tables = {
         "ranges": ranges.assign(domain=of_each(ranges["name"], torch_domain)),
-        "work": rows,
+        "work": work,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": parts["threads"],
-        "waits": _waits(parts["waits"], calls, ranges, made),
+        "waits": stream_waits(waits, made),
         "operators": autograd.traced(parts["autograd"]),
     }
     return Capture.of(tables, (*counted(lost), *left_out, *unread, *named), by)
@@ -139,30 +142,12 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
     if len(all_of_them) == 1:
         return np.full(len(number), all_of_them[0]), np.zeros(len(number), dtype=bool)
     pairs = pd.DataFrame({"number": of_call, "process": callers}).drop_duplicates()
-    counts = pairs.groupby("number")["process"].agg(["size", "first"]).reindex(number)
-    one = (counts["size"] == 1).to_numpy() & (number != UNKNOWN)
-    process = np.where(one, counts["first"].fillna(UNKNOWN), UNKNOWN).astype(np.int64)
-    return process, (counts["size"] > 1).to_numpy() & (number != UNKNOWN)
+    counts = pairs[pairs["number"] != UNKNOWN].groupby("number")["process"].agg(["size", "first"])
+    size, first = (counts[name].reindex(number, fill_value=UNKNOWN).to_numpy() for name in counts)
+    return np.where(size == 1, first, UNKNOWN), size > 1
 
 
-def _waits(
-    events: pd.DataFrame, calls: pd.DataFrame, ranges: pd.DataFrame, made: Numbered
-) -> pd.DataFrame:
-    """Which streams waited for which record, as Capture.waits.
-
-    The event is of the same device, as Kineto looks no further; the process is that of the call.
-    """
-    renamed = {
-        "correlation": "number",
-        "waits_on": "record_stream",
-        "recorded_by": "record_number",
-    }
-    waits = events.rename(columns=renamed).assign(record_device=events["device"])
-    process, _ = _processes(waits["number"].to_numpy(), calls, ranges)
-    return stream_waits(waits.assign(process=process), made)
-
-
-def _operators(operators: pd.DataFrame) -> dict[str, Any]:
+def _operators(operators: pd.DataFrame) -> pd.DataFrame:
     """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
     An operator that calls one of its own name, as autocast's wrapper of `aten::addmm` calls
@@ -182,16 +167,15 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     whole = np.zeros_like(own)
     np.add.at(whole, outermost, own)
     first = outermost == np.arange(len(start))
-    calls = operators[first]
-    unknown = np.full(len(calls), UNKNOWN)
-    return dict(calls.items()) | {
-        "kind": [OPERATOR] * len(calls),
-        "duration_ns": np.maximum(whole[first], 0),
-        "device": unknown,
-        "stream": unknown,
-        "launch_ns": calls["start_ns"],
-        "launch_end_ns": calls["start_ns"],
-    }
+    calls: pd.DataFrame = operators[first]
+    return calls.assign(
+        kind=OPERATOR,
+        duration_ns=np.maximum(whole[first], 0),
+        device=UNKNOWN,
+        stream=UNKNOWN,
+        launch_ns=calls["start_ns"],
+        launch_end_ns=calls["start_ns"],
+    )
 
 
 def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
