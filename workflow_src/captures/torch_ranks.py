@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from itertools import groupby, islice
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from workflow_src.captures.events import events_of
 from workflow_src.captures.files import blocks, head, value_after
@@ -43,6 +44,7 @@ traces of two ranks on one host."""
 FEWEST = 3
 """Collectives that end together, from which on that is no accident."""
 
+T = TypeVar("T")
 Collectives = list[tuple[float, str]]
 """The end (us) and name of each, in order of time."""
 
@@ -84,17 +86,15 @@ def jobs(paths: Sequence[Path]) -> list[Job]:
     Such files say the same number of ranks, none the same rank, and are tied by evidence.
     """
     ranks = {path: rank for path in paths if (rank := rank_of(path))}
-
-    def size(path: Path) -> int:
-        return ranks[path].world_size
-
+    in_order = sorted(ranks, key=lambda path: ranks[path].number)
     job_of: dict[Path, Job] = {}
     tied = _evidence(ranks)
-    for _, each in groupby(sorted(ranks, key=lambda path: (size(path), ranks[path].number)), size):
-        some = list(each)
+    for size in {rank.world_size for rank in ranks.values()}:
+        some = [path for path in in_order if ranks[path].world_size == size]
         if ranks[some[0]].number == ranks[some[-1]].number:
             continue
-        for group in _tied(some, tied):
+        # By their beginnings, if possible.
+        for group in grouped(some, partial(tied, False), partial(tied, True)):
             distinct = len({ranks[path].number for path in group}) == len(group)
             for files in [group] if distinct else [[path] for path in group]:
                 job_of |= dict.fromkeys(files, Job(tuple(files), apart=len(files) == 1))
@@ -114,24 +114,19 @@ def named_jobs(files: Sequence[str]) -> dict[str, Job]:
     return found
 
 
-def _tied(paths: Iterable[Path], evidence: Callable[[Path, Path, bool], bool]) -> list[list[Path]]:
-    """Files in groups, each tied to one before it in its group; if possible by their beginnings."""
-    groups: list[list[Path]] = []
-    for path in paths:
-        fitting = (
-            group
-            for whole in (False, True)
-            for group in groups
-            if any(evidence(other, path, whole) for other in group)
-        )
+def grouped(items: Iterable[T], *fits: Callable[[T, list[T]], bool]) -> list[list[T]]:
+    """Items in groups: each joins the first that it fits, by the first test that it fits any by."""
+    groups = list[list[T]]()
+    for item in items:
+        fitting = (group for fit in fits for group in groups if fit(item, group))
         if (group := next(fitting, None)) is None:
             groups.append(group := [])
-        group.append(path)
+        group.append(item)
     return groups
 
 
-def _evidence(ranks: dict[Path, Rank]) -> Callable[[Path, Path, bool], bool]:
-    """What tells of two files, as a whole or by their beginnings, whether they are of one job."""
+def _evidence(ranks: dict[Path, Rank]) -> Callable[[bool, Path, list[Path]], bool]:
+    """What tells, by whole files or their beginnings, whether one is of the job of others."""
 
     @cache
     def seen(path: Path, whole: bool) -> tuple[float, float, Collectives]:
@@ -142,7 +137,7 @@ def _evidence(ranks: dict[Path, Rank]) -> Callable[[Path, Path, bool], bool]:
         overlap = ranks[one].base == ranks[other].base and begin < last and first < end
         return overlap or (whole and _end_together(made, theirs))
 
-    return tied
+    return lambda whole, path, group: any(tied(other, path, whole) for other in group)
 
 
 def _seen(parts: Iterable[bytes]) -> tuple[float, float, Collectives]:

@@ -20,17 +20,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import (
-    COLUMNS,
-    KERNEL,
-    UNKNOWN,
-    Capture,
-    Note,
-)
+from workflow_src.captures.capture import COLUMNS, KERNEL, UNKNOWN, Capture, Note
 from workflow_src.captures.merged import DEVICES, numbered
 from workflow_src.captures.reading import read
 from workflow_src.captures.rows import Mask
-from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, jobs, rank_of
+from workflow_src.captures.torch_ranks import ONE_WAY, TOGETHER_NS, Rank, grouped, jobs, rank_of
 from workflow_src.common.errors import TraceError
 from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
@@ -55,25 +49,17 @@ def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     begin, end = int(of_process.min().max()), int(of_process.max().min())
     inside = found[found["end_ns"].between(begin - TOGETHER_NS, end + TOGETHER_NS)]
     for kernels in (found, inside):
-        groups = _groups(kernels.sort_values(["start_ns", "end_ns"]))
+        # The streams that communicate with each other, in the order of their first kernels.
+        streams = kernels.sort_values(["start_ns", "end_ns"]).groupby(
+            ["process", "device", "stream"], sort=False
+        )
+        groups = grouped((stream for _, stream in streams), _joins)
         if groups and all(len(group) > 1 for group in groups):
             for group in groups:
                 lengths = _of_each("duration_ns", group)
-                for stream, length in zip(group, lengths, strict=True):
-                    waited[stream.index] = length - lengths.min(axis=0)
+                waited[np.stack([each.index for each in group])] = lengths - lengths.min(axis=0)
             return waited, True, len(found) - len(kernels)
     return waited, False, len(found)
-
-
-def _groups(found: pd.DataFrame) -> list[list[pd.DataFrame]]:
-    """The streams that communicate with each other, in the order of their first kernels."""
-    groups: list[list[pd.DataFrame]] = []
-    for _, stream in found.groupby(["process", "device", "stream"], sort=False):
-        group = next((group for group in groups if _joins(stream, group)), None)
-        if group is None:
-            groups.append(group := [])
-        group.append(stream)
-    return groups
 
 
 def _joins(stream: pd.DataFrame, group: Sequence[pd.DataFrame]) -> bool:
