@@ -93,9 +93,7 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
     here = np.append(paths.of_range, NOWHERE)[at]
     path = np.append(np.where(forward & (here != NOWHERE), here, NOT_TOLD), NOT_TOLD)
     around = holder[again]
-    path[np.flatnonzero(again)] = _first_run(
-        paths, here[again], here[around], path[stands_for[around]]
-    )
+    path[:-1][again] = _first_run(paths, here[again], here[around], path[stands_for[around]])
     node = _held(trees, work, work["launch_ns"].to_numpy())
     node[(work["launch_ns"] == UNKNOWN).to_numpy()] = NOWHERE
     node[_with_inner(ranges, module[again])[work["range"].to_numpy()]] = NOWHERE
@@ -133,10 +131,9 @@ def _modules(rows: pd.DataFrame, ranges: pd.DataFrame, at: Indices) -> Indices:
         alike &= rows[name].to_numpy() == np.append(ranges[name], NOWHERE)[at]
     is_operator = np.zeros(len(ranges) + 1, dtype=bool)
     is_operator[at[alike]] = True
-    found = at.copy()
-    while (inner := is_operator[found]).any():
-        found[inner] = ranges["parent"].to_numpy()[found[inner]]
-    return found
+    while (inner := is_operator[at]).any():
+        at = np.where(inner, ranges["parent"].to_numpy()[at], at)
+    return at
 
 
 def _makers(rows: pd.DataFrame, kind: Names, trees: Trees) -> Indices:

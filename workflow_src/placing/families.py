@@ -40,10 +40,8 @@ def families(names: pd.Series) -> pd.Series:
 def family_of(name: str) -> str:
     """The family of one name, `unknown` if no rule matches. Raises StageError without rules."""
     rules, gradient = read_rules(RULES, "family"), _GRADIENT.match(name)
-    found = first_match(name, rules)
-    if found is None and gradient:
-        found = first_match(gradient[1], rules)
-    return found or UNKNOWN
+    forward = gradient and first_match(gradient[1], rules)
+    return first_match(name, rules) or forward or UNKNOWN
 
 
 def naming(names: pd.Series) -> dict[str, pd.Series]:

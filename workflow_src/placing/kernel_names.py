@@ -45,7 +45,6 @@ _MANGLED = re.compile(r"L[a-z]n?\d+E|DF\d+[b_]|Dv\d+_|S[0-9A-Z]*_|T\d*_|(\d+)")
 Rules = list[tuple[re.Pattern[str], bool, str]]
 """Pattern, whether it asks for namespaces, and what it tells."""
 
-
 _CUDNN = re.compile(r"^cudnn_generated_fort_native_")
 _XMMA = re.compile(
     r"_(?:tilesize(?=\d)|(?:stage\d+|warp(?:group)?size[\dx]+|tensor[\dx]+|ffma|align[a-c]\d+|execute"
@@ -61,7 +60,6 @@ _OPERATION = re.compile(
     r"|launch_(\w+?)(?:_scalar)?\("
     r"|(\w+?)_?(?:Functor|_functor|CUDAKernelImpl|Ops|_kernel)(?=_cuda|_impl|[<(,> ])"
 )
-
 
 _CAST = re.compile(r"\((?:int|bool|unsigned (?:int|long))\)|\bT\d+\b")
 _WORDS = re.compile(r"(?:\w+::)*([A-Za-z_]\w*)|(\d+)u?l?")

@@ -49,7 +49,6 @@ _OPERATIONS = {
 _INDUCTOR = re.compile(r"^triton_[a-z]{3}_fused_(\w+?)(?:_\d+)?$")
 """A kernel that torch.compile generated, named after the operations that it fuses."""
 
-
 _BUILT_FOR = re.compile(r"(?<![A-Za-z0-9])(?:sm|cutlass_)(\d{2,3})(?=_|$)")
 _GENERATIONS = {"volta": 70, "turing": 75, "ampere": 80}
 
@@ -60,10 +59,9 @@ def what(name: str, short_name: str, family: str) -> str:
 
     The family's name where the kernel's says no more.
     """
-    if family == "copy":
-        found = next((word for pattern, word in _COPIES if pattern.search(name)), "")
-        if found:
-            return found
+    copies = (word for pattern, word in _COPIES if pattern.search(name))
+    if family == "copy" and (found := next(copies, "")):
+        return found
     if family in _FAMILIES:
         return _FAMILIES[family]
     if fused := _INDUCTOR.match(name):

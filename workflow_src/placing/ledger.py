@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.call_kinds import BLOCKING
+from workflow_src.captures.call_kinds import BLOCKING, matching
 from workflow_src.captures.capture import OVERHEAD, PAGEABLE_COPY
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices, Union, in_time
@@ -47,16 +47,13 @@ STEP_COLUMNS = (
     *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
 )
 
-
 AT_ONCE = 2**17
 """Idle gaps that are split by cause at a time, about."""
 
 
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device."""
-    names = pd.Series(calls["name"].unique(), dtype=object)
-    waiting = names[names.str.contains(BLOCKING, regex=True).astype(bool)]
-    return calls[calls["name"].isin(waiting) | (calls["kind"] == PAGEABLE_COPY)]
+    return calls[matching(calls["name"], BLOCKING) | (calls["kind"] == PAGEABLE_COPY)]
 
 
 NEVER_ELSEWHERE = Union.of(*[np.array([], dtype=np.int64)] * 2)

@@ -12,14 +12,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from workflow_src.captures.capture import Note
-from workflow_src.captures.rows import of_each
+from workflow_src.captures.rows import Values, of_each
 from workflow_src.common.intervals import Indices
 from workflow_src.common.nesting import NOWHERE
 
@@ -48,7 +47,6 @@ _CALL = re.compile(
 that no other call has."""
 
 Names = npt.NDArray[np.object_]
-Texts = Union[Names, "pd.Series[str]"]
 
 
 def escaped(name: str) -> str:
@@ -61,7 +59,7 @@ def shape(name: str) -> str:
     return _NUMBER.sub(ANY, _ENGINE.sub(rf"\1{ANY}", name))
 
 
-def shapes(names: Texts) -> Names:
+def shapes(names: "pd.Series[str] | Values") -> Names:
     """The shape of each name."""
     return of_each(names, shape)
 
@@ -149,7 +147,10 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:
-        return added_up(at, values, len(paths.text) + 1)[:-1]
+        # What is NOWHERE comes last.
+        found = np.zeros(len(paths.text) + 1, dtype=np.int64)
+        np.add.at(found, at, values)
+        return found[:-1]
 
     at, of_range = work["path"].to_numpy(), paths.of_range
     length, made_in = work["duration_ns"].to_numpy(), work["made_in"].to_numpy()
@@ -166,13 +167,6 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "backward_ns": inclusive(summed(np.maximum(made_in, NOWHERE), length), paths),
     }
     return pd.DataFrame(table)
-
-
-def added_up(at: Indices, values: Indices | int, count: int) -> Indices:
-    """The sum of the values at each of `count` places; -1 is the last one."""
-    found = np.zeros(count, dtype=np.int64)
-    np.add.at(found, at, values)
-    return found
 
 
 def inclusive(own: Indices, paths: Paths) -> Indices:

@@ -25,10 +25,10 @@ import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import Mask, spans
+from workflow_src.captures.rows import Mask, Values, spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.paths import Texts, shapes
+from workflow_src.placing.paths import shapes
 from workflow_src.placing.placing import Placed
 from workflow_src.placing.threads import THREAD
 
@@ -80,10 +80,6 @@ class Rule(StrEnum):
     TURNS = "from one turn of ranges to the next"
     WHOLE = "all that was recorded, as one"
     NONE = "not found"
-
-
-OTHERS_BEFORE = (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
-"""How steps may have been found where torch.profiler's own come before."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def one_after_another(ranges: pd.DataFrame) -> Mask:
     return found.sort_index().to_numpy()
 
 
-def is_profilers(names: Texts) -> Mask:
+def is_profilers(names: "pd.Series[str] | Values") -> Mask:
     """Which ranges torch.profiler pushed for its steps."""
     return matching(names, PROFILERS)
 
@@ -190,7 +186,8 @@ def torchs_steps(ranges: pd.DataFrame, found: StepRanges, step: str) -> pd.DataF
     recorded, of a program that calls its step() to begin with: it comes last, and is no step if the
     program's ranges of one name are called so.
     """
-    if not re.match(PROFILERS, step) if step else found.sure and found.rule not in OTHERS_BEFORE:
+    torchs_first = found.rule in (Rule.NUMBERED, Rule.CALLED, Rule.NONE)
+    if not re.match(PROFILERS, step) if step else found.sure and not torchs_first:
         return None
     names, library = ranges["name"], ranges["domain"].map(is_library).astype(bool)
     profilers = is_profilers(names) & library

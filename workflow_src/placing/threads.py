@@ -13,7 +13,6 @@ A helper works for one thread that has ranges and isn't one: of several, for tha
 most of what the helper does.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,12 +21,13 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
+from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.capture import COPY, OVERHEAD, SET, UNKNOWN, Capture
 from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import Mask, spans
+from workflow_src.captures.rows import Mask, Spans, spans
 from workflow_src.common.intervals import Indices, Union
 
-AUTOGRADS_NAME = re.compile(r"\bpt_autograd_")
+AUTOGRADS_NAME = r"\bpt_autograd_"
 
 WHY = AUTOGRADS, TURNS, ASSUMED = "lent", "turns", "assumed"
 """Why a thread is a helper, as codes of notes: it is autograd's, it takes turns, or nothing says
@@ -43,9 +43,6 @@ FEW = 0.1
 THREAD = ["process", "thread"]
 NONE = np.array([], dtype=np.int64)
 
-Spans = tuple[Indices, Indices]
-"""Starts and ends (ns)."""
-
 
 def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
     """The row numbers of each combination of values."""
@@ -56,7 +53,7 @@ def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Thread:
-    """A thread of a process: the rows of its ranges that count and of its launches, its names."""
+    """A thread of a process: the rows of its ranges that count and of its launches."""
 
     capture: Capture
     ranges: pd.DataFrame
@@ -64,7 +61,7 @@ class Thread:
     number: int
     pushed: Indices
     launched: Indices
-    names: Sequence[str]
+    is_autograds: bool
 
     @cached_property
     def times(self) -> Spans:
@@ -149,11 +146,11 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     names = capture.thread_names
     known = np.flatnonzero(capture.work["launch_ns"] != UNKNOWN)
     pushed, launched = rows_by(ranges[THREAD]), rows_by(capture.work[THREAD].iloc[known])
-    called = rows_by(names[THREAD])
+    autograds = rows_by(names.loc[matching(names["name"], AUTOGRADS_NAME), THREAD])
     return [
         Thread(
             capture, ranges, key[0], key[1], pushed.get(key, NONE), known[launched.get(key, NONE)],
-            names["name"].iloc[called.get(key, NONE)].tolist(),
+            key in autograds,
         )
         for key in sorted({*pushed, *launched})
     ]  # fmt: skip
@@ -173,7 +170,7 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
         for each in having
         if not all(map(is_library, each.ranges["domain"].iloc[each.pushed].unique()))
     ] or having
-    named = [each for each in threads if any(map(AUTOGRADS_NAME.search, each.names))]
+    named = [each for each in threads if each.is_autograds]
     why = dict.fromkeys(named, AUTOGRADS) or dict.fromkeys(
         [each for each in speaking if each is not first and each.takes_turns(speaking)], TURNS
     )
@@ -181,8 +178,8 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     main = callers[0]
     if len(callers) > 1:
         main = max(callers, key=lambda each: (each.busy, len(each.pushed)))
-        enough = [each for each in callers if each is first and each.busy >= FEW * main.busy]
-        main = enough[0] if enough else main
+    if first and first is not main and first in callers and first.busy >= FEW * main.busy:
+        main = first
     return why, [main, *(each for each in callers if each is not main)]
 
 
