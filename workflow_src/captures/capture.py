@@ -18,7 +18,8 @@ from workflow_src.common.intervals import Integers
 from workflow_src.common.thresholds import LOST_AT_MOST
 
 LATEST_NS = 2**62
-"""Upper limit of times: 146 years, and half the range of a 64-bit integer."""
+"""Upper limit of times: 146 years, and half the range of a 64-bit integer. While a capture is read,
+what was never closed ends then."""
 
 API, PAGEABLE_COPY, OVERHEAD = "api", "pageable copy", "overhead"
 """Kinds of calls: to the CUDA runtime or driver, such a call that copies to or from pageable host
@@ -51,10 +52,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The columns of each table of a capture."""
 
 CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
-OBJECTS = frozenset(("name", "domain"))
 CATEGORIES = frozenset(("kind", "direction", "source", "target"))
-"""Columns of text: of many different ones, and of few, which are compared again and again. Calls
-and work, of which there are more than of anything else, have few names, too."""
+"""Columns of few different texts, which are compared again and again. Calls and work, of which
+there are more than of anything else, have few names, too."""
 
 SMALL = frozenset(("process", "thread", "device", "stream"))
 """Columns of numbers that nearly always fit into 32 bits, which halves their memory."""
@@ -192,7 +192,9 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         if name in CATEGORIES or (name == "name" and table in ("calls", "work")):
             is_one = isinstance(values, pd.Categorical)
             return pd.Series(values, dtype=None if is_one else object).astype("category")
-        return pd.Series(values, dtype=object if name in OBJECTS else "int64", copy=False)
+        return pd.Series(
+            values, dtype=object if name in ("name", "domain") else "int64", copy=False
+        )
 
     return pd.DataFrame({name: typed(name) for name in COLUMNS[table]}, copy=False)
 

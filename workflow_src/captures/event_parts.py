@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.autograd import is_evaluation
-from workflow_src.captures.capture import COPY, KERNEL, SET, UNKNOWN, coded
+from workflow_src.captures.capture import COPY, KERNEL, LATEST_NS, SET, UNKNOWN, coded
 from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
 from workflow_src.captures.events import BAD, Event, events_of
-from workflow_src.captures.rows import NEVER, Parts, Spans
+from workflow_src.captures.rows import Parts, Spans
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -149,9 +149,9 @@ class Trace:
 
     def pair(self) -> None:
         """Give each event that begins apart its end: the next one on its thread of the same name,
-        or without any. Without one a range ends NEVER, and anything else is bad."""
+        or without any. Without one a range ends at LATEST_NS, and anything else is bad."""
         marks, at = self._marks, times([mark.ts for mark in self._marks])
-        ends, begun = np.full(len(marks), NEVER), defaultdict[str | None, list[int]](list)
+        ends, begun = np.full(len(marks), LATEST_NS), defaultdict[str | None, list[int]](list)
         threads = defaultdict[tuple[str, str], list[int]](list)
         for row in np.argsort(at, kind="stable").tolist():
             mark = marks[row]
@@ -166,7 +166,7 @@ class Trace:
                 self.lost[BAD] += 1
         for category, rows in begun.items():
             if (part := part_of(category)) in self.wanted:
-                kept = [row for row in rows if part == "ranges" or ends[row] < NEVER]
+                kept = [row for row in rows if part == "ranges" or ends[row] < LATEST_NS]
                 self.lost[BAD] += len(rows) - len(kept)
                 self._put(part, category, [marks[row] for row in kept], (at[kept], ends[kept]))
 

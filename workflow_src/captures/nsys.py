@@ -207,8 +207,7 @@ def dropped(texts: Sequence[str]) -> int:
 
 def tracing(texts: Sequence[str], version: str) -> str:
     """How kernels were traced; "" if nsys of this version may have done either and doesn't say."""
-    said = [text for text in texts if BY_HARDWARE.search(text)]
-    if said:
+    if said := [text for text in texts if BY_HARDWARE.search(text)]:
         return SOFTWARE if any(INSTEAD.search(text) for text in said) else HARDWARE
     number = re.match(r"(\d+)\.(\d+)", version)
     older = number is not None and tuple(map(int, number.groups())) < HARDWARE_SINCE

@@ -46,7 +46,6 @@ MORE: dict[str, tuple[str, ...]] = {
 }
 """What is read of each table besides."""
 
-COPY_KINDS = "ENUM_CUDA_MEMCPY_OPER"
 OPERATIONS = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 MEMORIES = dict(enumerate(("pageable", "pinned", "device", "device", "managed", "device")))
 """What the numbers of copies and memories mean, as CUPTI's do."""
@@ -117,7 +116,7 @@ def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
     elif key == "KERNEL":
         texts = store.texts(own)
     else:
-        labels = store.named(COPY_KINDS).items()
+        labels = store.named("ENUM_CUDA_MEMCPY_OPER").items()
         texts = {n: printable(f"[CUDA memcpy {label}]") for n, label in labels}
     return coded(code, [texts.get(n, f"({KINDS[key]} {n})") for n in own.tolist()])
 

@@ -20,9 +20,6 @@ Parts = dict[str, pd.DataFrame]
 Spans = tuple[Indices, Indices]
 """Starts and ends (ns)."""
 
-NEVER = LATEST_NS
-"""When an event ends that was never closed."""
-
 WHAT = {
     "ranges": "ranges",
     "calls": "API calls",
@@ -93,9 +90,9 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
         once[name] = rows.drop(again) if len(again) else rows
     possible = _possible(once)
     ranges = possible["ranges"]
-    never = ranges["end_ns"] == NEVER
+    never = ranges["end_ns"] == LATEST_NS
     if never.any():
-        last = max(int(_ends(rows).max(initial=-NEVER)) for rows in possible.values())
+        last = max(int(_ends(rows).max(initial=-LATEST_NS)) for rows in possible.values())
         end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
         possible["ranges"] = ranges.assign(end_ns=end)
     steps = ((TWICE, parts, once), (IMPOSSIBLE, once, possible))
@@ -106,7 +103,7 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
 
 def _ends(rows: pd.DataFrame) -> Indices:
     """When events end, or begin where they were not closed."""
-    return np.asarray(rows["end_ns"].mask(rows["end_ns"] == NEVER, rows["start_ns"]))
+    return np.asarray(rows["end_ns"].mask(rows["end_ns"] == LATEST_NS, rows["start_ns"]))
 
 
 def _possible(parts: Parts) -> Parts:

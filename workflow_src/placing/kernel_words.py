@@ -3,12 +3,10 @@
 import re
 from functools import cache
 
-MATRIX_PRODUCT = "matrix product"
 TO_BF16 = "cast to bf16"
 TO_FP16 = "cast to fp16"
 TO_FP32 = "cast to float32"
 CASTS = (TO_BF16, TO_FP16, TO_FP32, "cast")
-FUSED_ATTENTION = "fused attention"
 
 _COPIES = [
     (re.compile(r"bfloat16_copy"), TO_BF16),
@@ -19,8 +17,8 @@ _COPIES = [
 """Copies that change the type: ATen's unrolled template is used where input and output differ."""
 
 _FAMILIES = {
-    "gemm": MATRIX_PRODUCT,
-    "attention": FUSED_ATTENTION,
+    "gemm": "matrix product",
+    "attention": "fused attention",
     "recurrent": "recurrent layer",
     "compiled": "compiled code",
 }

@@ -32,9 +32,6 @@ from workflow_src.placing.families import families
 COLLECTIVE = "communication"
 """The family of kernels that communicate."""
 
-POINT_TO_POINT = "SendRecv"
-"""Found in names of kernels that not all processes run together."""
-
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
     """How long each activity (with `family`) waited for other processes (ns), all in one capture;
@@ -84,9 +81,9 @@ def ends_together(names: Sequence[str]) -> Mask:
 
 
 def collectives(work: pd.DataFrame) -> pd.DataFrame:
-    """The kernels (with `family`) that all processes run together."""
+    """The kernels (with `family`) that all processes run together: none from one to another."""
     found = work[(work["family"] == COLLECTIVE) & (work["kind"] == KERNEL)]
-    return found[~found["name"].str.contains(POINT_TO_POINT, regex=False).astype(bool)]
+    return found[~found["name"].str.contains("SendRecv", regex=False).astype(bool)]
 
 
 def read_all(paths: Sequence[Path]) -> Capture:

@@ -44,9 +44,6 @@ part that doesn't overlap: jobs that run at the same time are no steps."""
 PROFILERS = r"\AProfilerStep(#\d*|#\*)?\Z"
 """What torch.profiler names its steps, also where numbers were left out."""
 
-PROFILER_STEPS = "ProfilerStep"
-"""The domain of torch.profiler's steps where they count, unlike its other ranges."""
-
 CALLED = r"(?i)((?<![a-z])(step|iteration|iter|batch)[^a-z]*|\Aexecute_(context_)?\*)\Z"
 """The shape of a range that is named as a step, and maybe numbered; also as vLLM's are."""
 
@@ -191,7 +188,8 @@ def torchs_steps(ranges: pd.DataFrame, found: StepRanges, step: str) -> pd.DataF
         return None
     names, library = ranges["name"], ranges["domain"].map(is_library).astype(bool)
     profilers = is_profilers(names) & library
-    own, count = ranges["domain"].mask(profilers, PROFILER_STEPS), profilers.sum()
+    # They count by a domain of their own, unlike its other ranges.
+    own, count = ranges["domain"].mask(profilers, "ProfilerStep"), profilers.sum()
     nothing = found.rule == Rule.NONE
     if step or found.sure or count > 1:
         return ranges.assign(domain=own) if count > (0 if step else 1) else None
