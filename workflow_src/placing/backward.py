@@ -116,12 +116,9 @@ def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
         table.loc[table["tree"] != table["thread"], columns].drop_duplicates()
         for table in (placed.ranges, placed.work)
     ])  # fmt: skip
-    trees = rows[THREAD].merge(lent.drop_duplicates(THREAD), "left", THREAD)["tree"]
-    asked = rows[THREAD].assign(
-        tree=trees.fillna(rows["thread"]).astype("int64"),
-        launch_ns=rows["start_ns"],
-    )
-    return nested(placed.ranges, asked)[1]
+    trees = rows[THREAD].merge(lent.drop_duplicates(THREAD), "left", THREAD)
+    trees["tree"] = trees["tree"].fillna(rows["thread"]).astype("int64")
+    return nested(placed.ranges, trees.assign(launch_ns=rows["start_ns"]))[1]
 
 
 def _modules(rows: pd.DataFrame, ranges: pd.DataFrame, at: Indices) -> Indices:

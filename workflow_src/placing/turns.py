@@ -56,11 +56,8 @@ def whole(capture: Capture) -> pd.DataFrame:
     work = capture.work[capture.work["thread"] != UNKNOWN]
     begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
     alike = work.assign(start_ns=np.minimum(begun, work["start_ns"])).groupby("process")
-    found = alike.agg(
-        start_ns=("start_ns", "min"),
-        end_ns=("end_ns", "max"),
-        thread=("thread", lambda threads: threads.mode().iloc[0]),
-    )
+    found = alike.agg({"start_ns": "min", "end_ns": "max"})
+    found["thread"] = alike["thread"].agg(lambda each: each.mode()[0])
     return found.reset_index().assign(name=WHOLE, domain=WHOLE)
 
 
