@@ -82,18 +82,20 @@ def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
 
     Raises one of BROKEN_GZIP, after what can be read.
     """
-    part, packed = bytearray(), _is_packed(path)
+    part, size = list[bytes](), 0
+    packed = _is_packed(path)
     with cast(BufferedReader, gzip.open(path)) if packed else path.open("rb") as file:
         try:
-            while piece := file.read1(most - len(part)):
-                part += piece
-                if len(part) == most:
-                    yield bytes(part)
-                    part.clear()
+            while piece := file.read1(most - size):
+                part.append(piece)
+                size += len(piece)
+                if size == most:
+                    yield b"".join(part)
+                    part, size = [], 0
         except BROKEN_GZIP:
-            yield bytes(part)
+            yield b"".join(part)
             raise
-        yield bytes(part)
+        yield b"".join(part)
 
 
 def _is_packed(path: Path) -> bool:

@@ -84,9 +84,11 @@ def read(store: Store) -> Capture:
     lost[REUSED_NUMBERS] = found.reused
     lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
     processes = {*ranges["process"].unique(), *work["process"].unique()}
+    lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
+    # A table of these would hold copies of them.
     tables = {
         "ranges": ranges,
-        "work": work.assign(duration_ns=work["end_ns"] - work["start_ns"], **found.columns),
+        "work": dict(work.items()) | lengths | found.columns,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": _thread_names(store, processes),

@@ -81,11 +81,11 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
         copies, launch = _copies(work), launched(work, made)
-        work = work.assign(**launch.columns)
+        rows: dict[Any, Any] = dict(work.items()) | launch.columns
         by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
         lost[REUSED_NUMBERS] = launch.reused + int(is_shared.sum())
     else:
-        work = _operators(work)
+        rows = _operators(work)
     lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
     # A stream waits for a record of its own device, as Kineto looks no further.
     waits = parts["waits"].assign(record_device=parts["waits"]["device"])
@@ -93,7 +93,7 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
     unread = [Note("unread events", n, name or "no category") for name, n in found.unread.items()]
     tables = {
         "ranges": ranges.assign(domain=of_each(ranges["name"], torch_domain)),
-        "work": work,
+        "work": rows,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": parts["threads"],
@@ -147,7 +147,7 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
     return np.where(size == 1, first, UNKNOWN), size > 1
 
 
-def _operators(operators: pd.DataFrame) -> pd.DataFrame:
+def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
     An operator that calls one of its own name, as autocast's wrapper of `aten::addmm` calls
@@ -167,15 +167,16 @@ def _operators(operators: pd.DataFrame) -> pd.DataFrame:
     whole = np.zeros_like(own)
     np.add.at(whole, outermost, own)
     first = outermost == np.arange(len(start))
-    calls: pd.DataFrame = operators[first]
-    return calls.assign(
-        kind=OPERATOR,
-        duration_ns=np.maximum(whole[first], 0),
-        device=UNKNOWN,
-        stream=UNKNOWN,
-        launch_ns=calls["start_ns"],
-        launch_end_ns=calls["start_ns"],
-    )
+    calls = operators[first]
+    unknown = np.full(len(calls), UNKNOWN)
+    return dict(calls.items()) | {
+        "kind": [OPERATOR] * len(calls),
+        "duration_ns": np.maximum(whole[first], 0),
+        "device": unknown,
+        "stream": unknown,
+        "launch_ns": calls["start_ns"],
+        "launch_end_ns": calls["start_ns"],
+    }
 
 
 def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
