@@ -99,9 +99,10 @@ def unfound(capture: Capture) -> pd.DataFrame:
 
 
 def _is_found(capture: Capture, row: pd.Series) -> bool:
-    """Whether a finding takes most of a kind of work, at its place."""
+    """Whether a finding takes most of a kind of work, at its place; launches take of all kinds."""
     known, names = pd.concat([capture["findings"], capture["smaller"]]), capture["kernels"]
-    takes = known["device_ms"] >= MOST * float(row["ms"])
+    general = known["mechanism"].map(lambda key: MECHANISMS[key].general).astype(bool)
+    takes = (known["device_ms"] >= MOST * float(row["ms"])) & ~general
     for each in known[takes & (known["process"] == row["process"])].itertuples():
         shown = names["family"][names["short_name"].str.startswith(each.example)]
         family = "copy" if each.example.startswith("copy from") else next(iter(shown), "")

@@ -19,7 +19,7 @@ from workflow_src.common.thresholds import (
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.diagnose import Pace
 from workflow_src.diagnosis.idle import Before
-from workflow_src.paper.number import Number, is_number, lift, of, to
+from workflow_src.paper.number import NAN, Number, is_number, lift, of, to
 from workflow_src.paper.run import first
 from workflow_src.paper.written import Facts
 from workflow_src.placing.step_rules import Rule
@@ -34,6 +34,9 @@ WARM_UP = r"(?i)warm.?up"
 
 SEEN = 0.02
 """The share of steps' device time from which on a part that not each step has is named."""
+
+LOOP = 50
+"""So many launches are more than a layer's, and told where most of a step repeats them."""
 
 NEXT = 0.1
 """The share of a step's work from which on what takes most after the first is named."""
@@ -124,7 +127,7 @@ def pace(capture: Capture, row: pd.Series) -> Facts:
         "device": whole_ms(row["device_ms"]),
         "launches": row["launches"],
         "repeated": row["repeated"],
-        "repeats": row["repeats"],
+        "repeats": row["repeats"] if row["repeated"] >= LOOP else NAN,
         "launching": whole_ms(row["launching_ms"]),
         **dict(zip(("host_us", "device_us"), per_launch(row), strict=True)),
     }
