@@ -25,6 +25,7 @@ MECHANISM_OF = {
     "channels_first": "convolution_layout", "waits_in_hooks": "number_of_each_tensor",
     "loader_in_the_process": "slow_loader", "parsing_thread": "other_thread",
     "unique_ids": "selection", "average_one_by_one": "parameter_by_parameter",
+    "many_tables": "dense_gradients",
 }  # fmt: skip
 """The mechanism of each fault whose name isn't its mechanism's key."""
 
@@ -57,6 +58,7 @@ STEP_OF = {
         ("data_to_host-device.sqlite.gz", 95.4856, "step/forward/log", 80.35),
         ("blocking_save-device.json.gz", 104.2116, "step/save", 105.56),
         ("dense_gradients-device.sqlite.gz", 4.776, "step/backward", 2.4),
+        ("many_tables-device.sqlite.gz", 14.706, "step", 2.81),
         ("index_gradients-device.sqlite.gz", 32.964, "step", 12.29),
         ("clean_wide_decoder-device.sqlite.gz", 44.4207, "", 0),
         ("clean_convolutions-device.json.gz", 5.268, "", 0),

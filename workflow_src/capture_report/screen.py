@@ -36,7 +36,8 @@ SEEN = 0.02
 """The share of steps' device time from which on a part that not each step has is named."""
 
 LOOP = 50
-"""So many launches are more than a layer's, and told where most of a step repeats them."""
+"""So many launches are more than a layer's, and told where most of a step repeats them: on an H200
+layers of two models have 16 and 44, turns of loops over tokens, time and samples 51 to 639."""
 
 NEXT = 0.1
 """The share of a step's work from which on what takes most after the first is named."""

@@ -51,7 +51,7 @@ SORTED = r"\bindexing_backward_kernel"
 READING = r"vectorized_gather_kernel|index_elementwise_kernel"
 ADDED = 2
 """What adding up by an index takes at most, of what reading by it does: 1.6 times for the 800,000
-edges of a graph (H200, torch 2.11.0+cu130), where sorting first took 8.6 times."""
+edges of a graph (H200, torch 2.11.0+cu130), where sorting first took 8.4 times."""
 
 FUSED_SHARE = 0.4
 """Bytes that a fused update moves, of those that the update by single operators does: AdamW reads
