@@ -1,8 +1,7 @@
 """How long the tables of other programs' captures take, and how much memory: N kernels, made up,
-as an SQLite export of nsys, as folders of Arrow and Parquet files where pyarrow is installed, and
-as a trace of torch.profiler, which has an operator each as well. With --paths or --ticks, how long
-tables and report take for N range paths, or for N outermost ranges of one name, in an SQLite
-export."""
+as an SQLite export of nsys, and as a trace of torch.profiler, which has an operator each as well.
+With --paths or --ticks, how long tables and report take for N range paths, or for N outermost
+ranges of one name, in an SQLite export."""
 
 import argparse
 import math
@@ -13,8 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
-from importlib.util import find_spec
 from itertools import pairwise
 from multiprocessing import Process
 from pathlib import Path
@@ -23,7 +20,6 @@ from statistics import median
 import numpy as np
 
 from tests.captures.building import SCHEMA, global_id
-from tests.captures.folders import as_folder
 from workflow_src.common.summary import summarize
 
 PERIOD_NS, PERIOD_US, STEPS = 15_000, 15, 30
@@ -101,14 +97,6 @@ def _event(
     )
 
 
-def write_folder(path: Path, kernels: int, suffix: str) -> None:
-    """The export as a folder of files that end in `suffix`."""
-    with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "c.sqlite"
-        write_export(database, kernels)
-        as_folder(database, path, suffix)
-
-
 def write_paths(path: Path, paths: int) -> None:
     """An export of PASSES steps of ranges in ranges, a kernel in each of the inner ones.
 
@@ -145,8 +133,6 @@ def _word(number: int) -> str:
 
 WRITERS: dict[str, Callable[[Path, int], None]] = {
     "c.sqlite": write_export,
-    "c_arwdir": partial(write_folder, suffix=".arrow"),
-    "c_pqtdir": partial(write_folder, suffix=".parquet"),
     "c.json": write_trace,
 }
 MANY_RANGES: dict[str, Callable[[Path, int], None]] = {"paths": write_paths, "ticks": write_ticks}
@@ -207,13 +193,10 @@ def main() -> None:
                 show(write, count, what, Path(folder))
     for kernels in [] if arguments.paths or arguments.ticks else arguments.kernels:
         for name, write in WRITERS.items():
-            if name.endswith("dir") and not find_spec("pyarrow"):
-                continue
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / name
                 _made(write, path, kernels)
-                files = path.iterdir() if path.is_dir() else [path]
-                size = sum(file.stat().st_size for file in files) / 1e6
+                size = path.stat().st_size / 1e6
                 command = tables_command(path, Path(folder) / "out")
                 runs = [measured(command) for _ in range(arguments.repeats)]
             found = summarize([round(seconds * 1e9) for seconds, _, _ in runs])

@@ -1,7 +1,6 @@
 """Files that can't be read end in one sentence that names them, whatever their content."""
 
 import sqlite3
-import sys
 import tempfile
 from contextlib import closing
 from dataclasses import replace
@@ -68,19 +67,6 @@ def test_a_missing_column_is_named_with_its_table(export: Export) -> None:
     export.sql("ALTER TABLE NVTX_EVENTS RENAME COLUMN globalTid TO tid")
     with pytest.raises(TraceError, match=r"c\.sqlite: its table NVTX_EVENTS has no column gl"):
         export.read()
-
-
-def test_a_folder_that_cannot_be_read_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(TraceError, match=f"^{tmp_path}: the folder holds no table that nsys"):
-        read(tmp_path)
-    (tmp_path / "NVTX_EVENTS.parquet").touch()
-    monkeypatch.delattr("workflow_src.captures.arrow_store", raising=False)
-    monkeypatch.delitem(sys.modules, "workflow_src.captures.arrow_store", raising=False)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(TraceError, match=f"^{tmp_path}: .* pyarrow: pip install pyarrow$"):
-        read(tmp_path)
 
 
 def test_tables_of_others_may_have_any_names(export: Export) -> None:

@@ -72,8 +72,9 @@ def test_one_within_the_limits_is_read(tmp_path: Path) -> None:
 def test_a_pipe_is_no_capture_and_nobody_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "c.json")
     assert rank_of(tmp_path / "c.json") is None
-    assert "it is neither a file nor a folder, as a pipe isn't" in said_of(tmp_path / "c.json")
-    assert said_of(tmp_path / "d*.json").endswith("d*.json: there is no such file or folder")
+    assert "it is no file, as a pipe isn't; give" in said_of(tmp_path / "c.json")
+    assert "it is a folder; give an SQLite export of nsys (" in said_of(tmp_path)
+    assert said_of(tmp_path / "d*.json").endswith("d*.json: there is no such file")
 
 
 def test_a_file_that_nobody_may_read_is_no_input_and_has_its_sentence(

@@ -297,11 +297,8 @@ def test_files_have_names_and_bad_ones_a_sentence(
     monkeypatch.chdir(tmp_path)
     for name in ("a.sqlite.gz", "b.json", "c d.nsys-rep", "a.pt.trace.json.gz"):
         (tmp_path / name).touch()
-    for name in ("theirs_pqtdir/A.parquet", "theirs_pqtdir/B.parquet", "other/notes.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    folders = captures_of(["theirs_pqtdir/", "*"], {})
-    assert folders.files["theirs"] == ("theirs_pqtdir",) and "other" not in folders.files
+    (tmp_path / "theirs").mkdir()
+    assert "theirs" not in captures_of(["*"], {}).files
     assert name_of("c d.nsys-rep") == "c-d" and name_of("run.pt.trace.json.gz") == "run"
     files = captures_of([f"{tmp_path}/[bc]*"], {}).files
     assert list(files) == ["b", "c-d"]
@@ -312,9 +309,9 @@ def test_files_have_names_and_bad_ones_a_sentence(
     for patterns, sentence in (
         (["od*.json"], r"captures: odd\\udcff.json: a name with .* or that isn't UTF-8; rename it"),
         (["o{*.json"], r"captures: o\{d\}.json: a name with \{, \}, < or >"),
-        (["other/"], r"nor a folder that nsys exported, .* none; for the files in it: other/\*"),
+        (["theirs/"], r"isn't a file, .* none; of a folder, give the files: FOLDER/\*"),
         (["b.json", "./b.json"], "captures: b.json and ./b.json have one name, b.json,"),
-        (["x/" * 3000], "isn't a file, nor a folder that nsys exported"),
+        (["x/" * 3000], "isn't a file, and as a pattern fits none"),
     ):
         with pytest.raises(ConfigError, match=sentence):
             captures_of(patterns, {})
@@ -389,7 +386,7 @@ def test_captures_are_reported_in_place_of_a_suite_and_back(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "pipe.json")
     bad = {
         "bad": "neither an export of nsys nor a trace of torch.profiler",
-        "pipe": "it is neither a file nor a folder",
+        "pipe": "it is no file, as a pipe isn't",
     }
     words = ("report.md", "--config", f"captures=[{theirs}/*, pipe.json]")
     said = project.run(*words)

@@ -1,7 +1,5 @@
 """Reads any capture: an export of nsys or traces of torch.profiler, compressed or not."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +7,8 @@ from workflow_src.captures import nsys
 from workflow_src.captures.capture import UNKNOWN, Capture, Note, early
 from workflow_src.captures.cards import card_of_trace
 from workflow_src.captures.files import AGAIN, GIVE, database, is_sqlite
-from workflow_src.captures.store import Store, opened
+from workflow_src.captures.store import opened
 from workflow_src.common.errors import ADVICE, TraceError
-from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import LOST_AT_MOST
 from workflow_src.common.units import NS_PER_US
@@ -24,7 +21,7 @@ FEW = 10
 
 
 def read(path: Path) -> Capture:
-    """The capture in a file or folder. Raises TraceError, which names it, if it can't be read."""
+    """The capture in a file. Raises TraceError, which names it, if it can't be read."""
     try:
         with reading(path, "a capture that can be read", f"{AGAIN}, or {GIVE}", TraceError):
             return on_hosts_clock(_read(path))
@@ -39,11 +36,12 @@ def read(path: Path) -> Capture:
 
 def _read(path: Path) -> Capture:
     if not path.exists():
-        raise TraceError("there is no such file or folder")
-    if not (path.is_file() or path.is_dir()):
-        raise TraceError(f"it is neither a file nor a folder, as a pipe isn't; {GIVE}")
-    if path.is_dir() or is_sqlite(path):
-        with _stored(path) as store:
+        raise TraceError("there is no such file")
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no file, as a pipe isn't"
+        raise TraceError(f"it is {kind}; {GIVE}")
+    if is_sqlite(path):
+        with database(path) as plain, opened(plain) as store:
             found = nsys.read(store)
     else:
         # Imported for such a trace alone, as its reader of JSON takes a while to import.
@@ -77,26 +75,3 @@ def on_hosts_clock(capture: Capture) -> Capture:
     note = Note("clocks", int((moved_ns > 0).sum()), about)
     times = {name: work[name] + moved_ns for name in ("start_ns", "end_ns")}
     return replace(capture, work=work.assign(**times), notes=(*capture.notes, note))
-
-
-@contextmanager
-def _stored(path: Path) -> Iterator[Store]:
-    """The tables of an nsys export: an SQLite file, or a folder of Arrow or Parquet files.
-
-    Raises TraceError for another folder, or if pyarrow isn't there for such a one.
-    """
-    if not path.is_dir():
-        with database(path) as plain, opened(plain) as store:
-            yield store
-        return
-    if not (files := table_files(path)):
-        raise TraceError(
-            f"the folder holds no table that nsys exported; for its files: {path}/*; {GIVE}"
-        )
-    try:
-        from workflow_src.captures import arrow_store
-    except ImportError as error:
-        raise TraceError(
-            "a folder that nsys exported is read by pyarrow: pip install pyarrow"
-        ) from error
-    yield arrow_store.folder(files)

@@ -1,10 +1,9 @@
-"""What an nsys export is kept in: tables, whose columns are looked up by name."""
+"""The tables of an nsys export, an SQLite file, whose columns are looked up by name."""
 
 import re
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,17 +37,22 @@ MISSING = {"start": -LATEST_NS, "end": LATEST_NS}
 NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKER")
 """Tables of activities that take no time of a device."""
 
+JOINED = 2**18
+"""Rows whose numbers are joined as text at a time: few megabytes."""
+
 Columns = dict[str, Indices]
 
 
 @dataclass(frozen=True)
-class Store(ABC):
-    """The tables of an export, by name, with the names of their columns.
+class Store:
+    """The tables of an export that is open, by name, with the names of their columns.
 
     Rows come in one order, whatever is read of them.
     """
 
     tables: Mapping[str, tuple[str, ...]]
+    path: Path
+    connection: sqlite3.Connection
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether a table is there, with these columns."""
@@ -74,7 +78,10 @@ class Store(ABC):
 
     def values(self, table: str, name: str) -> list[Any]:
         """A column of text, None where it is missing; [] without such a column."""
-        return self._values(table, name) if self.has(table, name) else []
+        if not self.has(table, name):
+            return []
+        query = f'SELECT "{name}" FROM "{table}" ORDER BY rowid'
+        return [value for (value,) in self.connection.execute(query)]
 
     def texts(self, numbers: Any) -> dict[int, str]:
         """The strings of these numbers, as far as the export has them."""
@@ -104,36 +111,14 @@ class Store(ABC):
         return tuple(Note("unread tables", count, name) for name, count in counts.items() if count)
 
     def apart(self) -> AbstractContextManager["Store"]:
-        """The same tables, to be read in another thread."""
-        return nullcontext(self)
-
-    @abstractmethod
-    def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
-        """Columns, with what stands instead of a value that is missing."""
-
-    @abstractmethod
-    def _values(self, table: str, column: str) -> list[Any]: ...
-
-
-JOINED = 2**18
-"""Rows whose numbers are joined as text at a time: few megabytes."""
-
-
-@dataclass(frozen=True)
-class Database(Store):
-    """A database that is open."""
-
-    path: Path
-    connection: sqlite3.Connection
-
-    def apart(self) -> AbstractContextManager["Database"]:
-        """The same database by a connection of its own, which another thread may use."""
+        """The same tables by a connection of their own, which another thread may use."""
         return opened(self.path)
 
     def _integers(self, table: str, columns: Mapping[str, int]) -> list[Indices]:
-        """SQLite joins each column as text, because a tuple for each row takes twice the time.
+        """Columns, with what stands instead of a value that is missing.
 
-        Raises ValueError where what it joined isn't as many integers.
+        SQLite joins each as text, because a tuple for each row takes twice the time. Raises
+        ValueError where what it joined isn't as many integers.
         """
         query = _joined(table, columns)
         # Bytes that grow take less memory than parts that are put together at last.
@@ -148,10 +133,6 @@ class Database(Store):
                     raise ValueError(f"column {name} of {table} holds other things than integers")
                 column += part.data
 
-    def _values(self, table: str, column: str) -> list[Any]:
-        query = f'SELECT "{column}" FROM "{table}" ORDER BY rowid'
-        return [value for (value,) in self.connection.execute(query)]
-
 
 def _joined(table: str, columns: Mapping[str, int]) -> str:
     """How many of the next rows there are, the last one, and columns joined by commas."""
@@ -165,7 +146,7 @@ def _joined(table: str, columns: Mapping[str, int]) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Database]:
+def opened(path: Path) -> Iterator[Store]:
     """The tables of an SQLite file, which is only read. A view, as nsys makes none, is no table."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -175,4 +156,4 @@ def opened(path: Path) -> Iterator[Database]:
         names = [name for (name,) in connection.execute(query) if '"' not in name]
         about = {n: connection.execute(f'PRAGMA table_info("{n}")').fetchall() for n in names}
         tables = {name: tuple(row[1] for row in rows) for name, rows in about.items()}
-        yield Database(tables, path, connection)
+        yield Store(tables, path, connection)

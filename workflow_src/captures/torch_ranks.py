@@ -67,7 +67,7 @@ class Job:
 
 
 def rank_of(path: Path) -> Rank | None:
-    """The rank that a trace, compressed or not, is of; None for a file or folder without one.
+    """The rank that a trace, compressed or not, is of; None for a file without one.
 
     Also for what can't be read, which its reader says.
     """

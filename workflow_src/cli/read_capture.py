@@ -1,7 +1,7 @@
 """Read one capture into a folder: its tables, and one step as a picture and for Perfetto.
 
-A capture is a report of nsys or its export as SQLite, Arrow or Parquet, or a trace of
-torch.profiler, compressed or not; or such traces of all ranks of one job.
+A capture is a report of nsys or its export as SQLite, or a trace of torch.profiler, compressed or
+not; or such traces of all ranks of one job.
 """
 
 import argparse

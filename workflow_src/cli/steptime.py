@@ -28,7 +28,6 @@ FILE is a capture of a training step, or of any program that uses a GPU:
 
   theirs.nsys-rep        of nsys (Nsight Systems), if nsys is on the PATH to export it
   theirs.sqlite          nsys export --type sqlite theirs.nsys-rep
-  theirs_pqtdir/         nsys export --type parquetdir (or arrowdir); needs pyarrow
   trace.json             torch.profiler: export_chrome_trace
 
 Files may be compressed (.gz). Traces of torch.profiler of all ranks of one job are read together.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workflow_src.common.errors import ConfigError
 
-SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz|_arwdir|_pqtdir)+\Z")
+SUFFIXES = re.compile(r"(\.nsys-rep|\.sqlite|\.json|\.pt\.trace|\.trace|\.gz)+\Z")
 ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 """What a name leaves of its file's off, one instead of the other where that tells files apart."""
 

@@ -12,7 +12,6 @@ from typing import Any
 from workflow_src.captures.torch_ranks import named_jobs
 from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.errors import ConfigError, remake
-from workflow_src.common.nsys_folder import table_files
 from workflow_src.common.printable import printable
 from workflow_src.dag.paths import PAGE, TEMPLATES, Wildcards, known
 
@@ -28,8 +27,8 @@ UNREADABLE = "unreadable"
 class Captures:
     """The captures that are reported instead of a suite, by name; none if there are none.
 
-    files: those of each, or a folder; several are traces of ranks of one job. apart: captures that
-    may be of another one's job, without evidence. settings: see plan/settings.py.
+    files: those of each; several are traces of ranks of one job. apart: captures that may be of
+    another one's job, without evidence. settings: see plan/settings.py.
     """
 
     files: Mapping[str, tuple[str, ...]]
@@ -60,8 +59,9 @@ class Captures:
         return [f"./{path}" if path.startswith("-") else path for path in self._files(wildcards)]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Its files: all of a folder, whose own time doesn't tell that one of them changed."""
-        return [file for path in self._files(wildcards) for file in files_of(path)]
+        """Its files that can be read."""
+        files = filter(os.path.isfile, self._files(wildcards))
+        return [path for path in files if os.access(path, os.R_OK)]
 
     def problems(self) -> list[str]:
         """A line for each capture that couldn't be read: its name, why, and how to try again."""
@@ -90,16 +90,14 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     """
     found = list[str]()
     for pattern in patterns:
-        paths = sorted(glob.glob(pattern))
-        there = [path for path in paths if not os.path.isdir(path) or files_of(path)]
-        if not there:
-            inside = f"; for the files in it: {pattern.rstrip('/')}/*" * os.path.isdir(pattern)
+        paths = [path for path in sorted(glob.glob(pattern)) if not os.path.isdir(path)]
+        if not paths:
             raise ConfigError(
-                f"captures: {pattern!r} isn't a file, nor a folder that nsys exported, and as a "
-                f"pattern fits none{inside}"
+                f"captures: {pattern!r} isn't a file, and as a pattern fits none; of a folder, "
+                "give the files: FOLDER/*"
             )
-        found += there
-    files = dict.fromkeys(path.rstrip("/") for path in found)
+        found += paths
+    files = dict.fromkeys(found)
     if odd := next((file for file in files if ODD.search(file)), ""):
         why = "a name with {, }, < or >, or that isn't UTF-8; rename it"
         raise ConfigError(f"captures: {printable(odd)}: {why}")
@@ -107,10 +105,3 @@ def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Capture
     named = {name: tuple(map(str, job.files)) for name, job in jobs.items()}
     apart = frozenset(name for name, job in jobs.items() if job.apart)
     return Captures(named, apart, settings)
-
-
-def files_of(path: str) -> list[str]:
-    """The file at a path, those of a folder that nsys exported, or none that can be read."""
-    if os.path.isdir(path):
-        return [str(file) for file in table_files(Path(path)).values()]
-    return [path] if os.path.isfile(path) and os.access(path, os.R_OK) else []

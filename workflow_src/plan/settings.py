@@ -212,7 +212,7 @@ class Config(Checked):
     studies: Listed[str] = []
     """Companion studies to run, each a section of the report (workflow_src/studies/study.py)."""
     captures: Listed[Text] = []
-    """Captures of other programs, which are reported instead of a suite: files, patterns or folders
+    """Captures of other programs, which are reported instead of a suite: files or patterns
     of nsys or torch.profiler (docs/captures.md). Traces of ranks of one job are one capture."""
     capture_fold: Pattern | None = r"\.\d+"
     """A regular expression of what is left out of the names of a capture's ranges, so that those of
