@@ -25,18 +25,16 @@ def rank_file(
     clock_us: int = 0,
     name: str = "",
     helper: int = 9,
-    pace: int = 1,
 ) -> Path:
     """A trace of a rank with a gemm and 3 collectives, which end when the last rank has come.
 
-    Its process is 7 in all ranks, and its work is launched by a thread without ranges. pace: how
-    many times as late as otherwise the collectives begin.
+    Its process is 7 in all ranks, and its work is launched by a thread without ranges.
     """
     begin = 100_000 + clock_us
     events = [event("user_annotation", "step", begin, 100, pid=7, tid=7)]
     events += launched(1, begin + 1, 2 + rank, pid=7, tid=helper)
     for number, (start, end) in enumerate(((10, 20), (30, 40), (50, 60)), start=2):
-        at = begin + pace * start + rank - 0.5
+        at = begin + start + rank - 0.5
         events += launched(number, at, end - start - rank, REDUCE, pid=7, tid=helper)
     # The stream waits at the last launch for what was launched before the first collective's.
     waits = {"device": 0, "stream": 9, "wait_on_stream": 7} | {
@@ -53,8 +51,10 @@ def paths_of(*files: Path) -> pd.DataFrame:
 
 
 def test_ranks_are_processes_of_one_capture_whatever_their_clocks(tmp_path: Path) -> None:
-    hour = 3_600_000_000
-    files = [rank_file(tmp_path, rank, clock_us=rank * hour, helper=2 - rank) for rank in (0, 1)]
+    ahead_us = 5_000_000
+    files = [
+        rank_file(tmp_path, rank, clock_us=rank * ahead_us, helper=2 - rank) for rank in (0, 1)
+    ]
     paths = paths_of(*reversed(files))
     assert paths["path"].to_dict() == {0: "step", 1: "step"}
     assert (paths["busy_ms"] * 1e6).round().to_dict() == {0: 32_000, 1: 30_000}
@@ -89,37 +89,26 @@ def test_files_of_one_job_are_one_capture_and_others_stay_apart(tmp_path: Path) 
         (tmp_path / f"{name}.json").write_text(text, encoding="latin-1")
     found = captures_of([f"{tmp_path}/*.json"], {}).files
     names = {name: [Path(file).stem for file in files] for name, files in found.items()}
-    alone = ("b3", "c0", "c1-again", "c1", "d", "e", "f")
-    assert names == {"a0-and-1-more": ["a0", "a1"], **{name: [name] for name in alone}}
-
-
-HOUR = 3_600_000_000
+    joined = {"a0-and-1-more": ["a0", "a1"], "c0-and-1-more": ["c0", "c1-again"]}
+    assert names == joined | {name: [name] for name in ("b3", "c1", "d", "e", "f")}
 
 
 @pytest.mark.parametrize(
     ("files", "jobs"),
     [
-        # Of each file its rank, by how much its clock is ahead, and its pace.
-        ([(0, 0, 1), (1, 50, 1)], [[0, 1]]),
-        ([(0, 0, 1), (1, HOUR, 1)], [[0, 1]]),
-        ([(0, 0, 1), (1, HOUR, 50)], [[0], [1]]),
-        ([(0, 0, 1), (1, 0, 1), (0, HOUR, 50), (1, HOUR, 50)], [[0, 1], [2, 3]]),
-        ([(0, 0, 1), (1, 0, 1), (1, 9, 1)], [[0], [1], [2]]),
+        # Of each file its rank, and by how much its clock is ahead (s).
+        ([(0, 0), (1, 5)], [[0, 1]]),
+        ([(0, 0), (1, 60)], [[0], [1]]),
+        ([(0, 0), (1, 0), (0, 5), (1, 5)], [[0, 1], [2, 3]]),
+        ([(0, 0), (1, 0), (1, 0)], [[0, 1], [2]]),
     ],
-    ids=["at a time", "by their collectives", "not tied", "two runs", "one rank twice"],
+    ids=["at a time", "not tied", "two windows", "one rank twice"],
 )
-@pytest.mark.parametrize("block", [200, 2**22])
-def test_ranks_are_of_one_job_by_evidence_alone(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    files: list[tuple[int, int, int]],
-    jobs: list[list[int]],
-    block: int,
+def test_ranks_are_of_one_job_that_begin_at_a_time(
+    tmp_path: Path, files: list[tuple[int, int]], jobs: list[list[int]]
 ) -> None:
-    """Also where it isn't in the beginnings of the files, which have two blocks."""
-    monkeypatch.setattr("workflow_src.captures.files.BLOCK", block)
-    for number, (rank, clock_us, pace) in enumerate(files):
-        rank_file(tmp_path, rank, clock_us=clock_us, name=f"{number}.json", pace=pace)
+    for number, (rank, clock_s) in enumerate(files):
+        rank_file(tmp_path, rank, clock_us=clock_s * 10**6, name=f"{number}.json")
     found = captures_of([f"{tmp_path}/*.json"], {})
     stems = [[int(Path(file).stem) for file in each] for each in found.files.values()]
     assert sorted(stems) == jobs
