@@ -13,9 +13,6 @@ SOFTMAX, CALLING_SOFTMAX = "aten::_softmax", "aten::softmax"
 
 COPY = "aten::copy_"
 
-SEARCHED = MULTIPLYING | {SOFTMAX, CALLING_SOFTMAX, COPY}
-"""What answers look up by name in operators.csv, so that each has a row however little it takes."""
-
 LAYERS = frozenset(
     f"aten::{name}" for name in ("_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_src.common.case import AnyCase, Brought, case_of
 from workflow_src.common.components import told_apart
-from workflow_src.common.operators import CALLING, MULTIPLYING, SEARCHED
+from workflow_src.common.operators import CALLING, MULTIPLYING
 from workflow_src.common.table_schema import key, own_columns
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.families import families
@@ -19,9 +19,6 @@ from workflow_src.tables import products, records
 from workflow_src.tables.records import Launched
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
-REST = "the rest"
-DETAILED_SHARE = 0.995
-"""Operators that take this share of a phase's time have rows of their own, and so do SEARCHED."""
 NOT_RECORDED = "missing"
 """The status of a phase whose benchmark didn't record what launched its work."""
 
@@ -29,32 +26,16 @@ NOT_RECORDED = "missing"
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     """A row per range, operator, inputs and activity of a phase; what only views is left out.
 
-    Those that take least of the time share rows: see DETAILED_SHARE. captured_path is the path in
-    kernels.csv, by which the two tables have the same times; path differs from it for gradients.
-    Bytes count once per call (see `booked`), and are missing where unknown.
+    captured_path is the path in kernels.csv, by which the two tables have the same times; path
+    differs from it for gradients. Bytes count once per call (see `booked`), and are missing where
+    unknown.
     """
     own = records.families_of(launched)
     moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
     pairs = zip(launched["operators"], own, strict=True)
     amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
     table = found.assign(bytes=booked(found, amounts, own), operator=found["operator_name"])
-    return _per_step(_with_rest(table[table["family"] != "bookkeeping"]), "operators", "bytes")
-
-
-def _with_rest(table: pd.DataFrame) -> pd.DataFrame:
-    """`table` with the smallest groups told apart by paths and family only, as REST.
-
-    An operator's kernels stay together: the bytes of a call lie with one of them. Work without an
-    operator stays as it is, and so does what is SEARCHED.
-    """
-    keys = [name for name in key("operators")[1:] if name != "short_name"]
-    total = table.groupby(keys)["duration_ns"].sum().sort_values(ascending=False, kind="stable")
-    small = total.index[total.cumsum() - total > DETAILED_SHARE * total.sum()]
-    kept = table["operator"].isin([*SEARCHED, ""])
-    rest = pd.MultiIndex.from_frame(table[keys]).isin(small) & ~kept
-    said = dict.fromkeys(("forward_operator", "shapes", "dtypes", "short_name"), "")
-    said["operator"] = REST
-    return table.assign(**{name: table[name].mask(rest, value) for name, value in said.items()})
+    return _per_step(table[table["family"] != "bookkeeping"], "operators", "bytes")
 
 
 def _per_step(table: pd.DataFrame, name: str, amount: str) -> pd.DataFrame:
