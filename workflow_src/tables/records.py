@@ -26,11 +26,6 @@ GIVEN = ("shapes", "dtypes")
 """What is recorded of each input."""
 
 NOT_ALIGNED = -1
-RUN = 8
-"""So many activities in a row must agree before two recordings count as together again."""
-REACH = 64
-"""At most so many activities are skipped, in both recordings together, to get there."""
-
 _MEMORY = {r"^\[CUDA memcpy|^Memcpy ": "copy", r"^\[CUDA memset|^Memset ": "set"}
 
 Launched = Mapping[str, Any]
@@ -60,7 +55,7 @@ def with_records(
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")
-    others = normal_names(names).to_numpy(dtype=object)[sequence[:, 1]].tolist()
+    others = normal_names(names).iloc[sequence[:, 1]].tolist()
     mine = normal_names(steps["name"])
     place = np.full(len(steps), NOT_ALIGNED)
     for rows in steps.groupby("step").indices.values():
@@ -165,36 +160,21 @@ def normal_names(names: pd.Series) -> pd.Series:
     return normal
 
 
-def align(names: Sequence[object], others: Sequence[object]) -> Indices:
+def align(names: Sequence[str], others: Sequence[str]) -> Indices:
     """For each of `names`, the place in `others` of the same activity, or NOT_ALIGNED.
 
-    Places increase. Where the two part, both are searched for the nearest place from which they
-    agree again; if none is within reach, only their ends are still compared.
+    Both are followed from their start and from their end, as far as they agree: of what is in
+    between, nothing is claimed.
     """
+    front = _alike(names, others)
+    back = _alike(names[front:][::-1], others[front:][::-1])
     found = np.full(len(names), NOT_ALIGNED)
-    here = there = 0
-    while here < len(names) and there < len(others):
-        if names[here] == others[there]:
-            found[here] = there
-            here, there = here + 1, there + 1
-        elif skips := _skips(names[here : here + REACH + RUN], others[there : there + REACH + RUN]):
-            here, there = here + skips[0], there + skips[1]
-        else:
-            last, other = len(names) - 1, len(others) - 1
-            while last >= here and other >= there and names[last] == others[other]:
-                found[last] = other
-                last, other = last - 1, other - 1
-            break
+    found[:front] = np.arange(front)
+    found[len(names) - back :] = np.arange(len(others) - back, len(others))
     return found
 
 
-def _skips(names: Sequence[object], others: Sequence[object]) -> tuple[int, int] | None:
-    """How many of each to skip, as few as possible, so that the rest begins alike."""
-    for total in range(1, REACH + 1):
-        for skipped in range(total + 1):
-            mine = names[skipped : skipped + RUN]
-            theirs = others[total - skipped : total - skipped + RUN]
-            common = min(len(mine), len(theirs))
-            if common and mine[:common] == theirs[:common]:
-                return skipped, total - skipped
-    return None
+def _alike(names: Sequence[str], others: Sequence[str]) -> int:
+    """How many are the same before the two part."""
+    same = [mine == other for mine, other in zip(names, others, strict=False)]
+    return [*same, False].index(False)
