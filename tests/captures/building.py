@@ -243,22 +243,6 @@ def trace_file(folder: Path, content: Any, name: str = "c.json") -> Path:
     return path
 
 
-def cpu_trace(folder: Path, loading_us: int) -> Path:
-    """Three steps, each this long in a loader's range, then 400 us of 11 operators, 1 us apart."""
-    folder.mkdir(exist_ok=True)
-    events = []
-    for step in range(3):
-        at = (loading_us + 400) * step
-        events.append(event("user_annotation", f"ProfilerStep#{step}", at, loading_us + 400))
-        loader = "enumerate(DataLoader)#iter.__next__"
-        events.append(event("user_annotation", loader, at, loading_us + 5))
-        at += loading_us
-        events.append(event("cpu_op", "aten::stack", at, 10))
-        events += [event("cpu_op", "aten::mm", at + 11 + 39 * k, 38) for k in range(9)]
-        events.append(event("cpu_op", "aten::add_", at + 362, 38))
-    return trace_file(folder, events)
-
-
 def tables_in(
     path: Path, *domains: str, step: str = "", fold: str | None = None, diagnosed: bool = False
 ) -> dict[str, pd.DataFrame]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures.building import cpu_trace, tables_in
 from tests.diagnosis.test_recorded import COPY, LAUNCH, LENGTH, US, WAIT, Program
 from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.subject import Subject
@@ -41,15 +40,3 @@ def test_waits_gaps_and_copies_are_told_by_place(tmp_path: Path) -> None:
     between = gaps[gaps["before_path"] == "step/data"]
     assert between["gap_ms"].tolist() == pytest.approx([2 * 0.411 / 3, 0.1 / 3])
     assert between["after_path"].tolist() == ["step", ""]
-
-
-def test_on_a_cpu_time_without_an_operator_is_told_by_what_ran_before_and_after(
-    tmp_path: Path,
-) -> None:
-    found = tables_in(cpu_trace(tmp_path, 600), diagnosed=True)["gaps"]
-    loading = "ProfilerStep#*/enumerate(DataLoader)#iter.__next__"
-    assert found[["after_call", "before_call", "before_path"]].to_numpy().tolist() == [
-        ["aten::add_", "aten::stack", loading]
-    ]
-    # Before the first step no operator ran, so what its loader took is in no gap between two.
-    assert found["gap_ms"].tolist() == pytest.approx([2 * 0.6 / 3])

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from workflow_src.captures.capture import NO_KERNELS, OPERATOR
-from workflow_src.common.thresholds import FINDING_AT_LEAST
 from workflow_src.diagnosis.finding import MECHANISMS
 from workflow_src.paper.number import NAN, Number, lift, of
 from workflow_src.paper.run import Run, first, lifted
@@ -103,21 +102,10 @@ class Capture:
         return {*self["kernels"]["kind"]} == {OPERATOR}
 
     @cached_property
-    def outside(self) -> pd.Series:
-        """The share of a CPU's steps without operators; its largest gap, if one is regular."""
-        steps, gaps = self["steps"], self.numbers("gaps")
-        nothing = pd.Series(NAN, [*gaps, "share"], dtype=object)
-        if not self.on_cpu or steps.empty:
-            return nothing
-        idle, wall = (of(lift(steps[name]), "sum") for name in ("idle_ns", "wall_ns"))
-        number = len(steps)
-        large = gaps["gap_ms"].astype(float) >= FINDING_AT_LEAST * float(in_ms(wall)) / number
-        # What holds up each step or, between steps, each but the first; not what happened once.
-        often = gaps["gaps"].astype(float) * number > number - 1.5
-        longest = gaps[large & often].sort_values("gap_ms", ascending=False, kind="stable")
-        found = first(longest) if len(longest) else nothing
-        found["share"] = share(idle, wall)
-        return found
+    def outside(self) -> Any:
+        """The share of a CPU's steps without operators."""
+        idle, wall = (of(lift(self["steps"][name]), "sum") for name in ("idle_ns", "wall_ns"))
+        return share(idle, wall)
 
     def rows(self, table: str, most: str = "") -> pd.DataFrame:
         """The rows of a table, of many those with the most in a column, as Numbers."""

@@ -93,7 +93,6 @@ def whole_ms(cell: Any) -> Any:
 def _unknown(capture: Capture) -> str:
     """The first of these that holds: why nothing is known of its steps."""
     noted, known = capture.noted, len(capture.diagnoses) > 0
-    outside = not known and is_number(capture.outside["share"])
     verdicts = {
         "unreadable": UNREADABLE in noted,
         "lost": NO_KERNELS in noted,
@@ -101,8 +100,7 @@ def _unknown(capture: Capture) -> str:
         "no ranges": not capture.every["ranges"] > 0,
         "not named": "no step" in noted,
         "no steps": not capture.every["steps"] > 0,
-        "between operators": outside and is_number(capture.outside["gap_ms"]),
-        "on a CPU": outside,
+        "on a CPU": not known and capture.on_cpu,
         "can't tell": not known,
     }
     return next((verdict for verdict, holds in verdicts.items() if holds), "")

@@ -119,15 +119,9 @@ def large_gaps(subject: Subject) -> pd.DataFrame:
     """
     calls = subject.own[["name", "path"]].set_axis(["call", "path"], axis=1)
     places = calls.shift(fill_value="").add_prefix("after_").join(calls.add_prefix("before_"))
-    gaps = places.assign(gap_ms=subject.own["gap_ns"] / NS_PER_MS)
-    return by_place(gaps, subject.step_count)
-
-
-def by_place(gaps: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """As large_gaps, of a row per gap with its place and gap_ms, in so many steps."""
-    places = [name for name in gaps if name != "gap_ms"]
-    large = gaps[gaps["gap_ms"] > LARGE * gaps["gap_ms"].median()]
-    groups = large.groupby(places, observed=True, sort=False)["gap_ms"]
+    gap_ms = subject.own["gap_ns"] / NS_PER_MS
+    large = places.assign(gap_ms=gap_ms)[gap_ms > LARGE * gap_ms.median()]
+    groups = large.groupby([*places], observed=True, sort=False)["gap_ms"]
     found = groups.agg(gaps="size", gap_ms="sum", longest_ms="max").reset_index()
-    found[["gaps", "gap_ms"]] /= steps
+    found[["gaps", "gap_ms"]] /= subject.step_count
     return found.sort_values("gap_ms", ascending=False, ignore_index=True)

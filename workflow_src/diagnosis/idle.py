@@ -1,31 +1,22 @@
-"""Time in which no device worked, and what stood before it; on a CPU, in which no operator ran.
+"""Time in which no device worked, and what stood before it.
 
 Idle time belongs to the work that ended it, which is innocent of it. Between the launch of that
 work and the one before, the host waited, did something else, or just launched one call after
 another. The longest of these is named.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import OPERATOR
-from workflow_src.captures.domains import is_library
-from workflow_src.captures.rows import rows_where, spans
+from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.facts import by_place
 from workflow_src.diagnosis.recording import Mask
-from workflow_src.diagnosis.step import Loop, loop_of, open_ranges, texts
 from workflow_src.diagnosis.subject import LARGE, MOST, Subject
-from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.kernel_names import short_names
-from workflow_src.placing.paths import escaped
-from workflow_src.placing.step_rules import is_profilers
-from workflow_src.placing.steps import step_ranges
 
 
 class Before(StrEnum):
@@ -99,58 +90,3 @@ def _held_up(subject: Subject, rows: Indices) -> tuple[Mask, pd.DataFrame, pd.Da
         table = pd.DataFrame({"call": longest, "ns": times.loc[longest].to_numpy()}, longest.index)
         found.append(table.reindex(place, fill_value=0).reset_index(drop=True))
     return launched[rows], found[0], found[1]
-
-
-def cpu_steps(attributed: Attributed, process: int) -> Mapping[str, pd.DataFrame]:
-    """The tables gaps and step_times of a process all of whose work is operators, if it has steps.
-
-    gaps: a row per place of large ones between operators, with the columns of facts.large_gaps; a
-    path ends with a range of torch's own, such as a loader's, where that is the innermost.
-    step_times: from the end of the step before to that of this one; of the first, from its start.
-    """
-    work = rows_where(attributed.work, (attributed.work["process"] == process).to_numpy())
-    has_steps = (step_ranges(attributed)["process"] == process).any()
-    if not has_steps or not len(work) or (work["kind"] != OPERATOR).any():
-        return {}
-    loop = loop_of(attributed, process)
-    ends = np.append(loop.steps["start_ns"].to_numpy()[:1], loop.steps["end_ns"])
-    times = {"step": range(len(loop.steps)), "time_ms": np.diff(ends) / NS_PER_MS}
-    return {"gaps": _gaps(attributed, loop, work), "step_times": pd.DataFrame(times)}
-
-
-def _gaps(attributed: Attributed, loop: Loop, work: pd.DataFrame) -> pd.DataFrame:
-    work = work.sort_values(["start_ns", "end_ns"], ignore_index=True)
-    start, end = spans(work)
-    active = Union.of(start, end)
-    # The gap before each interval of operators: which begins it, and which ended last before it.
-    last = np.maximum.accumulate(np.where(end == np.maximum.accumulate(end), work.index, 0))
-    after, before = last[active.first[1:] - 1], active.first[1:]
-    steps = Union.of(*spans(loop.steps))
-    within = steps.until(start[before]) - steps.until(end[after])
-    names = attributed.names["short_name"].to_numpy(dtype=object)[work["named"]]
-    gaps = pd.DataFrame(
-        {
-            "after_call": names[after],
-            "after_path": _places(attributed, loop, end[after]),
-            "before_call": names[before],
-            "before_path": _places(attributed, loop, start[before]),
-            "gap_ms": within / NS_PER_MS,
-        }
-    )
-    return by_place(gaps[within > 0], len(loop.steps))
-
-
-def _places(attributed: Attributed, loop: Loop, moments: Indices) -> "pd.Series[str]":
-    """The path that the loop's thread is in at each moment, and torch's own range inside."""
-    counted, every = attributed.placed.ranges, attributed.capture.ranges
-    of_torch = every["domain"].map(is_library) & ~is_profilers(every["name"].to_numpy())
-    every = every[of_torch]
-    own, library = (
-        open_ranges(ranges, loop.process, loop.thread, moments) for ranges in (counted, every)
-    )
-    begins = np.append(counted["start_ns"].to_numpy(), -1)
-    inside = np.append(every["start_ns"].to_numpy(), -2)[library] >= begins[own]
-    names = np.append(every["name"].to_numpy(dtype=object), "")
-    path = pd.Series(texts(attributed)[own], dtype=str)
-    joined = path + np.where(path == "", "", "/") + pd.Series(names[library]).map(escaped)
-    return path.where(~inside | (library == NOWHERE), joined)

@@ -1,8 +1,7 @@
 """The tables of a diagnosis: what is wrong with the steps of each process, and what one asks first.
 
 All values are per step. Of a process without steps, or without API calls in them, the table
-`diagnoses` has a row that says so; on a CPU, whose work is operators, `gaps` and `step_times` have
-rows, too.
+`diagnoses` has a row that says so.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis import facts
 from workflow_src.diagnosis.diagnose import Diagnosis, diagnose, launches, pace
 from workflow_src.diagnosis.finding import MECHANISMS, Finding
-from workflow_src.diagnosis.idle import cpu_steps, idle_causes
+from workflow_src.diagnosis.idle import idle_causes
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.diagnosis.words import assumed, headline
 from workflow_src.placing.attributed import Attributed
@@ -69,8 +68,7 @@ def _of_process(
     try:
         subject = Subject.of(attributed, process)
     except TraceError as error:
-        said = pd.DataFrame([{"problem": str(error)}])
-        return {"diagnoses": said, **cpu_steps(attributed, process)}
+        return {"diagnoses": pd.DataFrame([{"problem": str(error)}])}
     diagnosis, problem, plain = _diagnosed(subject, plain_ns)
     times = subject.recording.steps["time_ns"].to_numpy() / NS_PER_MS
     row: Row = {"problem": problem, "plain": plain}
