@@ -39,7 +39,6 @@ MECHANISM_OF = {
     "copy_that_nothing_overlaps": "unhidden_copy",
     "float64_in_a_layer": "float64",
     "save_that_blocks": "blocking_save",
-    "gradients_filled_with_zeros": "zero_fills",
     "evaluation_with_gradients": "evaluation",
     "channels_first": "convolution_layout",
     "without_autocast": "float32_products",

@@ -104,10 +104,6 @@ def softmax(name: str, thread: int = 1) -> Place:
     return launches(kernel.replace("cunn_Log", "cunn_"), thread=thread)
 
 
-def fills(program: Program, step: int) -> None:
-    program.fill()
-
-
 def forward(program: Program, step: int) -> None:
     program.forward()
 
@@ -189,7 +185,6 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
      {"update": times(10, updates("lerp", "addcmul", "addcdiv"))}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
      {"update": times(15, updates("mul", "add"))}),
-    ("zero_fills", "step", 20 * 60, {"begin": times(20, fills)}),
     # Both casts, of which the second's name has the result's type, go with the host's time before
     # them; the arithmetic's launch stays.
     ("float64", "step/forward", 2 * 60,
@@ -314,25 +309,6 @@ def test_a_loader_is_told_from_shorter_large_gaps_of_the_range_that_comes_next(
     places = [(each.where, each.told["in_steps"]) for each in named]
     assert places == [("step/data", count) for count in steps]
     assert all(each.saves_ms == pytest.approx(20, rel=0.01) for each in named)
-
-
-ADDS = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
-
-
-@pytest.mark.parametrize(("additions", "counted"), [(9, 0), (10, 10), (12, 10), (21, 0)])
-def test_additions_to_gradients_that_are_filled_with_zeros_go_as_well(
-    tmp_path: Path, additions: int, counted: int
-) -> None:
-    # The ten fills take a call each, and a gap between; additions the shortest, calls and no gap.
-    adds = in_turn(
-        launches(*[ADDS] * 2, takes=20, thread=2),
-        launches(*[ADDS] * (additions - 2), takes=2, thread=2),
-    )
-    (place,) = places_of("zero_fills", subject(tmp_path, begin=times(10, fills), backward=adds))
-    longer = max(counted - (additions - 2), 0)
-    assert place.told["calls"] == 10
-    assert 1000 * place.host_ms == pytest.approx(9 * 60 + 5 + counted * 5)
-    assert 1000 * place.device_ms == pytest.approx(10 + counted * 2 + longer * 18)
 
 
 def waits_for_batch(program: Program, step: int) -> None:

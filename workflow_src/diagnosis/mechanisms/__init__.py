@@ -22,7 +22,7 @@ KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     *(host.held_up, host.computes, host.launch_bound),
     products.convolution_layout,
     *(passes.passes_in_vain, passes.recomputation, passes.metrics),
-    *(optimizer.parameter_by_parameter, optimizer.zero_fills, optimizer.dense_gradients),
+    *(optimizer.parameter_by_parameter, optimizer.dense_gradients),
     optimizer.index_gradients,
     *(products.float32_products, products.unaligned_products, products.float64),
     *(ranks.reduced_in_each_micro_batch, ranks.small_collectives),

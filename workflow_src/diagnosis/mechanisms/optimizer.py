@@ -1,5 +1,5 @@
 """Updates and gradients: what is done for each parameter by itself, or for more of them than are
-used, gradients filled with zeros, or sorted by an index before they are added up."""
+used, and gradients that are sorted by an index before they are added up."""
 
 from collections.abc import Iterator
 
@@ -19,17 +19,8 @@ KERNELS = 3
 without, or in torch's own range of an update, so many launches."""
 
 ZEROS = r"ZeroFunctor|FillFunctor|(?i:memset)"
-MANY_TENSORS = "ZeroFunctor"
-"""A kernel that fills many tensors."""
-
 COMPARISON = r"(?i)compare|isnan|isinf|isfinite"
 """Kernels that compare: they write no parameter."""
-
-ADDITION = r"^void at::native::(?:vectorized_)?elementwise_kernel<.*CUDAFunctor_add<"
-"""A kernel that adds two tensors of one type."""
-
-MOST_ADDITIONS = 2
-"""Of at most so many additions in backward for each fill, most are of gradients."""
 
 ROWS_ADDED = r"compute_grad_weight|embedding_backward_feature_kernel"
 """Kernels that add up the gradients of a table's rows, into one that was filled with zeros."""
@@ -93,36 +84,6 @@ def _in_turn(launches: pd.DataFrame) -> bool:
     several = len(common) >= (1 if launches["alone"].all() else KERNELS)
     many = len(launches) >= MANY * KERNELS
     return many and several and bool(common.sum() > len(launches) / 2)
-
-
-def zero_fills(subject: Subject) -> Iterator[Finding]:
-    """Gradients are filled with zeros, each by itself or all together, instead of forgotten.
-
-    A gradient that is there is added to: without fills these additions go as well.
-    """
-    calls = subject.launching(True)
-    zero, many = (matching(calls["launched"], name) for name in (ZEROS, MANY_TENSORS))
-    fills = calls.assign(run=(~zero).cumsum(), all_at_once=many)[zero]
-    often = fills.groupby("run")["run"].transform("size") >= MANY
-    fills = fills[often | fills["all_at_once"]]
-    if len(fills):
-        gone = pd.concat([fills, _additions(subject, fills[~fills["all_at_once"]])])
-        again = fills[fills["run"].duplicated()]
-        edits = Edit(rows_of(gone), cost=0, drops=True), Edit(rows_of(again), gap=0)
-        yield found(subject, "zero_fills", fills, *edits)
-
-
-def _additions(subject: Subject, fills: pd.DataFrame) -> pd.DataFrame:
-    """Backward's additions to filled gradients, as many as fills; none where it has fewer.
-
-    Those that take least, since others are of activations: a bound. The host's time before each
-    stays, in which autograd hands a gradient over.
-    """
-    calls = subject.launching(False)
-    calls = calls[matching(calls["launched"], ADDITION)].sort_values("device_ns", kind="stable")
-    wanted, of_step = calls["step"].map(fills.groupby("step").size()).fillna(0), calls["step"]
-    nth, number = of_step.groupby(of_step).cumcount(), of_step.map(of_step.value_counts())
-    return calls[(nth < wanted) & (wanted <= number) & (number <= MOST_ADDITIONS * wanted)]
 
 
 def dense_gradients(subject: Subject) -> Iterator[Finding]:
