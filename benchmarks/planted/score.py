@@ -31,7 +31,7 @@ MECHANISM_OF = {
     "norm_of_each_parameter": "number_of_each_tensor",
     "scalars_of_the_host": "host_scalars",
     "garbage_collection": "stall",
-    "checks_for_nan": "debug_checks",
+    "checks_for_nan": "number_of_each_tensor",
     "mask_by_index": "selection",
     "odd_vocabulary": "unaligned_products",
     "float32_head": "float32_products",

@@ -161,7 +161,7 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # Each takes a gap and a call for the kernel, the copy and the wait.
     ("number_of_each_tensor", "step", 10 * 3 * 60,
      {"end": times(10, fetches(4, "reduce_kernel<Norm>"))}),
-    ("debug_checks", "step/forward", 8 * 4 * 60,
+    ("number_of_each_tensor", "step/forward", 8 * 4 * 60,
      {"every": times(2, fetches(1, "vectorized_elementwise_kernel<isnan>", "reduce_kernel<any>"))}),
     # A copy and a wait, and the host's gaps before both.
     ("host_scalars", "step/forward", 4 * 125, {"every": copies(TO_DEVICE, 4, PAGEABLE)}),

@@ -25,7 +25,7 @@ MECHANISM_OF = {
     "channels_first": "convolution_layout", "waits_in_hooks": "number_of_each_tensor",
     "loader_in_the_process": "slow_loader", "parsing_thread": "other_thread",
     "unique_ids": "selection", "average_one_by_one": "parameter_by_parameter",
-    "many_tables": "dense_gradients",
+    "many_tables": "dense_gradients", "debug_checks": "number_of_each_tensor",
 }  # fmt: skip
 """The mechanism of each fault whose name isn't its mechanism's key."""
 

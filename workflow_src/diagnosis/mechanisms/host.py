@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from workflow_src.captures.rows import rows_where
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import beyond, held_gaps, host_gaps, paths_in_gaps
@@ -46,12 +45,12 @@ COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "emb
 
 
 def _running(subject: Subject) -> pd.DataFrame:
-    """The gaps in which the host ran, as far as is known, and neither loaded, checked nor saved."""
+    """The gaps in which the host ran, as far as is known, and neither loaded nor saved."""
     table = host_gaps(subject).query("~loads")
     steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
     saved = table["fetched"] & (steps <= MOST * subject.step_count)
     held = table.index.isin(held_gaps(subject).index)
-    return rows_where(table, ~(held | table["checks"] | saved).to_numpy())
+    return table[~(held | saved)]
 
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from workflow_src.captures.rows import spans
 from workflow_src.common.intervals import Indices, Union
-from workflow_src.diagnosis.mechanisms.numbers import check_calls
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_HOST, of_size
 from workflow_src.diagnosis.step import open_ranges, texts
 from workflow_src.diagnosis.subject import END, LARGE, NUMBER, Subject, once
@@ -54,9 +53,9 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of all its
     sisters; median_ns: of all; all_ns: the lowest tenth of both; calls: of the place;
-    in_layers: whether the sisters are in other ranges, such as layers; fetched, checks: whether it
-    comes directly after data that is copied to the host, and at or after a check of a result;
-    loads: whether most of it passed in torch's DataLoader.
+    in_layers: whether the sisters are in other ranges, such as layers; fetched: whether it comes
+    directly after data that is copied to the host; loads: whether most of it passed in torch's
+    DataLoader.
     """
     calls, sides = subject.own, subject.sides
     folded = sides.apply(lambda each: each.map({n: re.sub(NUMBER, "", n) for n in each.unique()}))
@@ -76,21 +75,16 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
     tails = np.append(tails[:-1], table.loc[ends, "gap_ns"])
     table.loc[ends, "usual_ns"] = pd.Series(tails).quantile(LOW)
     table.loc[ends, "after"] = calls.loc[steps["call"].iloc[-1], "path"]
-    checks, fetched = check_calls(subject), of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
+    fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
     loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
     loads_ns = loading.until(end) - loading.until(end - calls["gap_ns"].to_numpy())
-    after_check, after_fetch = (
-        pd.Series(calls.index.isin(others), calls.index).shift(fill_value=False)
-        for others in (checks, fetched)
-    )
     return table.assign(
         sisters_ns=table["sisters"].map(of_places.quantile(LOW, interpolation="lower")),
         median_ns=table["gap_ns"].median(),
         all_ns=table["sisters"].map(of_sisters["gap_ns"].quantile(LOWEST)),
         calls=gaps.transform("size"),
         in_layers=of_sisters["after"].transform("nunique") > 1,
-        fetched=after_fetch,
-        checks=after_check | calls.index.isin(checks),
+        fetched=np.append(False, calls.index.isin(fetched)[:-1]),
         loads=2 * loads_ns > table["gap_ns"],
     )
 

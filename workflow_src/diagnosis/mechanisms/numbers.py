@@ -6,38 +6,32 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.common.intervals import Indices
+from workflow_src.common.intervals import Indices, Union
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms import transfers
 from workflow_src.diagnosis.recording import Edit, Mask
 from workflow_src.diagnosis.subject import MANY, Subject, once, rows_of
 
-SHORT_KINDS = ("elementwise", "reduction", "fill", "copy", "optimizer")
+SMALL = ("elementwise", "reduction", "optimizer")
 """Families of the small kernels that compute one number of a tensor."""
 
 LONGEST_LEAD = 6
-"""Activities that compute a number before it is fetched: isfinite and all take so many."""
-
-TRUTH_BYTES = 1
-"""What a single truth takes, as isfinite(...).all() gives."""
+"""Kernels that compute a number before it is fetched: isfinite and all are so many."""
 
 USUAL_GAP = 0.25
 """The quantile of the gaps before copies of numbers in which the host makes one."""
 
-SELECTION, CHECK, OF_EACH, ITEM = "selection", "debug_checks", "number_of_each_tensor", "item"
-"""Why a number is fetched: how much is selected, whether a result is right, what it is of each of
-many tensors, or for no reason that one sees."""
+SELECTION, OF_EACH, ITEM = "selection", "number_of_each_tensor", "item"
+"""Why a number is fetched: how much is selected, what it is of each of many tensors, or for no
+reason that one sees."""
 
 KERNELS = {
-    # Pick the elements of a mask, after the host has fetched how many there are; or the different
-    # ones of a tensor, before that.
+    # Count the elements of a mask; or sort a tensor and select the different ones, as torch.unique.
+    "finds": r"DeviceReduce|DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|"
+    r"adjacent_difference|scatter_kernel|arange|direct_copy",
+    # Pick elements, after the host has fetched how many there are.
     "selects": r"DeviceSelect|DeviceCompact|write_indices|nonzero|masked_select|flag",
-    # By which torch.unique sorts a tensor and selects from it.
-    "sorts": r"DeviceSelect|DeviceCompact|RadixSort|MergeSort|DeviceScan|adjacent_difference|"
-    r"scatter_kernel|arange|direct_copy",
-    # Count the elements of a mask.
-    "counts": r"DeviceReduce",
     # Read or write elements by their indices; the last one of the gradient of what is read so.
     "reads": r"gather_kernel|index_elementwise|indexSelect|scatter_kernel|indexing_backward",
     "gradient": r"indexing_backward",
@@ -57,9 +51,10 @@ MOVING = ("copy", "fill")
 
 @once
 def fetched_numbers(subject: Subject) -> pd.DataFrame:
-    """Copies of numbers to the host, with `reason`: one of the four above.
+    """Copies of numbers to the host, with `reason`, one of the three above, and `place`.
 
-    selected: whether a kernel that selects comes directly before, and none after.
+    selected: whether a kernel that selects comes directly before, and none after. Those of each
+    tensor are one place if they are of one size, wherever they are fetched.
     """
     numbers = transfers.of_size(subject, transfers.TO_HOST, 0, transfers.SMALL_BYTES)
     own = subject.own
@@ -69,37 +64,28 @@ def fetched_numbers(subject: Subject) -> pd.DataFrame:
     before = np.maximum(at - 1, 0)
     selected = selects[before] & ~selects_after
     computed = own["family"].to_numpy()[before] == "reduction"
-    is_check = (numbers["bytes"] == TRUTH_BYTES) & computed
-    holds = [selects_after | selected, is_check, computed]
-    reason = pd.Series(np.select(holds, [SELECTION, CHECK, OF_EACH], ITEM), numbers.index, object)
-    often = reason.groupby(reason).transform("size") >= MANY * subject.step_count
-    reason[reason.isin([CHECK, OF_EACH]) & ~often] = ITEM
-    return numbers.assign(selected=selected, reason=reason)
-
-
-def check_calls(subject: Subject) -> Indices:
-    """The calls that check results: what computes truths, and the copies and waits of these."""
-    numbers = fetched_numbers(subject)
-    checks = numbers[numbers["reason"] == CHECK]
-    return np.concatenate([_leads(subject, checks), transfers.calls_of(checks)])
+    often = numbers["bytes"].where(computed).groupby(numbers["bytes"]).transform("count")
+    of_each = computed & (often >= MANY * subject.step_count)
+    reason = np.select([selects_after | selected, of_each], [SELECTION, OF_EACH], ITEM)
+    place = transfers.folded(numbers["path"]).mask(of_each, numbers["bytes"])
+    return numbers.assign(selected=selected, reason=reason, place=place)
 
 
 def fetched(subject: Subject) -> Iterator[Finding]:
     """A number is copied to the host, which waits for it.
 
     item: .item(), print, float(); selection: for the size of what is selected, by a boolean index,
-    nonzero or unique; number_of_each_tensor: computed for each by itself, as norms of gradients;
-    debug_checks: whether each of many tensors is finite. Without it what computes the number goes,
-    too, with the host's time before all of these calls, but for an item.
+    nonzero or unique; number_of_each_tensor: computed for each by itself, as norms of gradients, or
+    whether each is finite. Without it what computes the number goes, too, with the host's time
+    before all of these calls, but for an item.
     """
-    for reason, rows in fetched_numbers(subject).groupby("reason"):
-        for each in [rows] if reason == CHECK else transfers.by_place(rows):
-            edits = _not_copied(each)
-            if reason != ITEM:
-                lead = (_selecting if reason == SELECTION else _leads)(subject, each)
-                every = np.sort(np.concatenate([transfers.calls_of(each), lead]))
-                edits = [Edit(every, gap=0, cost=0, drops=True)]
-            yield found(subject, str(reason), each, *edits)
+    for (reason, _), rows in fetched_numbers(subject).groupby(["reason", "place"]):
+        edits = _not_copied(rows)
+        if reason != ITEM:
+            lead = (_leads if reason == OF_EACH else _selecting)(subject, rows)
+            every = np.sort(np.concatenate([transfers.calls_of(rows), lead]))
+            edits = [Edit(every, gap=0, cost=0, drops=True)]
+        yield found(subject, str(reason), rows, *edits)
 
 
 def sent_numbers(subject: Subject) -> Iterator[Finding]:
@@ -109,7 +95,8 @@ def sent_numbers(subject: Subject) -> Iterator[Finding]:
     besides.
     """
     sent = transfers.of_size(subject, transfers.TO_DEVICE, 0, transfers.SMALL_BYTES)
-    for each in transfers.by_place(sent[sent["wait"] != NOWHERE]):
+    sent = sent[sent["wait"] != NOWHERE]
+    for _, each in sent.groupby(transfers.folded(sent["path"])):
         calls = each["call"].to_numpy()
         gap = subject.calls["gap_ns"].loc[calls].to_numpy()
         left = 1 - np.minimum(np.quantile(gap, USUAL_GAP) / np.maximum(gap, 1), 1)
@@ -126,22 +113,16 @@ def _not_copied(copies: pd.DataFrame) -> list[Edit]:
 def _leads(subject: Subject, copies: pd.DataFrame) -> Indices:
     """The calls, directly before all of some copies, whose work computes the number that is copied.
 
-    They launch small kernels of the same families before each of the copies, between fills if need
-    be, and come after the copy before it.
+    They launch small kernels of the same families before each of the copies, and fills.
     """
-    own, family = rows_of(subject.own), subject.own["family"].to_numpy()
-    at, last = (np.searchsorted(own, copies[name]) for name in ("call", "last"))
-    before = np.append(NOWHERE, last[:-1])[: len(at), None]
+    calls = subject.own[subject.own["family"] != "fill"]
+    at = np.searchsorted(rows_of(calls), copies["call"])
     # A row per copy, and a column per call before it, the latest first.
-    call = at[:, None] - np.arange(1, 2 * LONGEST_LEAD + 1)
-    names = family[np.maximum(call, 0)]
-    near = np.logical_and.accumulate(np.isin(names, SHORT_KINDS) & (call > before), axis=1)
-    computes = near & (names != "fill")
-    nth = np.cumsum(computes, axis=1)
-    of_nth = pd.Series(names[computes]).groupby(nth[computes]).agg(["size", "nunique"])
-    alike = (of_nth["size"] == len(copies)) & (of_nth["nunique"] == 1)
-    length = np.logical_and.accumulate(alike.to_numpy()).sum()
-    return np.sort(own[call[near & (nth > 0) & (nth <= length)]])
+    names = calls["family"].to_numpy()[np.maximum(at[:, None] - np.arange(1, LONGEST_LEAD + 1), 0)]
+    alike = (np.isin(names, SMALL) & (names == names[0])).all(axis=0)
+    before = np.append(NOWHERE, rows_of(calls))[at - np.logical_and.accumulate(alike).sum()]
+    own = rows_of(subject.own)
+    return own[Union.of(before + 1, copies["call"].to_numpy()).holds(own)]
 
 
 def _selecting(subject: Subject, sizes: pd.DataFrame) -> Indices:
@@ -153,26 +134,26 @@ def _selecting(subject: Subject, sizes: pd.DataFrame) -> Indices:
     """
     calls = subject.own
     own, path = rows_of(calls), calls["path"].to_numpy()
-    kernels = {name: matching(calls["launched"], pattern) for name, pattern in KERNELS.items()}
-    between, reads = calls["family"].isin(BETWEEN).to_numpy(), kernels["reads"]
+    finds, selects, reads, gradient, indices = (
+        matching(calls["launched"], pattern) for pattern in KERNELS.values()
+    )
+    between = calls["family"].isin(BETWEEN).to_numpy()
     # What is there for reading and writing by index alone.
-    goes = reads | kernels["indices"]
+    goes = reads | indices
     goes |= calls["family"].isin(MOVING).to_numpy() & np.append(goes[1:], False)
     rows: list[int] = []
     used = 0
     for call, last, selected in sizes[["call", "last", "selected"]].itertuples(index=False):
         at, end = np.searchsorted(own, [call, last]).tolist()
-        before, first = kernels["sorts" if selected else "counts"][:at], end + 1
-        first += 0 if selected else _run(kernels["selects"][first:])
+        first = end + 1 + _run(selects[end + 1 :])
         near = slice(first, first + LONGEST)
         near = slice(first, first + _run(between[near] & (path[near] == path[first - 1])))
-        read_later = np.logical_or.accumulate(reads[near][::-1])[::-1]
-        by_index = first + np.flatnonzero(goes[near] & read_later)
+        after = first + np.append(np.flatnonzero(reads[near]), NOWHERE).max() + 1
         # Without unique, its first use would read all elements instead of the different ones.
-        by_index = by_index[int(selected) :]
-        rows += [*range(at - _run(before[::-1]), at), *range(end + 1, first), *by_index]
+        by_index = first + np.flatnonzero(goes[first:after])[int(selected) :]
+        rows += [*range(at - _run(finds[:at][::-1]), at), *range(end + 1, first), *by_index]
         used += bool(len(by_index))
-    gradients = np.setdiff1d(np.flatnonzero(kernels["gradient"]), rows)
+    gradients = np.setdiff1d(np.flatnonzero(gradient), rows)
     for last in gradients.tolist() if len(gradients) <= used else ():
         begins = last + 1 - _run(between[max(last + 1 - LONGEST, 0) : last + 1][::-1])
         rows += [*begins + np.flatnonzero(goes[begins : last + 1])]

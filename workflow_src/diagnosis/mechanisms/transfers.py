@@ -60,10 +60,9 @@ def calls_of(copies: pd.DataFrame) -> Indices:
     return np.setdiff1d(np.concatenate([copies["call"], copies["wait"]]), [NOWHERE])
 
 
-def by_place(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """The rows of each path, of which those that differ in numbers alone are one."""
-    folded = rows["path"].str.replace(NUMBER, "", regex=True)
-    return [each for _, each in rows.groupby(folded)]
+def folded(paths: "pd.Series[str]") -> "pd.Series[str]":
+    """Paths, of which those that differ in numbers alone are one."""
+    return paths.str.replace(NUMBER, "", regex=True)
 
 
 def sent_data(subject: Subject) -> Iterator[Finding]:
@@ -110,7 +109,8 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
 def synchronizations(subject: Subject) -> Iterator[Finding]:
     """The host waits for the device, and copies nothing."""
     waits = subject.own[subject.own["kind"] == SYNCHRONIZE]
-    for each in by_place(waits[~waits.index.isin(transfers(subject)["wait"])]):
+    waits = waits[~waits.index.isin(transfers(subject)["wait"])]
+    for _, each in waits.groupby(folded(waits["path"])):
         yield found(subject, "synchronize", each, Edit(rows_of(each), cost=0))
 
 
