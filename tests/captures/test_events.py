@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -14,9 +15,8 @@ from hypothesis import strategies as st
 
 from tests.captures.building import event, launched
 from tests.examples import costly
-from workflow_src.captures.event_columns import NOT_A_TIME, nanoseconds, times
 from workflow_src.captures.event_parts import Trace, parts_of
-from workflow_src.captures.events import events_of
+from workflow_src.captures.events import NOT_A_TIME, events_of, times
 from workflow_src.common.errors import TraceError
 
 scalars = (
@@ -112,17 +112,20 @@ def test_parts_that_are_cut_between_events_are_many() -> None:
     assert len(found) > 9 and sum(map(len, found)) == 9 * len(EVENTS[2:])
 
 
-numbers = (
-    st.integers(-5, 10**17)
-    | st.decimals(-5, 10**14, allow_nan=False, places=3)
-    | st.decimals(-5, 10**6, allow_nan=False)
-    | st.floats(allow_nan=False, allow_infinity=False)
-)
+numbers = st.integers(0, 10**15) | st.decimals(0, 10**14, allow_nan=False, places=3)
+OTHERS = {
+    '"1.5"': 1_500, "1.505e2": 150_500, "2E3": 2_000_000, "1.5e-1": 150, "0e0": 0, "-2.5": -2_500,
+    "12.3456": 12_345, "0.30000000000000004": 300,
+}  # fmt: skip
+NO_TIMES = (
+    "null", "true", "{}", '""', '"x"', "1e999999999", "9" * 30, str(2**63), "[1,\n2]", "1.x", "NaN",
+    '"1.2.3"',
+)  # fmt: skip
+OTHERS |= dict.fromkeys(NO_TIMES, NOT_A_TIME)
 
 
-@given(st.lists(numbers.map(str) | st.sampled_from(['"1.5"', "null", "[1,\n2]", "true", "{}"])))
+@given(st.lists(numbers.map(str) | st.sampled_from([*OTHERS])))
 def test_times_are_exact_however_many_are_read(texts: list[str]) -> None:
     found = times([msgspec.Raw(text.encode()) for text in texts])
-    single = [nanoseconds(text.strip('"')) for text in texts]
-    assert found.tolist() == [NOT_A_TIME if ns is None else ns for ns in single]
-    assert found.dtype == np.int64
+    ns = [int(Decimal(text) * 1000) if text not in OTHERS else OTHERS[text] for text in texts]
+    assert found.tolist() == ns and found.dtype == np.int64

@@ -18,7 +18,6 @@ from tests.captures.building import (
     unplaced,
 )
 from tests.golden import DATA
-from workflow_src.captures.event_columns import nanoseconds
 from workflow_src.captures.export_case import export
 from workflow_src.common.errors import TraceError
 from workflow_src.model.ranges import listening, range_
@@ -30,15 +29,6 @@ STEP = event("user_annotation", "step", 0, 100)
 
 def tables(folder: Path, *events: Any, name: str = "c.json") -> Any:
     return tables_in(trace_file(folder, list(events), name))
-
-
-TIMES = [("1.505e2", 150_500), ("2E3", 2_000_000), ("1.5e-1", 150), ("0e0", 0), ("12.3456", 12_345)]
-NO_TIMES = ("null", "true", "", "x", "1e999999999", "9" * 30, str(2**63), "[1]", "1.x", "NaN")
-
-
-@pytest.mark.parametrize(("text", "ns"), [*TIMES, *[(value, None) for value in NO_TIMES]])
-def test_powers_of_ten_are_numbers_too_and_nothing_else_is(text: Any, ns: int | None) -> None:
-    assert nanoseconds(text) == ns
 
 
 def call(at: int, length: Any) -> Any:
@@ -73,17 +63,17 @@ CASES = [
      {"step": 1_000}, 0, {"bad events": 4}),
     # Half a character, as of a name that was cut.
     ([event("user_annotation", "a\ud800", 1, 9), *launched(1, 5, name="\udc00")],
-     {"step": 0, "step/a\\\\ud800": 1_000}, 0, {}),
-    # Ranges that begin and end apart: by name, by thread, by time, and never.
+     {"step": 0, "step/a?": 1_000}, 0, {}),
+    # Ranges that begin and end apart: by thread, by time, and never.
     (apart("B a 1", "B b 2", "E b 8", "E a 9"), {"step": 0, "step/a": 0, "step/a/b": 1_000}, 0, {}),
-    (apart("B a 1", "B b 2", "E b 4", "E  9"), {"step": 0, "step/a": 1_000, "step/a/b": 0}, 0, {}),
+    (apart("B a 1", "B b 2", "E b 4", "E x 9"), {"step": 0, "step/a": 1_000, "step/a/b": 0}, 0, {}),
     (apart("B a 0 2", "B a 1", "E a 3 2", "E a 9"), {"step": 0, "step/a": 1_000, "a": 0}, 0, {}),
     (apart("E a 9", "E a 4", "B a 4", "B a 1"), {"step": 0, "step/a": 1_000}, 0, {}),
     (apart("B a 1"), {"step": 0, "step/a": 1_000}, 0, {"unclosed": 1}),
     (apart("B a 1", "E a 9", "E a 9"), {"step": 0, "step/a": 1_000}, 0, {"bad events": 1}),
     # Work that never ends.
     ([launched(1, 5)[0], launched(1, 5)[1] | {"ph": "B"}, *launched(2, 7)], {"step": 1_000}, 0,
-     {"bad events": 1}),
+     {"bad work": 1}),
     # Ranks in one file: a kernel's event doesn't name its process, and numbers are those of both.
     ([*launched(1, 5, 4), *launched(3, 7), *OTHERS], {"step": 4_000}, 1, {"reused numbers": 1}),
     ([*launched(1, 5), *launched(2, 50), *launched(1, 5.2), *launched(3, 60)], {"step": 2_000}, 2,

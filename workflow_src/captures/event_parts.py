@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from workflow_src.captures.autograd import is_evaluation
 from workflow_src.captures.capture import COPY, KERNEL, LATEST_NS, SET, UNKNOWN, coded
-from workflow_src.captures.event_columns import NOT_A_TIME, integers, times
-from workflow_src.captures.events import BAD, Event, events_of
-from workflow_src.captures.rows import Parts, Spans
+from workflow_src.captures.events import BAD, NOT_A_TIME, Event, events_of, integers, times
+from workflow_src.captures.rows import Parts
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 
@@ -54,7 +55,6 @@ that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "calls": ("correlation",),
-    "overheads": ("correlation",),
     "work": ("correlation", "device", "stream", "bytes"),
     "autograd": ("number", "forward_thread"),
     "waits": ("correlation", "device", "stream", "record_stream", "record_correlation"),
@@ -124,19 +124,14 @@ class Trace:
         good = timed & (lasts | (part in ("calls", "waits")))
         self.lost[f"bad {part}"] += int((~good).sum())
         self.lost[f"endless {part}"] += int((good & ~lasts).sum())
-        kept = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
-        end = np.where(lasts, start + length, start)[good]
-        self._put(part, category, kept, (start[good], end))
-
-    def _put(self, part: str, category: str | None, events: list[Event], span: Spans) -> None:
-        """Keep events of a part, of one category, with their starts and ends (ns)."""
+        events = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         codes = self._names
         names = [event.args.name if part == "threads" else event.name for event in events]
         names = [name if isinstance(name, str) else "(no name)" for name in names]
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
-            "start_ns": span[0],
-            "end_ns": span[1],
+            "start_ns": start[good],
+            "end_ns": np.where(lasts, start + length, start)[good],
             "process": self._identities([*map(attrgetter("pid"), events)]),
             "thread": self._identities([*map(attrgetter("tid"), events)]),
         }
@@ -148,27 +143,25 @@ class Trace:
         self._columns[part].append(columns)
 
     def pair(self) -> None:
-        """Give each event that begins apart its end: the next one on its thread of the same name,
-        or without any. Without one a range ends at LATEST_NS, and anything else is bad."""
-        marks, at = self._marks, times([mark.ts for mark in self._marks])
-        ends, begun = np.full(len(marks), LATEST_NS), defaultdict[str | None, list[int]](list)
-        threads = defaultdict[tuple[str, str], list[int]](list)
-        for row in np.argsort(at, kind="stable").tolist():
+        """Add each event that begins apart as one that lasts to the end that is its: on a thread,
+        an end is that of what began last. Without one a range ends at LATEST_NS."""
+        marks, at = self._marks, times([mark.ts for mark in self._marks]).tolist()
+        lengths, threads = dict[int, int](), defaultdict[tuple[str, str], list[int]](list)
+        timed = [row for row, ns in enumerate(at) if ns != NOT_A_TIME]
+        self.lost[BAD] += len(marks) - len(timed)
+        for row in sorted(timed, key=at.__getitem__):
             mark = marks[row]
             still_open = threads[str(mark.pid), str(mark.tid)]
-            if mark.ph == BEGIN and at[row] != NOT_A_TIME:
+            if mark.ph == BEGIN:
                 still_open.append(row)
-                begun[mark.cat].append(row)
-            elif alike := [n for n in still_open if mark.name in (None, "", marks[n].name)]:
-                still_open.remove(alike[-1])
-                ends[alike[-1]] = at[row]
+                lengths[row] = LATEST_NS - at[row] if part_of(mark.cat) == "ranges" else -1
+            elif still_open:
+                begun = still_open.pop()
+                lengths[begun] = at[row] - at[begun]
             else:
                 self.lost[BAD] += 1
-        for category, rows in begun.items():
-            if (part := part_of(category)) in self.wanted:
-                kept = [row for row in rows if part == "ranges" or ends[row] < LATEST_NS]
-                self.lost[BAD] += len(rows) - len(kept)
-                self._put(part, category, [marks[row] for row in kept], (at[kept], ends[kept]))
+        us = {row: f"{ns // 1000}.{ns % 1000:03}".encode() for row, ns in lengths.items()}
+        self.add(replace(marks[row], ph=LASTING, dur=msgspec.Raw(us[row])) for row in us)
 
     def _identities(self, values: Sequence[Any]) -> Indices:
         """Processes or threads as numbers; UNKNOWN for what is neither a number nor text."""
@@ -183,10 +176,9 @@ class Trace:
 
         Of work also `kind`. A thread's name is what it is called.
         """
-        texts, none = [printable(name) for name in self._names], np.array([], dtype=np.int64)
-        found = Parts()
+        texts, found = [printable(name) for name in self._names], Parts()
         for part in (*self.wanted, *ALWAYS):
-            self._put(part, "kernel", [], (none, none))
+            self._keep(part, "kernel", [])
             lists, columns = self._columns.pop(part), dict[str, Any]()
             for name in [*lists[0]]:
                 columns[name] = np.concatenate([each.pop(name) for each in lists])

@@ -1,19 +1,22 @@
 """The events of a Chrome trace, also of one that is damaged or cut off.
 
 As long as it is sound it is read in parts, so that it needs little memory; from where it isn't, and
-at its end, event by event. Times stay text until they become exact nanoseconds.
+at its end, event by event. Times stay text until they become exact nanoseconds, many at once.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from workflow_src.captures.capture import LATEST_NS, UNKNOWN
 from workflow_src.captures.files import BROKEN_GZIP, GIVE
 from workflow_src.common.errors import TraceError
+from workflow_src.common.intervals import Indices
 
 NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
 """Between two events, and between some objects inside of one."""
@@ -32,6 +35,11 @@ UNREADABLE = (ValueError, RecursionError, msgspec.MsgspecError)
 """What is raised where a text is no event."""
 
 NULL = msgspec.Raw(b"null")
+NOT_A_TIME = np.iinfo(np.int64).min
+LONGEST_NUMBER = 21
+"""Letters of a number whose digits fit into 64 bits, and the end of its line."""
+
+DIGITS = re.compile(rb"(?=.{1,20}\Z)\d+\.?\d*")
 
 
 class Arguments(msgspec.Struct, frozen=True, gc=False):
@@ -63,8 +71,6 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 _several, _one = msgspec.json.Decoder(list[Event]), msgspec.json.Decoder(Event)
 _ANY = json.JSONDecoder(parse_float=str, parse_constant=lambda text: None, strict=False)
-_HALF = re.compile(r"[\ud800-\udfff]")
-"""Half of a character that has two of UTF-16, as names have that were cut by length."""
 
 
 def events_of(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[list[Event]]:
@@ -136,7 +142,9 @@ def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
             after = between.search(text, begin)
             value, end = None, after.end() if after else len(text)
         try:
-            events.append(_event(text[begin:end], value))
+            # Half a character, as of a name that was cut by length, becomes "?".
+            mended = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+            events.append(_one.decode(mended))
         except UNREADABLE:
             lost[BAD] += end < len(text)
         at = event_at.search(text, end)
@@ -144,13 +152,46 @@ def _one_by_one(text: str, lost: Counter[str]) -> list[Event]:
     return events
 
 
-def _event(text: str, value: Any) -> Event:
-    """An event, also one that only Python reads: half a character is text then, Infinity nothing.
+def times(values: Sequence[msgspec.Raw]) -> Indices:
+    """Microseconds, as JSON, also quoted, as nanoseconds; NOT_A_TIME for what is none.
 
-    Raises one of UNREADABLE if it is none.
+    Digits are exact, what is written otherwise as exact as a float.
     """
+    text = b"\n".join([*values, b""])
+    data = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    plain = not text.translate(None, b"0123456789.\n")
+    if plain and np.diff(ends, prepend=-1).max(initial=0) <= LONGEST_NUMBER:
+        return _of_digits(text, ends, np.flatnonzero(data == ord(".")))
+    bare = [bytes(value).strip(b'"') for value in values]
+    sound = [value if DIGITS.fullmatch(value) else b"0" for value in bare]
+    odd = [n for n, value in enumerate(bare) if value is not sound[n]]
+    found = times([*map(msgspec.Raw, sound)])
+    found[odd] = [_odd(bare[n]) for n in odd]
+    return found
+
+
+def _of_digits(text: bytes, ends: Indices, points: Indices) -> Indices:
+    """Numbers of digits, some with a point, all at once: their ends, and where points are."""
+    row, decimals = np.searchsorted(ends, points), np.zeros(len(ends), dtype=np.int64)
+    decimals[row] = ends[row] - points - 1
+    digits = np.fromstring(text.replace(b".", b""), dtype=np.int64, sep="\n")
+    whole = digits // 10 ** np.maximum(decimals - 3, 0)
+    factor = 10 ** np.maximum(3 - decimals, 0)
+    return np.where(whole < LATEST_NS // factor, whole * factor, NOT_A_TIME)
+
+
+def _odd(microseconds: bytes) -> int:
     try:
-        return _one.decode(text)
-    except UNREADABLE:
-        mended = json.dumps(value, ensure_ascii=False)
-        return _one.decode(_HALF.sub(lambda half: rf"\\u{ord(half[0]):x}", mended))
+        found = int(float(microseconds) * 1000)
+    except (ValueError, OverflowError):
+        return NOT_A_TIME
+    return found if abs(found) < LATEST_NS else NOT_A_TIME
+
+
+def integers(values: Sequence[Any]) -> Indices:
+    """JSON values as numbers of something; UNKNOWN for what is none."""
+    if {*map(type, values)} == {int} and min(values) >= 0 and max(values) < LATEST_NS:
+        return np.array(values, dtype=np.int64)
+    each = (n if type(n) is int and 0 <= n < LATEST_NS else UNKNOWN for n in values)
+    return np.array([*each], dtype=np.int64)
