@@ -83,13 +83,14 @@ def test_without_strings_names_are_numbers_and_counted(export: Export) -> None:
 
 
 def made(folder: Path) -> Path:
-    """Ranges, calls and kernels of the same times, on several streams and devices."""
+    """Ranges, calls and kernels that begin at a time, on several streams and devices."""
     export = Export(folder, "made.sqlite")
-    for name in ("b", "a", "c"):
-        export.range(name, 0, 100)
+    for length, name in enumerate(("b", "a", "c"), start=98):
+        export.range(name, 0, length)
     for number, (device, stream) in enumerate([(0, 7), (0, 8), (1, 7)] * 3):
         where = dict(device=device, stream=stream, start=40 + 10 * (number % 2))
-        export.range(f"step {number % 2}", 10, 30, thread=number % 3 + 1, process=number % 2 + 1)
+        at = dict(thread=number % 3 + 1, process=number % 2 + 1)
+        export.range(f"step {number % 2}", 10, 30 + number, **at)
         export.work(20, 10 + number % 2, thread=number % 3 + 1, process=number % 2 + 1, **where)
         export.work(20, 5, kind="MEMCPY", copyKind=1, **where)
     return export.write()

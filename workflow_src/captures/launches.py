@@ -13,7 +13,6 @@ from workflow_src.captures.capture import (
     API,
     CALL_KINDS,
     COLUMNS,
-    LATEST_NS,
     OVERHEAD,
     PAGEABLE,
     PAGEABLE_COPY,
@@ -21,7 +20,7 @@ from workflow_src.captures.capture import (
     UNKNOWN,
     coded,
 )
-from workflow_src.captures.rows import Mask, in_order
+from workflow_src.captures.rows import Mask
 from workflow_src.common.intervals import Indices, Integers
 
 _BITS = 44
@@ -32,40 +31,36 @@ _BITS = 44
 class Numbered:
     """API calls, as Capture.calls with the `correlation` that they share with what they launched.
 
-    known: their processes; keys: of the calls with a number, in order; row: of each its row;
-    outer: whether it isn't inside of another call of its number, as a driver's in the runtime's.
+    known: their processes; keys: of the calls with a number, in order; row: of each its row. A call
+    inside of another one of its key, as a driver's in the runtime's, has none.
     """
 
     calls: pd.DataFrame
     known: Integers
     keys: Indices
     row: Indices
-    outer: Mask
 
     @classmethod
     def of(cls, calls: pd.DataFrame) -> Self:
-        """The calls in order of number; of one number in order of time, the outer ones first."""
+        """The calls in order of number; those of one number in order of time."""
         known = np.sort(calls["process"].unique())
         keys = _keys(known, calls["process"].to_numpy(), calls["correlation"].to_numpy())
         row = np.flatnonzero(keys != UNKNOWN)
-        keys, outer = keys[row], np.ones(len(row), dtype=bool)
+        keys = keys[row]
         if (keys[1:] > keys[:-1]).all():
-            return cls(calls, known, keys, row, outer)
+            return cls(calls, known, keys, row)
         start, end = (calls[name].to_numpy()[row] for name in ("start_ns", "end_ns"))
-        order = in_order((keys, start, -end))
+        order = np.lexsort((-end, start, keys))
         keys, row, end = keys[order], row[order], end[order]
-        same = np.append(False, keys[1:] == keys[:-1])
-        some = same | np.append(same[1:], False)
-        # One that lies in an earlier one of its key on their thread is no outer one.
-        until = pd.Series(end[some]).groupby(keys[some]).cummax().shift(fill_value=UNKNOWN)
-        thread = calls["thread"].to_numpy()[row[some]]
-        after = same[some] & np.append(False, thread[1:] == thread[:-1])
-        outer[some] = ~(after & (end[some] <= until.to_numpy()))
-        return cls(calls, known, keys, row, outer)
+        outer = np.append(True, (keys[1:] != keys[:-1]) | (end[1:] > end[:-1]))
+        return cls(calls, known, keys[outer], row[outer])
 
-    def launch(self, process: Integers, number: Integers) -> Indices:
-        """The row of the call with each number; UNKNOWN without one, and of several."""
-        wanted = _keys(self.known, process, number)
+    def keys_of(self, rows: pd.DataFrame, number: str = "correlation") -> Indices:
+        """The key of each row's process and number; UNKNOWN if either isn't valid."""
+        return _keys(self.known, rows["process"].to_numpy(), rows[number].to_numpy())
+
+    def launch(self, wanted: Indices) -> Indices:
+        """The row of the call with each key; UNKNOWN without one, and of several."""
         if not len(self.keys):
             return np.full(len(wanted), UNKNOWN)
         at = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
@@ -76,30 +71,27 @@ class Numbered:
 
     @cached_property
     def reused(self) -> Indices:
-        """The keys that several calls have, none inside of another."""
-        own = self.keys[self.outer]
-        return np.unique(own[1:][own[1:] == own[:-1]])
+        """The keys that several calls have."""
+        return np.unique(self.keys[1:][self.keys[1:] == self.keys[:-1]])
 
-    def latest(self, process: Integers, number: Integers, begun: Indices) -> Indices:
-        """The row of the latest launch of each reused number before `begun` (ns), or the first one.
+    def latest(self, wanted: Indices, begun: Indices) -> Indices:
+        """The row of the latest launch of each reused key before `begun` (ns).
 
         UNKNOWN after a launch that is left without an activity: what it launched may have begun
         late. So it is where traces of several ranks have become those of one process.
         """
-        own = np.isin(self.keys, self.reused) & self.outer
+        own = np.isin(self.keys, self.reused)
         made = pd.DataFrame({"key": self.keys[own], "row": self.row[own]})
         made["at"] = self.calls["start_ns"].to_numpy()[made["row"]]
-        made.loc[~made["key"].duplicated(), "at"] = -LATEST_NS
-        asked = pd.DataFrame({"key": _keys(self.known, process, number), "at": begun})
-        asked, made = asked.sort_values("at"), made.sort_values("at")
-        row = pd.merge_asof(asked, made, on="at", by="key")["row"].set_axis(asked.index)
+        asked = pd.DataFrame({"key": wanted, "at": begun}).sort_values("at")
+        row = pd.merge_asof(asked, made.sort_values("at"), on="at", by="key")["row"]
+        row = row.set_axis(asked.index)
         left = made[~made["row"].isin(row)].groupby("key")["at"].min()
-        unclear = asked["at"] >= asked["key"].map(left)
-        return row.mask(unclear, UNKNOWN).sort_index().to_numpy()
+        unclear = row.isna() | (asked["at"] >= asked["key"].map(left))
+        return row.mask(unclear, UNKNOWN).sort_index().to_numpy(np.int64)
 
 
 def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
-    """One number for a process of `known` and a launch's number; UNKNOWN if either isn't valid."""
     if not len(known):
         return np.full(len(process), UNKNOWN)
     keys = np.minimum(np.searchsorted(known, process), len(known) - 1)
@@ -110,47 +102,38 @@ def _keys(known: Integers, process: Integers, number: Integers) -> Indices:
     return keys
 
 
-@dataclass(frozen=True)
-class Launched:
-    """For each activity: launch_ns, launch_end_ns and thread, as in Capture.work.
-
-    reused: how many have a number that several launches of their process have; launches: how many
-    calls launch work of a device; unanswered: how many of these have no activity.
-    """
-
-    columns: dict[str, Any]
-    reused: int
-    launches: int
-    unanswered: int
-
-
-def launched(work: pd.DataFrame, made: Numbered) -> Launched:
-    """The launches of activities: process, start_ns and number (`correlation`) of each are given.
+def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, dict[str, Any]]:
+    """For each activity, of which process, start_ns and `correlation` are given, launch_ns,
+    launch_end_ns and thread, as in Capture.work; how many have a number that several launches have;
+    and `launches` and `unanswered`, as in Recording.
 
     What a stream's capture records into a graph is launched with that.
     """
-    process, number = (work[name].to_numpy() for name in ("process", "correlation"))
-    call = made.launch(process, number)
-    reused = np.isin(_keys(made.known, process, number), made.reused)
+    wanted = made.keys_of(work)
+    call, reused = made.launch(wanted), np.isin(wanted, made.reused)
     if reused.any():
-        begun = work["start_ns"].to_numpy()[reused]
-        call[reused] = made.latest(process[reused], number[reused], begun)
+        call[reused] = made.latest(wanted[reused], work["start_ns"].to_numpy()[reused])
     found = call >= 0
     columns = {"launch_ns": "start_ns", "launch_end_ns": "end_ns", "thread": "thread"}
     rows: dict[str, Any] = {
         name: _at(made.calls[column].to_numpy(), call, found) for name, column in columns.items()
     }
-    outermost = np.zeros(len(made.calls), dtype=bool)
-    outermost[made.row[made.outer]] = True
-    launching = launches_work(made.calls["name"]) & outermost
+    launching = np.zeros(len(made.calls), dtype=bool)
+    launching[made.row] = launches_work(made.calls["name"])[made.row]
     lost = launching.copy()
     lost[call[found]] = False
+    number = work["correlation"].to_numpy()
     if len(unclaimed := number[~found & (number > 0)]):
         lost &= ~np.isin(made.calls["correlation"].to_numpy(), unclaimed)
     if lost.any():
-        recorded = lost & _into_graphs(made.calls)
+        # Those that begin while any stream is captured.
+        start, edges = made.calls["start_ns"].to_numpy(), ("Begin", "End")
+        captured = (matching(made.calls["name"], f"Stream{edge}Capture") for edge in edges)
+        begun, ended = (np.searchsorted(np.sort(start[at]), start, "right") for at in captured)
+        recorded = lost & (begun > ended)
         launching, lost = launching & ~recorded, lost & ~recorded
-    return Launched(rows, int(reused.sum()), int(launching.sum()), int(lost.sum()))
+    counts = {"launches": int(launching.sum()), "unanswered": int(lost.sum())}
+    return rows, int(reused.sum()), counts
 
 
 def all_calls(
@@ -163,8 +146,7 @@ def all_calls(
     copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
     if copying.any():
         copy = work.iloc[copies.loc[copying, "work"]]
-        keys = _keys(made.known, copy["process"].to_numpy(), copy["correlation"].to_numpy())
-        kinds[made.row[np.isin(made.keys, keys)]] = CALL_KINDS.index(PAGEABLE_COPY)
+        kinds[made.row[np.isin(made.keys, made.keys_of(copy))]] = CALL_KINDS.index(PAGEABLE_COPY)
     columns: dict[str, Any] = {name: calls[name].to_numpy() for name in COLUMNS["calls"][2:]}
     if len(overheads):
         columns = {name: np.append(each, overheads[name]) for name, each in columns.items()}
@@ -181,20 +163,6 @@ def _at(values: Integers, call: Indices, found: Mask) -> Integers:
     return each
 
 
-def _into_graphs(calls: pd.DataFrame) -> Mask:
-    """Which calls begin while a stream of their process is captured, by whatever thread."""
-    edges = [matching(calls["name"], f"Stream{edge}Capture") for edge in ("Begin", "End")]
-    process, start = calls["process"].to_numpy(), calls["start_ns"].to_numpy()
-    inside = np.zeros(len(calls), dtype=bool)
-    for one in pd.unique(process[edges[0]]):
-        mine = process == one
-        begun, ended = (
-            np.searchsorted(np.sort(start[mine & edge]), start, side="right") for edge in edges
-        )
-        inside |= mine & (begun > ended)
-    return inside
-
-
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     """Which stream waited for which record of an event, as Capture.waits, in order of time.
 
@@ -203,8 +171,8 @@ def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     or device isn't known are left out.
     """
     start = made.calls["start_ns"].to_numpy()
-    numbers = (waits[name].to_numpy() for name in ("correlation", "record_correlation"))
-    calls = (made.launch(waits["process"].to_numpy(), number) for number in numbers)
+    numbers = ("correlation", "record_correlation")
+    calls = (made.launch(made.keys_of(waits, number)) for number in numbers)
     wait, record = (_at(start, call, call >= 0) for call in calls)
     found = waits.assign(wait_ns=wait, record_ns=record)
     found.loc[(record == UNKNOWN) | (record >= wait), [*STREAM_WAITS[4:]]] = UNKNOWN

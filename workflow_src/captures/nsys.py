@@ -25,9 +25,9 @@ from workflow_src.captures.capture import (
 )
 from workflow_src.captures.cards import PROPERTY, one_card
 from workflow_src.captures.domains import DEFAULT
-from workflow_src.captures.launches import Launched, Numbered, all_calls, launched
+from workflow_src.captures.launches import Numbered, all_calls, launched
 from workflow_src.captures.nsys_work import LOWER, nsys_waits, process_of, read_work
-from workflow_src.captures.rows import checked, in_order
+from workflow_src.captures.rows import checked
 from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store
 from workflow_src.common.printable import printable
 
@@ -73,22 +73,21 @@ def read(store: Store) -> Capture:
         work, copies = read_work(store, lost)
         overheads = _calls(store, OVERHEADS, Lost())
         parts = {"calls": reading.result(), "overheads": overheads, "work": work}
-    parts, lost["unclosed"], notes = checked({"ranges": _ranges(store, lost), **parts})
+    parts, notes = checked({"ranges": _ranges(store, lost), **parts})
     ranges, calls, overheads, work = parts.values()
     copies["work"] = work.index.get_indexer(pd.Index(copies["work"]))
     copies = copies[copies["work"] >= 0]
     made = Numbered.of(calls)
-    found = launched(work, made)
+    launches, lost[REUSED_NUMBERS], counts = launched(work, made)
     # With ten million activities, calls that aren't let go at once take a GB.
     del parts, calls
-    lost[REUSED_NUMBERS] = found.reused
     lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
     processes = {*ranges["process"].unique(), *work["process"].unique()}
     lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
     # A table of these would hold copies of them.
     tables = {
         "ranges": ranges,
-        "work": dict(work.items()) | lengths | found.columns,
+        "work": dict(work.items()) | lengths | launches,
         "calls": all_calls(made, work, copies, overheads),
         "copies": copies,
         "thread_names": _thread_names(store, processes),
@@ -96,7 +95,7 @@ def read(store: Store) -> Capture:
         "operators": autograd.pushed(ranges),
     }
     notes = [*counted(lost), *notes, *store.unread()]
-    return Capture.of(tables, tuple(notes), recording(store, found))
+    return Capture.of(tables, tuple(notes), recording(store, counts))
 
 
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
@@ -149,8 +148,7 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     start, end, thread = (rows[n] for n in ("start", "end", "globalTid"))
     good = (start > -LATEST_NS) & (end <= LATEST_NS) & (thread != UNKNOWN) & (start <= end)
     lost["bad ranges"] += int((~good).sum())
-    keys = [each[good].to_numpy() for each in (start, -end, thread, rows["name"], rows["domain"])]
-    rows = rows[good].iloc[in_order(keys)].reset_index(drop=True)
+    rows = rows[good].iloc[np.lexsort((-end[good], start[good]))].reset_index(drop=True)
     times = {"start_ns": rows["start"], "end_ns": rows["end"]}
     return rows[["name", "domain", "process"]].assign(thread=rows["globalTid"] & LOWER, **times)
 
@@ -176,7 +174,7 @@ def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
     return {"process": process_of(thread), "thread": thread & LOWER, "name": names}
 
 
-def recording(store: Store, found: Launched) -> Recording:
+def recording(store: Store, counts: dict[str, Any]) -> Recording:
     """How the export's capture was recorded, with its launches and those without an activity."""
     said = store.values(MESSAGES, "text")
     messages = [printable(text) for text in said if text is not None]
@@ -194,9 +192,8 @@ def recording(store: Store, found: Launched) -> Recording:
         about.get(SCHEMA, ""),
         tracing(messages, about.get(PRODUCT, "")),
         dropped(messages) if messages else None,
-        found.launches,
-        found.unanswered,
-        one_card(cards, about.get(DRIVER, "")),
+        card=one_card(cards, about.get(DRIVER, "")),
+        **counts,
     )
 
 

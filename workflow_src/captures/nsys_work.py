@@ -21,7 +21,6 @@ from workflow_src.captures.capture import (
     frame,
 )
 from workflow_src.captures.launches import Numbered, stream_waits
-from workflow_src.captures.rows import in_order
 from workflow_src.captures.store import WORK_TABLES, Columns, Store
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
@@ -97,7 +96,7 @@ def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str
     lost["bad work"] += int((~good).sum())
     if not good.all():
         rows = {name: column[good] for name, column in rows.items()}
-    order = in_order([*rows.values()])
+    order = np.argsort(rows["start"], kind="stable")
     if (order[1:] < order[:-1]).any():
         # A column of ten million is let go before the next one is made.
         for name in rows:

@@ -4,7 +4,7 @@ Profilers write durations that overflowed (TraceLens #669), timestamps of 0 (spa
 and, after a clock was set, times of another epoch. Such events are told, and added up nowhere.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ QUEUED_NS = 60 * 10**9
 """A minute. Work runs on after the last call that was recorded, but the queue of a device isn't
 that long: the host waits when 1,024 launches are in it."""
 
-SAMPLE = 10_001
+SAMPLE = 10_000
 """Events that the middle one is looked for among, evenly taken from all."""
 
 
@@ -58,28 +58,10 @@ def spans(rows: pd.DataFrame) -> Spans:
     return rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
 
 
-def in_order(keys: Sequence[Values]) -> Indices:
-    """The rows by the first key, those of one by the other keys in turn.
+def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[Note]]:
+    """The parts with each event closed, and without those of impossible times; notes of that.
 
-    Files are nearly in order, so that sorting by one key takes little; few rows share a start.
-    """
-    order = np.argsort(keys[0], kind="stable")
-    first = keys[0][order]
-    same = np.append(False, first[1:] == first[:-1])[: len(first)]
-    tied = same | np.append(same[1:], False)
-    if tied.any():
-        rows = order[tied]
-        # Of texts, their places in order.
-        places = [pd.factorize(key[rows], sort=True)[0] for key in reversed(keys)]
-        order[tied] = rows[np.lexsort(places)]
-    return np.asarray(order, dtype=np.int64)
-
-
-def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, list[Note]]:
-    """The parts with each event closed, and without those of impossible times.
-
-    doubled: parts in which events may stand twice, of which one is left. How many ranges were never
-    closed, which end with the capture, and notes of what was left out.
+    doubled: parts in which events may stand twice, of which one is left.
     """
     once = dict(parts)
     for name in {*doubled} & {*parts}:
@@ -89,16 +71,16 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, int, li
         again = some.index[some.duplicated()]
         once[name] = rows.drop(again) if len(again) else rows
     possible = _possible(once)
+    steps = ((TWICE, parts, once), (IMPOSSIBLE, once, possible))
+    lost = [(code, n, len(all_[n]) - len(left[n])) for code, all_, left in steps for n in parts]
     ranges = possible["ranges"]
     never = ranges["end_ns"] == LATEST_NS
     if never.any():
         last = max(int(_ends(rows).max(initial=-LATEST_NS)) for rows in possible.values())
         end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
         possible["ranges"] = ranges.assign(end_ns=end)
-    steps = ((TWICE, parts, once), (IMPOSSIBLE, once, possible))
-    lost = ((code, n, len(all_[n]) - len(left[n])) for code, all_, left in steps for n in parts)
-    notes = [Note(code, count, WHAT[name]) for code, name, count in lost if count]
-    return possible, int(never.sum()), notes
+        lost.append(("unclosed", "ranges", int(never.sum())))
+    return possible, [Note(code, count, WHAT[name]) for code, name, count in lost if count]
 
 
 def _ends(rows: pd.DataFrame) -> Indices:
@@ -107,23 +89,17 @@ def _ends(rows: pd.DataFrame) -> Indices:
 
 
 def _possible(parts: Parts) -> Parts:
-    """The events within a day of the median of what the host did, by what is known of it; and work
-    only around calls."""
-    hosts = [rows["start_ns"] for name, rows in parts.items() if name != "work"]
-    middle = _middle(hosts)
+    """The events within a day of the median of what the host did, or else of work; and work only
+    around calls."""
+    hosts = [rows for name, rows in parts.items() if name != "work" and len(rows)]
+    starts = [rows["start_ns"].to_numpy() for rows in hosts or parts.values()]
+    sample = np.sort(np.concatenate([each[:: len(each) // SAMPLE + 1] for each in starts]))
+    middle = int(sample[len(sample) // 2]) if len(sample) else 0
     found = Parts()
     for name, rows in parts.items():
-        at = middle if middle is not None else _middle([rows["start_ns"]])
-        first, last = ((at or 0) - LONGEST_NS, (at or 0) + LONGEST_NS)
+        first, last = middle - LONGEST_NS, middle + LONGEST_NS
         if name == "work" and len(calls := found["calls"]):
             first, last = calls["start_ns"].min() - QUEUED_NS, _ends(calls).max() + QUEUED_NS
         outside = (rows["start_ns"].to_numpy() < first) | (_ends(rows) > last)
         found[name] = rows_where(rows, ~outside)
     return found
-
-
-def _middle(starts: Sequence["pd.Series[int]"]) -> int | None:
-    """The median start of some events (ns), None without any."""
-    samples = [each.to_numpy()[:: max(1, len(each) // SAMPLE)] for each in starts]
-    every = np.sort(np.concatenate(samples))
-    return int(every[len(every) // 2]) if len(every) else None

@@ -73,20 +73,20 @@ def read(path: Path) -> Capture:
 
 def _capture(found: Trace, every: Parts, done: str) -> Capture:
     """The capture in these parts; `done`: the one that takes the place of a device's work."""
-    events, unclosed, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
+    events, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
     made = Numbered.of(calls)
     by, copies, lost = Recording("torch"), frame("copies", {}), found.lost
     if done == "work":
         work, is_shared = _with_processes(work, calls, ranges)
-        copies, launch = _copies(work), launched(work, made)
-        rows: dict[Any, Any] = dict(work.items()) | launch.columns
-        by = Recording("torch", launches=launch.launches, unanswered=launch.unanswered)
-        lost[REUSED_NUMBERS] = launch.reused + int(is_shared.sum())
+        copies, (launches, reused, counts) = _copies(work), launched(work, made)
+        rows: dict[Any, Any] = dict(work.items()) | launches
+        by = Recording("torch", **counts)
+        lost[REUSED_NUMBERS] = reused + int(is_shared.sum())
     else:
         rows = _operators(work)
-    lost |= {"unclosed": unclosed, "bad work": lost[f"bad {done}"]}
+    lost["bad work"] = lost[f"bad {done}"]
     # A stream waits for a record of its own device, as Kineto looks no further.
     waits = parts["waits"].assign(record_device=parts["waits"]["device"])
     waits["process"], _ = _processes(waits["correlation"].to_numpy(), calls, ranges)
