@@ -28,11 +28,8 @@ memory, and time that the profiler itself took."""
 UNKNOWN = -1
 """A process, thread, device, stream or number that the capture doesn't give."""
 
-UNKNOWN_TEXT = "unknown"
-"""A direction or a memory that the capture doesn't give."""
-
-PAGEABLE = "pageable"
-"""Host memory that isn't pinned."""
+UNKNOWN_TEXT, PAGEABLE = "unknown", "pageable"
+"""A direction or a memory that the capture doesn't give, and host memory that isn't pinned."""
 
 STREAM_WAITS = (
     "process", "device", "stream", "wait_ns", "record_device", "record_stream", "record_ns",
@@ -51,7 +48,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The columns of each table of a capture."""
 
-CALL_KINDS = (API, PAGEABLE_COPY, OVERHEAD)
 CATEGORIES = frozenset(("kind", "direction", "source", "target"))
 """Columns of few different texts, which are compared again and again. Calls and work, of which
 there are more than of anything else, have few names, too."""
@@ -62,20 +58,13 @@ SMALL = frozenset(("process", "thread", "device", "stream"))
 KERNEL, COPY, SET, GRAPH, OPERATOR = "kernel", "copy", "set", "graph", "operator"
 """Kinds of work: GRAPH is a whole CUDA graph as one activity, OPERATOR one of torch on a CPU."""
 
-UNREADABLE = "unreadable"
-"""The note of a capture that can't be read, which is about why; nothing else is known of it."""
-
-IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
-"""Notes of events that can't be so."""
-
-NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
-"""Notes of launches without kernels: of a capture that has none, and of one that has others."""
-
 NOTES = {row["note"]: row["meaning"] for row in csv_rows(Path(__file__).with_name("notes.csv"))}
 """What is said of a capture, by code; a note gives the count, and names where it helps."""
 
-HARDWARE, SOFTWARE = "hardware", "software"
-"""How kernels' times are taken: by the device itself, or by instructions that the profiler adds."""
+UNREADABLE = "unreadable"
+IMPOSSIBLE, TWICE, REUSED_NUMBERS = "impossible", "twice", "reused numbers"
+NO_KERNELS, LOST_KERNELS = "no kernels", "lost kernels"
+"""Codes of NOTES; of a capture that has no kernel, and of one that has others."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +72,9 @@ class Recording:
     """How a capture was recorded; "" and None for what the file doesn't say.
 
     profiler: "nsys" or "torch", and its version; schema: the version of the export's tables;
-    tracing: HARDWARE or SOFTWARE; dropped: events that the profiler says it lost; launches: calls
-    that launch work; unanswered: those of them without an activity of their number; card: the one
-    that worked, None if it isn't known or there are several kinds.
+    tracing: "hardware" or, by instructions that the profiler adds, "software"; dropped: events that
+    the profiler says it lost; launches: calls that launch work; unanswered: those of them without
+    an activity of their number; card: the one that worked, None if there are several kinds.
     """
 
     profiler: str = ""
@@ -119,8 +108,8 @@ class Capture:
     Its tables have COLUMNS. ranges: a row per range; `domain` is DEFAULT for the one without a
     name. work: a row per device activity; launch_ns and launch_end_ns are of the call that launched
     it and `thread` is that call's, all UNKNOWN if it isn't known.
-    calls: a row per API call, and per overhead that the profiler recorded of itself: kind is one of
-    CALL_KINDS.
+    calls: a row per API call, and per overhead that the profiler recorded of itself: kind is API,
+    PAGEABLE_COPY or OVERHEAD.
     copies: a row per copy or set: its row in `work`; direction (HtoD, DtoH, DtoD, PtoP, HtoH, SET,
     or UNKNOWN_TEXT); source and target memory (PAGEABLE, pinned, device, managed, or UNKNOWN_TEXT;
     a set has no source); bytes, or NaN. thread_names: a row per name of a thread, which may have
@@ -183,8 +172,7 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         values = values.array if isinstance(values, pd.Series) else values
         if name in SMALL:
             numbers = np.asarray(values)
-            # What is small already isn't copied.
-            numbers = numbers if numbers.dtype == np.int32 else numbers.astype(np.int64, copy=False)
+            numbers = numbers.astype(np.int64) if numbers.dtype.kind != "i" else numbers
             return pd.Series(as_small(numbers), copy=False)
         if name == "bytes":
             sizes = pd.Series(values, dtype="float64")
@@ -192,9 +180,8 @@ def frame(table: str, rows: Mapping[Any, Any] | pd.DataFrame) -> pd.DataFrame:
         if name in CATEGORIES or (name == "name" and table in ("calls", "work")):
             is_one = isinstance(values, pd.Categorical)
             return pd.Series(values, dtype=None if is_one else object).astype("category")
-        return pd.Series(
-            values, dtype=object if name in ("name", "domain") else "int64", copy=False
-        )
+        kind = object if name in ("name", "domain") else "int64"
+        return pd.Series(values, dtype=kind, copy=False)
 
     return pd.DataFrame({name: typed(name) for name in COLUMNS[table]}, copy=False)
 

@@ -11,7 +11,6 @@ from pandas.api.types import union_categoricals
 from workflow_src.captures.call_kinds import launches_work, matching
 from workflow_src.captures.capture import (
     API,
-    CALL_KINDS,
     COLUMNS,
     OVERHEAD,
     PAGEABLE,
@@ -141,17 +140,16 @@ def all_calls(
 ) -> dict[str, Any]:
     """Capture.calls: API calls, those that copy pageable memory told apart, and overheads."""
     calls = made.calls
-    kinds = np.full(len(calls) + len(overheads), CALL_KINDS.index(OVERHEAD), dtype=np.int8)
-    kinds[: len(calls)] = CALL_KINDS.index(API)
+    kinds = np.repeat([0, 2], [len(calls), len(overheads)]).astype(np.int8)
     copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
     if copying.any():
         copy = work.iloc[copies.loc[copying, "work"]]
-        kinds[made.row[np.isin(made.keys, made.keys_of(copy))]] = CALL_KINDS.index(PAGEABLE_COPY)
+        kinds[made.row[np.isin(made.keys, made.keys_of(copy))]] = 1
     columns: dict[str, Any] = {name: calls[name].to_numpy() for name in COLUMNS["calls"][2:]}
     if len(overheads):
         columns = {name: np.append(each, overheads[name]) for name, each in columns.items()}
     names = union_categoricals([calls["name"], overheads["name"]])
-    return columns | {"kind": coded(kinds, CALL_KINDS), "name": names}
+    return columns | {"kind": coded(kinds, (API, PAGEABLE_COPY, OVERHEAD)), "name": names}
 
 
 def _at(values: Integers, call: Indices, found: Mask) -> Integers:

@@ -30,7 +30,6 @@ NAMED = "named"
 """A column of work: the process that the name of its device says, or UNKNOWN."""
 
 ON_HOST = ("ranges", "calls", "operators")
-DIGITS = re.compile(r"(\d+)")
 NUMBER = re.compile(r"\d+(?=\D*$)")
 """The last number in a text: that of the process or device itself."""
 
@@ -53,16 +52,12 @@ def numbered(rows: pd.DataFrame, number: Integers | int, first: Integers) -> pd.
 
 def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note]]:
     """The parts of a trace with launches and devices numbered apart by rank, processes that the
-    file names by text numbered in the order of these, and a note that says so.
+    file names by text numbered in its order, and a note that says so.
 
-    texts: by the number that they have in events.
+    texts: the number that each has in events.
     """
     on_host = {n for part in ON_HOST if part in parts for n in parts[part]["process"].unique()}
-    # In order of their numbers: 2 is before 10.
-    hosts = sorted(
-        (text for text, number in texts.items() if number in on_host),
-        key=lambda text: [int(n) if n.isdecimal() else n for n in DIGITS.split(text)],
-    )
+    hosts = [text for text, number in texts.items() if number in on_host]
     if not hosts:
         return parts, []
     labels = {text: NUMBER.sub("", text) for text in texts}

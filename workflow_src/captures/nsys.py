@@ -12,10 +12,8 @@ import pandas as pd
 from workflow_src.captures import autograd
 from workflow_src.captures.capture import (
     GRAPH,
-    HARDWARE,
     LATEST_NS,
     REUSED_NUMBERS,
-    SOFTWARE,
     UNKNOWN,
     Capture,
     Recording,
@@ -56,8 +54,6 @@ OTHER_LOSS = re.compile(r"\bsamples?\b|\bCPU\b|\bftrace\b", re.IGNORECASE)
 BY_HARDWARE = re.compile(r"\bhardware\b.*\btrac", re.IGNORECASE)
 INSTEAD = re.compile(r"\bsoftware\b|\bnot supported\b", re.IGNORECASE)
 """What nsys says since 2025.6, where hardware tracing is the default, if it fell back."""
-
-HARDWARE_SINCE = (2025, 6)
 
 Lost = Counter[str]
 """How many events were left out or changed, by the note that says so."""
@@ -105,7 +101,7 @@ def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
     """
     with store.apart() as own_store:
         rows = own_store.integers(table, OF_CALLS)
-        # With ten million calls, each column that isn't let go at once takes 80 MB.
+        # Of ten million calls, a column that isn't let go takes 80 MB.
         code, own = pd.factorize(rows.pop("nameId"))
         texts = own_store.texts(own)
     start, end = rows["start"], rows["end"]
@@ -200,14 +196,12 @@ def recording(store: Store, counts: dict[str, Any]) -> Recording:
 def dropped(texts: Sequence[str]) -> int:
     """How many events nsys says that it lost; one for a message without a number."""
     losses = [text for text in texts if LOSS.search(text) and not OTHER_LOSS.search(text)]
-    numbers = [re.search(r"\d[\d,]*", text) for text in losses]
-    return sum(int(number[0].replace(",", "")) if number else 1 for number in numbers)
+    return sum(int((re.findall(r"\d+", text.replace(",", "")) or [1])[0]) for text in losses)
 
 
 def tracing(texts: Sequence[str], version: str) -> str:
     """How kernels were traced; "" if nsys of this version may have done either and doesn't say."""
     if said := [text for text in texts if BY_HARDWARE.search(text)]:
-        return SOFTWARE if any(INSTEAD.search(text) for text in said) else HARDWARE
+        return "software" if any(INSTEAD.search(text) for text in said) else "hardware"
     number = re.match(r"(\d+)\.(\d+)", version)
-    older = number is not None and tuple(map(int, number.groups())) < HARDWARE_SINCE
-    return SOFTWARE if older else ""
+    return "software" if number and (int(number[1]), int(number[2])) < (2025, 6) else ""
