@@ -15,8 +15,6 @@ CUDA_OF_DRIVER = re.compile(rb'"cuda_driver_version"\s*:\s*(?=\d)')
 """The CUDA version that a trace's driver can, as 13000 for 13.0."""
 
 PROPERTY = ("name", "computeMajor", "computeMinor")
-"""What both profilers call what is read of a device."""
-
 AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
 """In the names of cards whose profiler writes numbers of its own as the capability."""
 

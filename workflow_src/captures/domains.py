@@ -29,7 +29,7 @@ _TORCHS = re.compile(
 
 
 def torch_domain(name: str) -> str:
-    """The domain of a range in a trace of torch.profiler, which has none: by the range's name."""
+    """The domain of a range of a trace, which has none, by its name."""
     if name.startswith(("nccl:", "c10d::")):
         return "NCCL"
     return "torch" if _TORCHS.match(name) else DEFAULT

@@ -28,9 +28,8 @@ WORK = {
 }
 """The kind of a device's work, by category, of any vendor (Kineto's ActivityType.cpp)."""
 
-SYNCHRONIZATION = "cuda_sync"
-THREAD_NAME, WAIT = "thread_name", "Stream Wait Event"
-"""The name of events that name a thread, and of a stream's waits among synchronizations, which
+THREAD_NAME, SYNCHRONIZATION, WAIT = "thread_name", "cuda_sync", "Stream Wait Event"
+"""The name of events that name a thread, and the category and name of a stream's waits, which
 Kineto writes if torch.profiler is told to (enable_cuda_sync_events)."""
 
 PARTS = {
@@ -44,14 +43,12 @@ PARTS = {
 """The part that an event belongs to, by its category in lower case."""
 
 API = ("_runtime", "_driver")
-"""The ends of categories of calls: CUDA's, HIP's, XPU's and others'."""
-
 NOT_WORK = ("gpu_user_annotation", SYNCHRONIZATION, "xpu_sync", "cuda_event", "gpu_pm_counter")
-"""Categories of events that are on a device's stream and no work."""
+"""The ends of categories of calls: CUDA's, HIP's, XPU's and others'; and categories of events that
+are on a device's stream and no work."""
 
 LASTING, BEGIN, END, METADATA = "X", "B", "E", "M"
-"""Phases: of events that have a length, that begin and end apart, as other tools write them, and
-that say something of a thread."""
+"""Phases: of events that last, that begin and end apart, and that say something of a thread."""
 
 NUMBERS: Mapping[str, tuple[str, ...]] = {
     "calls": ("correlation",),
@@ -61,20 +58,17 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 }
 """What is read of the arguments of each part's events besides."""
 
-ALWAYS = ("waits", "threads", "autograd")
-"""Parts that are read whatever is asked for."""
-
-FIRST_TEXT = 2**30
-"""The number of the first process or thread that the file names by text; systems count lower."""
+ALWAYS, FIRST_TEXT = ("waits", "threads", "autograd"), 2**30
+"""Parts that are read whatever is asked for, and the number of the first process or thread that the
+file names by text; systems count lower."""
 
 
 @dataclass
 class Trace:
-    """The parts of a trace while they are read, and what else is known of it.
+    """The parts of a trace while they are read.
 
-    lost: how many events are bad or endless, by the note that says so; unread: how many lasting
-    events there are of categories ("" for none) that are no part and may be work; texts: the
-    numbers of the processes and threads that the file names by text.
+    lost: how many events are bad or endless, by note; unread: how many lasting ones may be work, by
+    category ("" for none); texts: the numbers of processes and threads that are named by text.
     """
 
     wanted: tuple[str, ...]
@@ -126,8 +120,8 @@ class Trace:
         self.lost[f"endless {part}"] += int((good & ~lasts).sum())
         events = events if good.all() else [events[n] for n in np.flatnonzero(good).tolist()]
         codes = self._names
-        names = [event.args.name if part == "threads" else event.name for event in events]
-        names = [name if isinstance(name, str) else "(no name)" for name in names]
+        said = [event.args.name if part == "threads" else event.name for event in events]
+        names = [name if isinstance(name, str) else "(no name)" for name in said]
         columns = {
             "name": np.array([codes.setdefault(name, len(codes)) for name in names], np.int32),
             "start_ns": start[good],
@@ -172,10 +166,8 @@ class Trace:
         return found
 
     def parts(self) -> Parts:
-        """A table of each part: name, start_ns, end_ns, process, thread, and its NUMBERS.
-
-        Of work also `kind`. A thread's name is what it is called.
-        """
+        """A table of each part: name, start_ns, end_ns, process, thread, its NUMBERS, and the kind
+        of work."""
         texts, found = [printable(name) for name in self._names], Parts()
         for part in (*self.wanted, *ALWAYS):
             self._keep(part, "kernel", [])

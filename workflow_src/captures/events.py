@@ -25,15 +25,10 @@ START = re.compile(rb'"traceEvents"\s*:\s*\[|^(?:\xef\xbb\xbf)?\s*\[')
 LONGEST = 2**26
 """Bytes before the list of events, or of an event: there are a few thousand."""
 
-SHOWN = 30
-"""Letters shown of a text of another kind, such as a page that says why there is no file."""
-
 BAD, CUT_OFF = "bad events", "cut off"
 """Notes of events that can't be read, and of a file that ends in the middle."""
 
 UNREADABLE = (ValueError, RecursionError, msgspec.MsgspecError)
-"""What is raised where a text is no event."""
-
 NULL = msgspec.Raw(b"null")
 NOT_A_TIME = np.iinfo(np.int64).min
 LONGEST_NUMBER = 21
@@ -95,7 +90,6 @@ def events_of(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[list[Even
 
 
 def _up_to_damage(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[bytes]:
-    """What can be read of compressed data."""
     try:
         yield from blocks
     except BROKEN_GZIP:
@@ -103,10 +97,7 @@ def _up_to_damage(blocks: Iterable[bytes], lost: Counter[str]) -> Iterator[bytes
 
 
 def _after_start(blocks: Iterator[bytes]) -> bytes:
-    """The beginning of what follows the start of the list of events.
-
-    Raises TraceError without one, and without reading on where it is too far away.
-    """
+    """What follows the start of the list of events. Raises TraceError where it is too far away."""
     data = b""
     for block in blocks:
         data += block
@@ -117,7 +108,7 @@ def _after_start(blocks: Iterator[bytes]) -> bytes:
     raise TraceError(
         "it is neither an export of nsys nor a trace of torch.profiler: its first "
         f"{LONGEST >> 20} MiB have no list of traceEvents, and begin with "
-        f"{data[:SHOWN].decode(errors='replace')!r}; {GIVE}"
+        f"{data[:30].decode(errors='replace')!r}; {GIVE}"
     )
 
 

@@ -1,8 +1,7 @@
-"""Export reports of nsys, which is only read, with the nsys on the PATH; and the captures of cases.
+"""Export reports of nsys with the nsys on the PATH; and the captures of cases.
 
-The export of a case is a folder, from which its tables and timeline are made. Of a report it holds
-the SQLite and the CSVs of `nsys stats`, of a trace of torch.profiler a copy of it: what any capture
-of that profiler is read from.
+The export of a case is a folder. Of a report it holds the SQLite and the CSVs of `nsys stats`, of a
+trace of torch.profiler a copy of it.
 """
 
 import os
@@ -21,11 +20,8 @@ ADVICE = "use the nsys that made it or a newer one, or give what that exports as
 
 
 def exported(files: Sequence[Path], folder: Path) -> Sequence[Path]:
-    """The files that a capture is read from: of a report of nsys, its SQLite in a folder.
-
-    That is kept, as it takes long, and is made again of a report of another time. Raises TraceError
-    if nsys fails.
-    """
+    """The files that a capture is read from: of a report of nsys, its SQLite in a folder, which is
+    made again of a report of another time. Raises TraceError if nsys fails."""
     report, database = files[0], folder / EXPORT
     if report.suffix != SUFFIX:
         return files

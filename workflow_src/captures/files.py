@@ -28,8 +28,6 @@ BLOCK, HEAD = 2**22, 2**18
 trace's events."""
 
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
-"""What is raised where compressed data is cut off or damaged."""
-
 OTHERWISE = (GZIP, b"PK\3\4", b"\xfd7zXZ\0", b"BZh", b"\x28\xb5\x2f\xfd")
 """The first bytes of what isn't read: gzip in gzip, zip, xz, bzip2 and Zstandard."""
 
@@ -37,12 +35,9 @@ GIVE = (
     "give an SQLite export of nsys (nsys export --type sqlite), or a trace that torch.profiler "
     "exported"
 )
-MEMORY, MEMORY_OPTION = "capture_memory_gib", "memory-gib"
+AGAIN = "export or copy it again"
 SHARE = 0.5
 """Of the available memory, where no limit is given: captures are read beside each other."""
-
-AGAIN = "export or copy it again"
-"""What to do about a file of another kind, and about a damaged one."""
 
 
 def is_sqlite(path: Path) -> bool:
@@ -83,8 +78,7 @@ def blocks(path: Path, most: int = BLOCK) -> Iterator[bytes]:
     Raises one of BROKEN_GZIP, after what can be read.
     """
     part, size = list[bytes](), 0
-    packed = _is_packed(path)
-    with cast(BufferedReader, gzip.open(path)) if packed else path.open("rb") as file:
+    with cast(BufferedReader, gzip.open(path)) if _is_packed(path) else path.open("rb") as file:
         try:
             while piece := file.read1(most - size):
                 part.append(piece)
@@ -105,10 +99,7 @@ def _is_packed(path: Path) -> bool:
 
 @contextmanager
 def database(path: Path) -> Iterator[Path]:
-    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed.
-
-    Raises TraceError if there is too little room.
-    """
+    """An SQLite file, decompressed elsewhere for as long as needed if it is compressed."""
     if not _is_packed(path):
         yield path
         return
@@ -119,17 +110,15 @@ def database(path: Path) -> Iterator[Path]:
         except OSError as error:
             if error.errno not in ADVICE:
                 raise
-            raise TraceError(
-                f"it can't be unpacked in {Path(file.name).parent} ({error.strerror}); free some "
-                "space there, or set TMPDIR to a folder with more, or give it unpacked"
-            ) from error
+            why = f"can't be unpacked in {Path(file.name).parent} ({error.strerror})"
+            raise TraceError(f"it {why}; set TMPDIR to a folder with more space") from error
         yield Path(file.name)
 
 
 def add_limit(parser: argparse.ArgumentParser) -> None:
     """Add the argument of the limit to a parser."""
     parser.add_argument(
-        f"--{MEMORY_OPTION}", metavar="GIB", type=positive,
+        "--memory-gib", metavar="GIB", type=positive,
         help="most memory that reading it may take; without it half of what is available",
     )  # fmt: skip
 
@@ -149,6 +138,6 @@ def within_limit(given: argparse.Namespace) -> Iterator[None]:
         names = ", ".join(map(str, given.capture))
         raise TraceError(
             f"{names}: reading it takes more than {memory_gib:.3g} GiB of memory; capture fewer "
-            f"steps, or allow more where there is more: --config {MEMORY}=... (--{MEMORY_OPTION} "
-            "by hand)"
+            "steps, or allow more where there is more: --config capture_memory_gib=... "
+            "(--memory-gib by hand)"
         ) from None

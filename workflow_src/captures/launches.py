@@ -164,9 +164,9 @@ def _at(values: Integers, call: Indices, found: Mask) -> Integers:
 def stream_waits(waits: pd.DataFrame, made: Numbered) -> pd.DataFrame:
     """Which stream waited for which record of an event, as Capture.waits, in order of time.
 
-    waits: process, device and stream; `correlation` of the call that makes the stream wait; the
-    record's device, stream and correlation as record_device and so on, or UNKNOWN. Those whose call
-    or device isn't known are left out.
+    waits: process, device, stream and `correlation` of the wait's call; and, or UNKNOWN, the
+    record's device, stream and correlation as record_device and so on. Those whose call or device
+    isn't known are left out.
     """
     start = made.calls["start_ns"].to_numpy()
     numbers = ("correlation", "record_correlation")

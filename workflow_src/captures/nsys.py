@@ -30,8 +30,7 @@ from workflow_src.captures.store import ABOUT, EVENTS, OVERHEADS, RUNTIME, Store
 from workflow_src.common.printable import printable
 
 PUSH_POP, START_END, DOMAIN = 59, 60, 75
-READ = (PUSH_POP, START_END, DOMAIN, 70, 71)
-"""Types of events, since nsys 2023.4; the last two are ranges imported from a text file."""
+"""Types of events, since nsys 2023.4."""
 
 OF_RANGES = ("start", "end", "eventType", "globalTid", "textId", "domainId")
 OF_CALLS = ("start", "end", "globalTid", "correlationId", "nameId")
@@ -56,7 +55,6 @@ INSTEAD = re.compile(r"\bsoftware\b|\bnot supported\b", re.IGNORECASE)
 """What nsys says since 2025.6, where hardware tracing is the default, if it fell back."""
 
 Lost = Counter[str]
-"""How many events were left out or changed, by the note that says so."""
 
 
 def read(store: Store) -> Capture:
@@ -80,7 +78,6 @@ def read(store: Store) -> Capture:
     lost["whole graphs"] = int((work["kind"] == GRAPH).sum())
     processes = {*ranges["process"].unique(), *work["process"].unique()}
     lengths = {"duration_ns": work["end_ns"] - work["start_ns"]}
-    # A table of these would hold copies of them.
     tables = {
         "ranges": ranges,
         "work": dict(work.items()) | lengths | launches,
@@ -95,9 +92,9 @@ def read(store: Store) -> Capture:
 
 
 def _calls(store: Store, table: str, lost: Lost) -> pd.DataFrame:
-    """The calls, or the time that nsys recorded as its own, that have a start, as Capture.calls.
+    """The calls, or nsys's own time, as Capture.calls with `correlation`.
 
-    What has no end ends where it begins; of nsys's own time, that is left out.
+    A call without an end ends where it begins.
     """
     with store.apart() as own_store:
         rows = own_store.integers(table, OF_CALLS)
@@ -133,7 +130,7 @@ def _ranges(store: Store, lost: Lost) -> pd.DataFrame:
     rows = pd.DataFrame(store.integers(EVENTS, OF_RANGES), copy=False)
     rows["process"] = process_of(rows["globalTid"].to_numpy())
     rows["name"] = _texts(store, rows["textId"].tolist())
-    rows = rows[rows["eventType"].isin(READ)]
+    rows = rows[rows["eventType"].isin((PUSH_POP, START_END, DOMAIN))]
     # The number of a domain counts within its process only.
     created, by = rows["eventType"] == DOMAIN, ["process", "domainId"]
     domains = rows[created].drop_duplicates(by, keep="last")
@@ -171,7 +168,7 @@ def _thread_names(store: Store, processes: set[int]) -> dict[str, Any]:
 
 
 def recording(store: Store, counts: dict[str, Any]) -> Recording:
-    """How the export's capture was recorded, with its launches and those without an activity."""
+    """How the export's capture was recorded; counts: what Recording has of launches."""
     said = store.values(MESSAGES, "text")
     messages = [printable(text) for text in said if text is not None]
     about = {

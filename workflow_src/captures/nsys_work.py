@@ -91,8 +91,8 @@ def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFr
 def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str]) -> Columns:
     """The valid rows of one table by time."""
     rows = store.integers(table, names)
-    good = (rows["end"] >= rows["start"]) & (rows["start"] > -LATEST_NS)
-    good &= rows["end"] < LATEST_NS
+    start, end = rows["start"], rows["end"]
+    good = (end >= start) & (start > -LATEST_NS) & (end < LATEST_NS)
     lost["bad work"] += int((~good).sum())
     if not good.all():
         rows = {name: column[good] for name, column in rows.items()}
@@ -137,19 +137,14 @@ def _copies(is_copy: bool, rows: Columns, before: int) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-SYNCHRONIZATIONS, RECORDS, CONTEXTS = (
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-    "TARGET_INFO_CUDA_CONTEXT_INFO",
-)
+SYNCHRONIZATIONS = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+RECORDS, CONTEXTS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "TARGET_INFO_CUDA_CONTEXT_INFO"
 STREAM_WAITS_FOR_EVENT = 2
 """In ENUM_CUPTI_SYNC_TYPE, as in CUpti_ActivitySynchronizationType."""
 
-EVENT = ("globalPid", "eventId", "eventSyncId")
-"""What a wait and the record that it waits for have in common."""
-
+EVENT, CONTEXT = ("globalPid", "eventId", "eventSyncId"), ("processId", "contextId")
 CALLED = ("contextId", "streamId", "correlationId")
-CONTEXT = ("processId", "contextId")
+"""What a wait and its record have in common, what tells a context, and what is said of both."""
 
 
 def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
@@ -164,10 +159,9 @@ def nsys_waits(store: Store, made: Numbered) -> pd.DataFrame:
     device = contexts.drop_duplicates(CONTEXT, keep=False).set_index(list(CONTEXT))["deviceId"]
     both = waits.merge(records, "left", on=list(EVENT), suffixes=("", "_of")).fillna(UNKNOWN)
     process = process_of(both["globalPid"].to_numpy(np.int64))
-    columns: Columns = {"process": process}
+    found = pd.DataFrame({"process": process})
     for prefix, suffix in (("", ""), ("record_", "_of")):
         context, stream, number = (both[name + suffix].to_numpy(np.int64) for name in CALLED)
-        places = device.reindex([process, context]).fillna(UNKNOWN)
-        columns |= {f"{prefix}device": places.to_numpy(np.int64), f"{prefix}stream": stream}
-        columns |= {f"{prefix}correlation": number}
-    return stream_waits(pd.DataFrame(columns), made)
+        found[f"{prefix}device"] = device.reindex([process, context], fill_value=UNKNOWN).to_numpy()
+        found[f"{prefix}stream"], found[f"{prefix}correlation"] = stream, number
+    return stream_waits(found, made)

@@ -13,11 +13,8 @@ from workflow_src.common.reading import reading
 from workflow_src.common.thresholds import LOST_AT_MOST
 from workflow_src.common.units import NS_PER_US
 
-APART_NS = 1_000_000
-"""Clocks of host and device are this far apart at most, or times are wrong for another reason."""
-
-FEW = 10
-"""So few early activities say nothing of a clock."""
+APART_NS, FEW = 1_000_000, 10
+"""Clocks are this far apart at most; and so few early activities say nothing of one."""
 
 
 def read(path: Path) -> Capture:
@@ -66,8 +63,7 @@ def on_hosts_clock(capture: Capture) -> Capture:
     work = capture.work
     if early(work) <= max(FEW, LOST_AT_MOST * len(work)):
         return capture
-    known = work["launch_ns"] != UNKNOWN
-    launched = work.loc[known, ["device", "launch_ns", "start_ns"]]
+    launched = work[work["launch_ns"] != UNKNOWN]
     delay_ns = (launched["start_ns"] - launched["launch_ns"]).groupby(launched["device"])
     ahead_ns = -delay_ns.quantile(LOST_AT_MOST, interpolation="lower")
     moved_ns = work["device"].map(ahead_ns[ahead_ns.between(1, APART_NS)]).fillna(0).astype("int64")

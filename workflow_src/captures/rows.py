@@ -20,21 +20,12 @@ Parts = dict[str, pd.DataFrame]
 Spans = tuple[Indices, Indices]
 """Starts and ends (ns)."""
 
-WHAT = {
-    "ranges": "ranges",
-    "calls": "API calls",
-    "overheads": "overheads of the profiler",
-    "work": "device activities",
-    "operators": "operators",
-}
-"""The events of each part."""
+WHAT = {"calls": "API calls", "overheads": "overheads of the profiler", "work": "device activities"}
+"""The events of parts whose name doesn't say it."""
 
-LONGEST_NS = 86_400 * 10**9
-"""A day. What begins or ends further than that from the middle event isn't of the same capture."""
-
-QUEUED_NS = 60 * 10**9
-"""A minute. Work runs on after the last call that was recorded, but the queue of a device isn't
-that long: the host waits when 1,024 launches are in it."""
+LONGEST_NS, QUEUED_NS = 86_400 * 10**9, 60 * 10**9
+"""A day: what is further than that from the middle event isn't of the same capture. And a minute:
+work runs on after the last call, but the host waits when 1,024 launches are in a device's queue."""
 
 SAMPLE = 10_000
 """Events that the middle one is looked for among, evenly taken from all."""
@@ -80,7 +71,9 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[No
         end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
         possible["ranges"] = ranges.assign(end_ns=end)
         lost.append(("unclosed", "ranges", int(never.sum())))
-    return possible, [Note(code, count, WHAT[name]) for code, name, count in lost if count]
+    return possible, [
+        Note(code, count, WHAT.get(name, name)) for code, name, count in lost if count
+    ]
 
 
 def _ends(rows: pd.DataFrame) -> Indices:

@@ -21,7 +21,7 @@ from workflow_src.common.printable import printable
 WORK_TABLES = {
     name: f"CUPTI_ACTIVITY_KIND_{name}" for name in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 }
-RUNTIME, EVENTS, STRINGS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "StringIds"
+RUNTIME, EVENTS = "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 OVERHEADS, ABOUT = "PROFILER_OVERHEAD", "META_DATA_EXPORT"
 NEEDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(WORK_TABLES.values(), ("start", "end", "globalPid", "correlationId")),
@@ -45,10 +45,7 @@ Columns = dict[str, Indices]
 
 @dataclass(frozen=True)
 class Store:
-    """The tables of an export that is open, by name, with the names of their columns.
-
-    Rows come in one order, whatever is read of them.
-    """
+    """The tables of an export that is open, by name, with the names of their columns."""
 
     tables: Mapping[str, tuple[str, ...]]
     path: Path
@@ -59,10 +56,10 @@ class Store:
         return table in self.tables and {*columns} <= {*self.tables[table]}
 
     def integers(self, table: str, names: Sequence[str]) -> Columns:
-        """Columns of integers of a table by name; without rows if it isn't there.
+        """Columns of integers of a table by name, in one order; without rows if it isn't there.
 
         Values that are missing are those of MISSING, or UNKNOWN. Raises TraceError where a column
-        is missing that NEEDED names, and TraceError or ValueError if one holds other things.
+        is missing that NEEDED names, and ValueError if one holds other things.
         """
         columns = self.tables.get(table, ())
         lost = {*names} & {*NEEDED.get(table, ())} - {*columns}
@@ -90,10 +87,10 @@ class Store:
 
     @cached_property
     def _strings(self) -> dict[int, str]:
-        return self.named(STRINGS, "value")
+        return self.named("StringIds", "value")
 
     def named(self, table: str, text: str = "label") -> dict[int, str]:
-        """What the numbers of a table mean, such as those of an enumeration."""
+        """What the numbers of a table mean."""
         numbers = self.integers(table, ("id",))["id"].tolist()
         return dict(zip(numbers, self.values(table, text), strict=False))
 
@@ -103,12 +100,12 @@ class Store:
             here = ", ".join(self.tables)[:150] or "none"
             raise TraceError(f"it isn't an export of nsys: its tables are {here}; {GIVE}")
 
-    def unread(self) -> tuple[Note, ...]:
+    def unread(self) -> list[Note]:
         """The tables of activities that aren't read."""
         of_work = ("start", "end", "correlationId", "streamId")
         those = [n for n in self.tables if self.has(n, *of_work) and not NOT_WORK.search(n)]
         counts = {n: len(self.integers(n, ("start",))["start"]) for n in those if n not in NEEDED}
-        return tuple(Note("unread tables", count, name) for name, count in counts.items() if count)
+        return [Note("unread tables", count, name) for name, count in counts.items() if count]
 
     def apart(self) -> AbstractContextManager["Store"]:
         """The same tables by a connection of their own, which another thread may use."""

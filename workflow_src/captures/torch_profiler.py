@@ -1,8 +1,7 @@
 """Reads a trace of torch.profiler of any program.
 
-Where nothing was launched, operators take the place of a device's activities, each with the time
-that it didn't spend in operators that it called. A trace with launches whose kernels were lost has
-no activities, nor has one that is cut off before any: kernels come last.
+Where nothing was launched, operators take the place of a device's activities. A trace whose kernels
+were lost has none, nor has one that is cut off before any: kernels come last.
 """
 
 import re
@@ -52,8 +51,8 @@ microseconds."""
 
 def read(path: Path) -> Capture:
     """The capture in a trace. Raises TraceError if it isn't one."""
-    found = parts_of(blocks(path), (*HOST, "work"))
-    every, done = found.parts(), "work"
+    found, done = parts_of(blocks(path), (*HOST, "work")), "work"
+    every = found.parts()
     launching = launches_work(every["calls"]["name"]).any()
     worked = len(every["work"]) + found.lost["bad work"]
     # What isn't read may be the work of another vendor's device: operators aren't all, then.
@@ -137,12 +136,11 @@ def _with_processes(
 
 def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tuple[Indices, Mask]:
     """The process whose call has each number, and where calls of several have it."""
-    callers, of_call = calls["process"].to_numpy(), calls["correlation"].to_numpy()
-    all_of_them = pd.unique(np.concatenate([callers, ranges["process"].to_numpy()]))
-    if len(all_of_them) == 1:
-        return np.full(len(number), all_of_them[0]), np.zeros(len(number), dtype=bool)
-    pairs = pd.DataFrame({"number": of_call, "process": callers}).drop_duplicates()
-    counts = pairs[pairs["number"] != UNKNOWN].groupby("number")["process"].agg(["size", "first"])
+    of_all = pd.concat([calls["process"], ranges["process"]]).unique()
+    if len(of_all) == 1:
+        return np.full(len(number), of_all[0]), np.zeros(len(number), dtype=bool)
+    pairs = calls.loc[calls["correlation"] != UNKNOWN, ["correlation", "process"]]
+    counts = pairs.drop_duplicates().groupby("correlation")["process"].agg(["size", "first"])
     size, first = (counts[name].reindex(number, fill_value=UNKNOWN).to_numpy() for name in counts)
     return np.where(size == 1, first, UNKNOWN), size > 1
 
@@ -150,17 +148,15 @@ def _processes(number: Indices, calls: pd.DataFrame, ranges: pd.DataFrame) -> tu
 def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     """Operators as activities of a CPU, as Capture.work: calls, each with the time it spent itself.
 
-    An operator that calls one of its own name, as autocast's wrapper of `aten::addmm` calls
-    `aten::addmm`, is one call with the first such that it calls: both are the same work. What it
-    calls of its own name after that is a call of its own.
+    One that calls one of its own name, as autocast's wrapper of `aten::addmm` does, is one call
+    with the first such: both are the same work.
     """
     start, end = spans(operators)
     parent = np.full(len(start), NOWHERE)
     for rows in operators.groupby(["process", "thread"]).indices.values():
         parent[rows] = tree(start, end, np.asarray(rows)).parent
-    held, length = parent != NOWHERE, end - start
-    own = length.copy()
-    np.subtract.at(own, parent[held], length[held])
+    held, own = parent != NOWHERE, end - start
+    np.subtract.at(own, parent[held], (end - start)[held])
     outermost = _same_call(operators["name"], start, parent)
     while (outermost != outermost[outermost]).any():
         outermost = outermost[outermost]
@@ -168,15 +164,10 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
     np.add.at(whole, outermost, own)
     first = outermost == np.arange(len(start))
     calls = operators[first]
-    unknown = np.full(len(calls), UNKNOWN)
-    return dict(calls.items()) | {
-        "kind": [OPERATOR] * len(calls),
-        "duration_ns": np.maximum(whole[first], 0),
-        "device": unknown,
-        "stream": unknown,
-        "launch_ns": calls["start_ns"],
-        "launch_end_ns": calls["start_ns"],
-    }
+    columns = {"duration_ns": np.maximum(whole[first], 0), "kind": [OPERATOR] * len(calls)}
+    columns |= dict.fromkeys(("device", "stream"), np.full(len(calls), UNKNOWN))
+    columns |= dict.fromkeys(("launch_ns", "launch_end_ns"), calls["start_ns"])
+    return dict(calls.items()) | columns
 
 
 def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
