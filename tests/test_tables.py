@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,8 @@ def test_a_planned_case_without_tables_is_not_measured(tmp_path: Path) -> None:
 def captured(total_ns: int) -> CaseCapture:
     work = {name: [0] for name in COLUMNS["work"]} | {"duration_ns": [total_ns]}
     capture = Capture.of({"work": work}, by=Recording("nsys", "2025.3"))
-    nothing = attributed(Capture.of({}), None)
-    return CaseCapture(capture, capture.ranges, frame("work", {}), nothing)
+    nothing = replace(attributed(Capture.of({}), None), capture=capture)
+    return CaseCapture(nothing, capture.ranges, frame("work", {}))
 
 
 def kernels(*rows: tuple[str, int]) -> pd.DataFrame:

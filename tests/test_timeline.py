@@ -12,11 +12,10 @@ import pandas as pd
 import pytest
 
 from tests.captures.building import Export
-from workflow_src.captures.capture import frame
+from workflow_src.captures.capture import UNKNOWN, frame
 from workflow_src.cli import read_capture
 from workflow_src.paper.svg import merged
-from workflow_src.placing.case_capture import CaseCapture, placed_case, read_case
-from workflow_src.placing.ledger import ledger
+from workflow_src.placing.case_capture import CaseCapture, ledger, placed_case, read_case
 from workflow_src.timeline.make import DEVICE, HOST, IDLE, main
 from workflow_src.timeline.picture import UNITS, draw
 from workflow_src.timeline.steps import UNKNOWN_CAUSE, Timeline, timeline_of
@@ -44,10 +43,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(case, found):
-    table = ledger(case.ranges, case.work, case.capture.calls)
+    table = ledger(case)
     pieces = found.idle.assign(ns=found.idle["end_ns"] - found.idle["start_ns"])
     sums = pieces.groupby(["phase", "step", "cause"])["ns"].sum()
-    for row in table.to_dict("records"):
+    drawn = table.merge(found.steps[["phase", "step"]])
+    assert drawn["phase"].tolist() == [*table["phase"].unique()]
+    for row in drawn.to_dict("records"):
         mine = sums[row["phase"], row["step"]]
         assert mine.sum() == row["idle_ns"]
         assert all(row[f"idle_{cause}_ns"] == ns for cause, ns in mine.items())
@@ -57,17 +58,18 @@ def test_idle_pieces_add_up_to_the_ledger_and_overlap_no_activity(case, found):
 
 
 def test_without_api_calls_the_cause_of_idle_time_is_not_known(case):
-    bare = placed_case(replace(case.capture, calls=frame("calls", {})))
+    work = case.capture.work.assign(launch_ns=UNKNOWN, launch_end_ns=UNKNOWN)
+    bare = placed_case(replace(case.capture, work=work, calls=frame("calls", {})))
     assert set(timeline_of(bare).idle["cause"]) == {UNKNOWN_CAUSE}
 
 
 def test_a_box_lies_where_its_times_say_to_a_unit(found):
     """Of the device's first box of each component, in the step drawn."""
-    step = found.typical_step("train_step")
+    step = found.steps.set_index("phase").loc["train_step"]
     wall = step["end_ns"] - step["start_ns"]
     unit = wall // UNITS
     work = found.activities
-    mine = work[(work["phase"] == "train_step") & (work["step"] == step["step"])]
+    mine = work[work["phase"] == "train_step"]
     first = mine.sort_values("start_ns").groupby("component")["start_ns"].min() - step["start_ns"]
     chart = [each for each in ElementTree.fromstring(draw(found)).iter(f"{SVG}svg")][-1]
     starts = {

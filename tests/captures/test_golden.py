@@ -18,8 +18,7 @@ from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.reading import read
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.case_capture import read_case
-from workflow_src.placing.ledger import ledger
+from workflow_src.placing.case_capture import ledger, read_case
 from workflow_src.placing.placing import NO_CALL, NO_RANGE
 from workflow_src.placing.steps import steps
 from workflow_src.tables.case_tables import ranges_table
@@ -96,8 +95,7 @@ def test_without_names_of_threads_turns_place_the_same(path: Path) -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.parent.name)
 def test_a_capture_of_a_case_has_the_steps_and_the_ledger_of_before(path: Path) -> None:
     case = read_case(path.parent)
-    found = ledger(case.ranges, case.work, case.capture.calls)
-    compared(path, {"case": case.ranges, "ledger": found})
+    compared(path, {"case": case.ranges, "ledger": ledger(case)})
     # The same ranges are placed in the same way as those of any other capture.
     paths = tables_in(path, fold="")["paths"].set_index("path")
     of_case = ranges_table(case.ranges).groupby("path")[["instances", "busy_ms", "span_ms"]].sum()

@@ -24,7 +24,7 @@ from workflow_src.placing.ranks import read_all
 from workflow_src.tables.capture_tables import TABLES, sentences, tables_of
 from workflow_src.timeline.make import write_trace
 from workflow_src.timeline.picture import draw
-from workflow_src.timeline.steps import Timeline, timeline
+from workflow_src.timeline.steps import timeline
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,8 +60,8 @@ def write_capture(
         if not note_problem:
             raise
         nothing = Capture.of({}, (Note(UNREADABLE, 1, str(error)),))
-        tables = tables_of(attributed(nothing, None))
-        step = Timeline.empty()
+        found = attributed(nothing, None)
+        tables, step = tables_of(found), timeline(found)
     for name in TABLES:
         write_csv(folder / f"{name}.csv", tables[name])
     write_text(folder / "step.svg", draw(step))

@@ -1,7 +1,7 @@
 """The exported capture of a case: read and placed as any other, its phases and steps numbered."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from workflow_src.common.case import END_OF_CAPTURE, PHASES
 from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
 from workflow_src.common.nesting import NOWHERE, flattened
 from workflow_src.placing.attributed import Attributed, attributed
-from workflow_src.placing.step_rules import one_after_another
+from workflow_src.placing.ledger import ELSEWHERE
+from workflow_src.placing.step_rules import Rule, StepRanges, one_after_another
+from workflow_src.placing.steps import step_ranges, steps
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""
@@ -29,16 +31,18 @@ LOST = ("bad ranges", "bad work", "bad calls", "bad events", "cut off", "endless
 class CaseCapture:
     """A case's capture.
 
-    ranges: with `path` and its `depth` from 0, `phase` and `step` (see number_steps), busy_ns and
-    span_ns.
-    work: with the row of its range as `range`, or NOWHERE, and as of with_places.
-    placed: the same as of any other capture.
+    placed: as any other, with the ranges of PHASES as steps. ranges: of these with `path`, and with
+    `phase` and `step` of the step that they lie in, or "" and NOWHERE; work: as of with_places.
     """
 
-    capture: Capture
+    placed: Attributed
     ranges: pd.DataFrame
     work: pd.DataFrame
-    placed: Attributed
+
+    @property
+    def capture(self) -> Capture:
+        """What was read."""
+        return self.placed.capture
 
     @property
     def facts(self) -> dict[str, str]:
@@ -60,10 +64,18 @@ def placed_case(capture: Capture) -> CaseCapture:
     # Named, so that no step of torch.profiler counts: one holds all that is captured of a case.
     own = tuple(each for each in capture.ranges["domain"].unique() if not is_library(each))
     found = attributed(capture, own or None, fold="")
-    paths, of_range = found.paths, found.paths.of_range
-    path = pd.Series(paths.text[of_range], dtype="str")
-    ranges = number_steps(found.placed.ranges).assign(path=path, depth=paths.depth[of_range] - 1)
-    return CaseCapture(capture, ranges, with_places(ranges, found.work), found)
+    ranges = found.placed.ranges
+    is_step = ((ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)).to_numpy(copy=True)
+    is_step[is_step] = one_after_another(ranges[is_step])
+    found = replace(found, steps=StepRanges(Rule.NAMED, is_step, alike=False))
+    outer, _ = flattened(ranges["parent"].to_numpy(), deepest=2)
+    root, steps = np.where(outer == NOWHERE, np.arange(len(ranges)), outer), step_ranges(found)
+    ranges = ranges.assign(
+        path=pd.Series(found.paths.text[found.paths.of_range], dtype="str"),
+        phase=steps["path"].reindex(root, fill_value="").to_numpy(),
+        step=steps["step"].reindex(root, fill_value=NOWHERE).to_numpy(),
+    )
+    return CaseCapture(found, ranges, with_places(ranges, found.work))
 
 
 def with_places(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
@@ -75,18 +87,11 @@ def with_places(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def number_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """Placed ranges with `phase` (the step range that encloses them, or "") and `step`.
-
-    `step` counts from 0 within a phase, in order of start; outside any step it is NOWHERE.
-    """
-    outer, _ = flattened(ranges["parent"].to_numpy(), deepest=2)
-    root = np.where(outer == NOWHERE, np.arange(len(ranges)), outer)
-    is_step = (ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)
-    is_step[is_step] = one_after_another(ranges[is_step])
-    ordinal = ranges[is_step].sort_values("start_ns").groupby("name").cumcount()
-    step = ordinal.reindex(ranges.index, fill_value=NOWHERE).to_numpy()[root]
-    return ranges.assign(phase=np.where(is_step, ranges["name"], "")[root], step=step)
+def ledger(case: CaseCapture) -> pd.DataFrame:
+    """A row per step: `phase`, and as of `steps`, but with launch for ELSEWHERE."""
+    table = steps(case.placed).rename(columns={"path": "phase"}).drop(columns="process")
+    table["idle_launch_ns"] += table.pop(f"idle_{ELSEWHERE}_ns")
+    return table
 
 
 def require_complete(case: CaseCapture) -> None:

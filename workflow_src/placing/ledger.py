@@ -43,7 +43,7 @@ ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
 """The same where ranges tell when the host did something else than launch."""
 
 STEP_COLUMNS = (
-    *("phase", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
+    *("process", "path", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
     *(f"idle_{cause}_ns" for cause in ALL_CAUSES),
 )
 
@@ -54,10 +54,6 @@ AT_ONCE = 2**17
 def blocking(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that make the host wait for the device."""
     return calls[matching(calls["name"], BLOCKING) | (calls["kind"] == PAGEABLE_COPY)]
-
-
-NEVER_ELSEWHERE = Union.of(*[np.array([], dtype=np.int64)] * 2)
-"""Of a host whose ranges aren't looked at for this."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +78,8 @@ class Device:
     elsewhere: Union
 
     @classmethod
-    def of(
-        cls, activities: pd.DataFrame, calls: pd.DataFrame, elsewhere: Union = NEVER_ELSEWHERE
-    ) -> "Device":
-        """The same from activities in any order; `calls` may leave out those that don't wait."""
+    def of(cls, activities: pd.DataFrame, held: pd.DataFrame, elsewhere: Union) -> "Device":
+        """The same from activities in any order, and calls that block or are overhead."""
         if not in_time(*spans(activities)):
             activities = activities.sort_values(["start_ns", "end_ns"])
         launch = activities["launch_ns"].to_numpy()
@@ -103,14 +97,14 @@ class Device:
         np.minimum.accumulate(ready[::-1], out=ready[::-1])
         ready = ready[active.first]
         gaps["ready_ns"] = np.append(ready, AFTER_ALL)
-        overhead, waits = calls[calls["kind"] == OVERHEAD], blocking(calls)
+        is_overhead = held["kind"] == OVERHEAD
         return cls(
             active,
             pd.DataFrame(gaps, copy=False),
             launches,
-            np.sort(waits["start_ns"].to_numpy()),
-            Union.of(*spans(overhead)),
-            Union.of(*spans(pd.concat([waits, overhead]))),
+            np.sort(held["start_ns"].to_numpy()[~is_overhead]),
+            Union.of(*spans(held[is_overhead])),
+            Union.of(*spans(held)),
             elsewhere,
         )
 
@@ -131,15 +125,6 @@ class Device:
             known=found["known"] | (found["end_ns"] > end),
         ), step
 
-    def own(self, starts: Indices, ends: Indices) -> Indices:
-        """Time (ns) from `starts` to `ends` without the profiler's overhead."""
-        return ends - starts - (self.overhead.until(ends) - self.overhead.until(starts))
-
-    def blocked(self, starts: Indices, ends: Indices) -> Indices:
-        """Time (ns) from `starts` to `ends` in blocking calls, without the profiler's overhead."""
-        held = self.held.until(ends) - self.held.until(starts)
-        return held - (ends - starts - self.own(starts, ends))
-
     def last_waits(self, starts: Indices, ends: Indices) -> Indices:
         """Start of each step's last blocking call if it launched nothing after it, or its end."""
         wait = np.append(self.waits, BEFORE_ALL)[np.searchsorted(self.waits, ends) - 1]
@@ -154,50 +139,40 @@ def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
     much (ns) it explains.
     """
     found, step = device.within(starts, ends)
-    begin, until, first_ready, known = (
+    begin, until, ready, known = (
         found[name].to_numpy() for name in ("start_ns", "end_ns", "ready_ns", "known")
     )
-    start, end = starts[step], ends[step]
-    is_tail = (until == end) & (first_ready >= end)
-    ready = np.where(is_tail, device.last_waits(starts, ends)[step], first_ready)
+    is_tail = (until == ends[step]) & (ready >= ends[step])
+    ready = np.where(is_tail, device.last_waits(starts, ends)[step], ready)
     turn = np.clip(ready, begin, until)
     # The launch before the one that ended the host's part of a gap; for the tail, the last of all.
     before = np.searchsorted(device.launches, ready, side="right") - np.where(is_tail, 1, 2)
-    blocked = device.blocked(np.clip(device.launches[before], start, turn), turn)
+    since = np.clip(device.launches[before], starts[step], turn)
+    blocked = _within(device.held, since, turn) - _within(device.overhead, since, turn)
+    profiler = _within(device.overhead, begin, until)
+    hosts = turn - begin - _within(device.overhead, begin, turn)
+    entire = until - begin - profiler
 
-    entire = device.own(begin, until)
-    hosts, waiting = device.own(begin, turn), device.own(turn, until)
-    explained = np.where(hosts > 0, np.minimum(blocked, np.where(is_tail, hosts, entire)), 0)
-    synchronization = np.where(known, explained, 0)
-    queued = np.minimum(waiting, entire - synchronization)
-    rest = entire - synchronization - queued
-    away = np.minimum(rest, device.elsewhere.until(turn) - device.elsewhere.until(begin))
-    parts = (
-        np.where(known, rest - away, 0),
-        np.where(known, away, 0),
-        synchronization,
-        np.where(is_tail, 0, queued),
-        np.where(is_tail, queued, 0),
-        until - begin - entire,
-        np.where(known, 0, rest),
-    )
-    about = {"start_ns": begin, "end_ns": until, "step": step}
-    return pd.DataFrame(about | dict(zip(ALL_CAUSES, parts, strict=True)), copy=False)
-
-
-def whole_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """The ranges with `phase` that are whole steps, in the order in which they began."""
-    return ranges[(ranges["phase"] != "") & (ranges["parent"] == NOWHERE)].sort_values("start_ns")
+    most = np.where(is_tail, hosts, entire)
+    synchronization = np.minimum(blocked, most) * (known & (hosts > 0))
+    rest = np.maximum(hosts - synchronization, 0)
+    queued = entire - synchronization - rest
+    away = np.minimum(rest, _within(device.elsewhere, begin, turn))
+    parts = {
+        "launch": (rest - away) * known,
+        ELSEWHERE: away * known,
+        "synchronization": synchronization,
+        "queued": queued * ~is_tail,
+        "tail": queued * is_tail,
+        "profiler": profiler,
+        "unexplained": rest * ~known,
+    }
+    return pd.DataFrame({"start_ns": begin, "end_ns": until, "step": step} | parts, copy=False)
 
 
-def ledger(ranges: pd.DataFrame, activities: pd.DataFrame, calls: pd.DataFrame) -> pd.DataFrame:
-    """A row per step, as of `step_ledger` but for ELSEWHERE, which no case has.
-
-    ranges: numbered, and with busy_ns.
-    """
-    has_calls = bool((calls["kind"] != OVERHEAD).any())
-    found = step_ledger(whole_steps(ranges), Device.of(activities, calls), has_calls)
-    return found.drop(columns=f"idle_{ELSEWHERE}_ns")
+def _within(union: Union, starts: Indices, ends: Indices) -> Indices:
+    """How much (ns) of each time [start, end) is covered."""
+    return union.until(ends) - union.until(starts)
 
 
 def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.DataFrame:
@@ -207,11 +182,10 @@ def step_ledger(steps: pd.DataFrame, device: Device, has_calls: bool) -> pd.Data
     step, as in other tables, where activities that run at the same time all count.
     Without API calls in the capture the causes are missing.
     """
-    table = steps[["phase", "step", "busy_ns", "start_ns", "end_ns"]]
-    table = table.sort_values(["start_ns", "step"], ignore_index=True)
+    table = steps.sort_values(["start_ns", "step"], ignore_index=True)
     start, end = spans(table)
     table["wall_ns"] = end - start
-    table["device_active_ns"] = device.active.until(end) - device.active.until(start)
+    table["device_active_ns"] = _within(device.active, start, end)
     table["idle_ns"] = table["wall_ns"] - table["device_active_ns"]
     causes = [f"idle_{cause}_ns" for cause in ALL_CAUSES]
     table[causes] = 0 if has_calls else np.nan

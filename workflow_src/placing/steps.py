@@ -14,11 +14,9 @@ from workflow_src.captures.capture import OPERATOR, OVERHEAD, UNKNOWN
 from workflow_src.captures.rows import Mask, rows_where, spans
 from workflow_src.common.intervals import Union
 from workflow_src.placing.attributed import Attributed
-from workflow_src.placing.ledger import STEP_COLUMNS as OF_STEP
-from workflow_src.placing.ledger import Device, step_ledger
+from workflow_src.placing.ledger import STEP_COLUMNS, Device, step_ledger
 
 OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
-STEP_COLUMNS = ("process", "path", *OF_STEP[1:])
 
 PER_STEP = "_per_step"
 """The end of the name of a column of such values."""
@@ -36,21 +34,15 @@ def steps(found: Attributed) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=list(STEP_COLUMNS), dtype="Int64")]
     ranges = step_ranges(found)[: 0 if found.capture.kernels_lost else None]
     for _, chosen in ranges.groupby(["process", "thread"]):
-        table = step_ledger(chosen, *of_thread(found, chosen)).rename(columns={"phase": "path"})
-        parts.append(table.assign(process=chosen["process"].iloc[0])[list(STEP_COLUMNS)])
+        parts.append(step_ledger(chosen, *of_thread(found, chosen)))
     return pd.concat(parts).sort_values(["process", "path", "step"], ignore_index=True)
 
 
 def step_ranges(found: Attributed) -> pd.DataFrame:
-    """The ranges that are steps, in order of start, with `path`, `phase` (the same) and `step`.
-
-    number: the path's.
-    """
+    """The ranges that are steps, in order of start, with `path` and `step`, which counts from 0."""
     is_step = found.steps.is_step
-    number = found.paths.of_range[is_step]
-    path = found.paths.text[number]
-    chosen = found.placed.ranges[is_step].assign(path=path, phase=path, number=number)
-    chosen = chosen.sort_values("start_ns")
+    path = found.paths.text[found.paths.of_range[is_step]]
+    chosen = found.placed.ranges[is_step].assign(path=path).sort_values("start_ns")
     return chosen.assign(step=chosen.groupby(["process", "path"]).cumcount())
 
 

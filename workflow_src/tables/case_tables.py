@@ -19,9 +19,8 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.reading import reading
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.model.flops import Work, forward_work
-from workflow_src.placing.case_capture import CaseCapture, read_case, require_complete
+from workflow_src.placing.case_capture import CaseCapture, ledger, read_case, require_complete
 from workflow_src.placing.families import coverage, naming
-from workflow_src.placing.ledger import ledger
 from workflow_src.tables.certificate import doubts
 from workflow_src.tables.measured import environment, timings
 from workflow_src.tables.operators import operator_tables
@@ -141,7 +140,7 @@ def case_tables(export: Path, benchmark: Path) -> dict[str, pd.DataFrame]:
         "ranges": ranges_table(ranges),
         "kernels": kernels,
         "captures": capture_table(case, kernels, stats_ns),
-        "ledger": ledger(ranges, activities, capture.calls),
+        "ledger": ledger(case),
     }
 
 

@@ -40,17 +40,17 @@ def draw(found: Timeline) -> str:
 
     Phases stand in the order of PHASES, others after them as they began.
     """
-    of_steps = found.ranges.sort_values("start_ns")["phase"]
-    ordered = dict.fromkeys((*PHASES, *of_steps))
-    phases = [phase for phase in ordered if phase and len(found.steps(phase))]
-    if not phases:
+    if found.steps.empty:
         return svg.picture([svg.label("The capture holds no step.", 4, 18)], svg.EMPTY_HEIGHT + 4)
-    shown = found.ranges[found.ranges["phase"].isin(phases)]
-    found = _with_few_names(replace(found, ranges=shown))
+    found = _with_few_names(found)
     colors = svg.palette(in_model_order(_names(found)))
+    order = {phase: place for place, phase in enumerate(PHASES)}
+    steps = found.steps.sort_values("start_ns").sort_values(
+        "phase", key=lambda phases: phases.map(order).fillna(len(order)), kind="stable"
+    )
     parts, top = [], 4.0
-    for phase in phases:
-        drawn, top = _phase(phase, found, colors, top)
+    for _, step in steps.iterrows():
+        drawn, top = _step(step, found, colors, top)
         parts += drawn
     causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
     below, height = svg.legend(colors | causes, top)
@@ -74,65 +74,58 @@ def _with_few_names(found: Timeline) -> Timeline:
     return replace(found, ranges=ranges, activities=work)
 
 
-def _phase(
-    phase: str, found: Timeline, colors: Mapping[str, str], top: float
+def _step(
+    step: pd.Series, found: Timeline, colors: Mapping[str, str], top: float
 ) -> tuple[list[str], float]:
-    """The title, labels and chart of a phase's typical step from `top` on, and where it ends."""
-    step = found.typical_step(phase)
-    wall = int(step["end_ns"] - step["start_ns"])
+    """The title, labels and chart of a step from `top` on, and where it ends."""
+    phase, wall = step["phase"], int(step["end_ns"] - step["start_ns"])
     name = words.PHASES.get(phase, phase)
     title = f"{name}: step {step['step']}, {svg.milliseconds(wall)} in the capture"
     parts = [svg.label(title, 4, top + 12, weight="bold")]
     top += 18
     ranges, launches, work, idle = (
-        rows[(rows["phase"] == phase) & (rows["step"] == step["step"])]
+        rows[rows["phase"] == phase]
         for rows in (found.ranges, found.launches, found.activities, found.idle)
     )
-    depths, tall = [mine for _, mine in ranges.groupby("depth")], (LANE_HEIGHT, LANE_HEIGHT)
+    depths = [mine for _, mine in ranges.groupby("depth")]
     lanes = [
         ("host ranges", RANGE_HEIGHT, RANGE_HEIGHT - 1, depths, "component", colors),
-        ("launches", *tall, [launches][: len(launches)], "component", colors),
-        ("device", *tall, [work], "component", colors),
-        ("idle", *tall, [idle], "cause", CAUSE_COLORS),
+        ("launches", LANE_HEIGHT, LANE_HEIGHT, [launches][: len(launches)], "component", colors),
+        ("device", LANE_HEIGHT, LANE_HEIGHT, [work], "component", colors),
+        ("idle", LANE_HEIGHT, LANE_HEIGHT, [idle], "cause", CAUSE_COLORS),
     ]
-    boxes, height = list[svg.Boxes](), 0.0
+    boxes, height, unit_ns = list[svg.Boxes](), 0.0, max(wall // UNITS, 1)
     for name, row_height, box_height, rows, by, of in lanes:
         if rows:
             middle = top + height + row_height * len(rows) / 2 + 4
             parts.append(svg.label(name, svg.LEFT - 6, middle, anchor="end"))
             for mine in rows:
-                boxes += _boxes(mine, by, step, of, height, box_height)
+                for value, text, boxed in _boxed(mine, by, step, unit_ns):
+                    boxes.append(svg.Boxes(height, box_height, of[value], text, boxed))
                 height += row_height
             height += SPACE
-    return [*parts, svg.chart(boxes, top, wall // _unit_ns(wall), height)], top + height + 12
+    return [*parts, svg.chart(boxes, top, wall // unit_ns, height)], top + height + 12
 
 
-def _unit_ns(wall: int) -> int:
-    """Nanoseconds per unit of the coordinates of a step that takes `wall` nanoseconds."""
-    return max(wall // UNITS, 1)
-
-
-def _boxes(
-    rows: pd.DataFrame,
-    column: str,
-    step: pd.Series,
-    colors: Mapping[str, str],
-    top: float,
-    height: float,
-) -> Iterator[svg.Boxes]:
-    """Rows with start_ns and end_ns as boxes, for each value of `column` in its color."""
+def _boxed(
+    rows: pd.DataFrame, column: str, step: pd.Series, unit_ns: int
+) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:
+    """Each value of `column`, what is said of its rows, and where they are drawn in the step."""
     begin, end = int(step["start_ns"]), int(step["end_ns"])
-    wall, unit_ns = end - begin, _unit_ns(end - begin)
     # A device may run what was launched before the step, and what it launches after it.
     rows = rows[(rows["start_ns"] <= end) & (rows["end_ns"] >= begin)]
     rows = rows.assign(**{name: rows[name].clip(begin, end) for name in ("start_ns", "end_ns")})
-    for name, mine in rows.sort_values("start_ns").groupby(column, sort=False):
+    for value, mine in rows.sort_values("start_ns").groupby(column, sort=False):
         starts, lengths = mine["start_ns"] - begin, mine["end_ns"] - mine["start_ns"]
-        spans = svg.merged(zip(starts.tolist(), lengths.tolist(), strict=True), wall // RESOLUTION)
+        times = zip(starts.tolist(), lengths.tolist(), strict=True)
         # None is narrower than a unit.
-        spans = [(start // unit_ns, max(length // unit_ns, 1)) for start, length in spans]
-        text = f"{name}: {svg.milliseconds(int(lengths.sum()))} in {len(mine)}"
+        boxes = [
+            (start // unit_ns, max(length // unit_ns, 1))
+            for start, length in svg.merged(times, (end - begin) // RESOLUTION)
+        ]
+        text = f"{value}: {svg.milliseconds(int(lengths.sum()))} in {len(mine)}"
         if "family" in mine:
-            times = lengths.groupby(mine["family"]).sum().sort_values(ascending=False)
-            text += "\n" + ", ".join(f"{f} {svg.milliseconds(int(ns))}" for f, ns in times.items())
-        yield svg.Boxes(top, height, colors[str(name)], text, spans)
+            of_each = lengths.groupby(mine["family"]).sum().sort_values(ascending=False)
+            told = (f"{name} {svg.milliseconds(int(ns))}" for name, ns in of_each.items())
+            text += "\n" + ", ".join(told)
+        yield str(value), text, boxes

@@ -1,32 +1,33 @@
 """What a timeline shows of a capture: host ranges, launches, device work, and idle gaps by cause.
 
-Of a case all steps; of another program's capture one step, that of the median wall time, of the
-process and path whose steps hold the most device work. All times are integer nanoseconds on the
-clocks of the capture.
+Of a case it shows a step of each phase; of another program's capture one, of the process and path
+whose steps hold the most device work: always that of the median wall time. All times are integer
+nanoseconds on the clocks of the capture.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from workflow_src.answers.components import components
-from workflow_src.captures.capture import OVERHEAD, UNKNOWN
+from workflow_src.captures.capture import UNKNOWN
 from workflow_src.captures.merged import OTHER_THREADS
-from workflow_src.captures.rows import rows_where, spans
+from workflow_src.captures.rows import spans
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.case_capture import CaseCapture
-from workflow_src.placing.families import families
-from workflow_src.placing.kernel_names import short_names
-from workflow_src.placing.ledger import ELSEWHERE, Device, idle_gaps, whole_steps
+from workflow_src.placing.ledger import ELSEWHERE, idle_gaps
+from workflow_src.placing.paths import Names
 from workflow_src.placing.ranks import COLLECTIVE
 from workflow_src.placing.steps import of_thread, step_ranges
 
 UNKNOWN_CAUSE = "cause not recorded"
 """The cause of idle time in captures without API calls, such as those of a CPU."""
 
-OF_BOTH = ("start_ns", "end_ns", "thread", "path", "component", "phase", "step", "name")
-OF_ACTIVITIES = ("launch_ns", "launch_end_ns", "duration_ns", "family", "short_name")
+COLUMNS = (
+    *("start_ns", "end_ns", "phase", "step", "thread", "path", "component", "name", "depth"),
+    *("launch_ns", "launch_end_ns", "duration_ns", "family", "short_name", "cause"),
+)
 
 IN_GAP = (ELSEWHERE, "launch", "unexplained", "synchronization", "profiler", "queued", "tail")
 """The order in which a gap's causes are drawn. Their lengths are exact; their order is not known
@@ -35,21 +36,17 @@ of all, but the queue and the tail always come last."""
 
 @dataclass(frozen=True)
 class Timeline:
-    """The steps of a capture.
+    """Some steps of a capture: a row per step, range, activity, and idle gap and cause.
 
-    ranges: a row per range: OF_BOTH and depth. activities: a row per activity, in order of start:
-    OF_BOTH and OF_ACTIVITIES. idle: a row per idle gap and cause: phase, step, cause, times.
+    All have times, phase and step; ranges and activities thread, path, component and name; ranges
+    depth, which is 0 for steps alone; activities, in order of start, times of launch, duration_ns,
+    family and short_name; idle has cause.
     """
 
+    steps: pd.DataFrame
     ranges: pd.DataFrame
     activities: pd.DataFrame
     idle: pd.DataFrame
-
-    @classmethod
-    def empty(cls) -> "Timeline":
-        """That of a capture without steps."""
-        none = pd.DataFrame(columns=[*OF_BOTH, "depth", *OF_ACTIVITIES, "cause"])
-        return cls(none, none, none)
 
     @property
     def launches(self) -> pd.DataFrame:
@@ -57,14 +54,31 @@ class Timeline:
         found = self.activities[self.activities["launch_end_ns"] > self.activities["launch_ns"]]
         return found.assign(start_ns=found["launch_ns"], end_ns=found["launch_end_ns"])
 
-    def steps(self, phase: str) -> pd.DataFrame:
-        """The ranges that are steps of `phase`, in order."""
-        outermost = (self.ranges["phase"] == phase) & (self.ranges["depth"] == 0)
-        return self.ranges[outermost].sort_values("step")
 
-    def typical_step(self, phase: str) -> pd.Series:
-        """The step of `phase` with the median wall time; there is at least one."""
-        return pd.Series(_median(self.steps(phase)).iloc[0])
+def timeline_of(case: CaseCapture) -> Timeline:
+    """The timeline of a case's capture."""
+    phases = step_ranges(case.placed).groupby("path", sort=False)
+    found = _timeline(case.placed, [_median(steps).assign(phase=path) for path, steps in phases])
+    named = components([*found.ranges["path"], *found.activities["path"]])
+    ranges, work = (
+        rows.assign(component=rows["path"].map(named)) for rows in (found.ranges, found.activities)
+    )
+    # As in the ledger of a case.
+    idle = found.idle.replace({"cause": {ELSEWHERE: "launch"}})
+    return replace(found, ranges=ranges, activities=work, idle=idle)
+
+
+def timeline(source: Attributed) -> Timeline:
+    """The timeline of a step; phase: its path, and of which process it is if several have steps."""
+    steps = step_ranges(source)
+    if steps.empty:
+        return _timeline(source, [])
+    of_each = steps.groupby(["process", "path"])
+    number = of_each.ngroup() == of_each["busy_ns"].sum().argmax()
+    found = _median(steps[number])
+    several = steps["process"].nunique() > 1
+    of_process = f" of process {found['process'].iloc[0]}" if several else ""
+    return _timeline(source, [found.assign(phase=found["path"].astype(object) + of_process)])
 
 
 def _median(steps: pd.DataFrame) -> pd.DataFrame:
@@ -73,83 +87,47 @@ def _median(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.take([order.iloc[(len(order) - 1) // 2]])
 
 
-def timeline_of(case: CaseCapture) -> Timeline:
-    """The timeline of a case's capture."""
-    ranges, work, calls = case.ranges, case.work, case.capture.calls
-    named = components([*ranges["path"], ""])
-    ranges = ranges.assign(component=ranges["path"].map(named))
-    work = work.assign(
-        component=work["path"].map(named),
-        family=families(work["name"]),
-        short_name=short_names(work["name"]),
-    ).sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
-    has_calls = bool((calls["kind"] != OVERHEAD).any())
-    steps = whole_steps(ranges)
-    gaps = idle_gaps(Device.of(case.work, calls), *spans(steps))
-    return Timeline(ranges, work, idle_pieces(steps, gaps, has_calls))
+def _timeline(source: Attributed, chosen: list[pd.DataFrame]) -> Timeline:
+    """That of these steps of one thread."""
+    if not chosen:
+        return Timeline(*[pd.DataFrame(columns=[*COLUMNS])] * 4)
+    steps = pd.concat(chosen)
+    idle, each = _idle(source, steps), [step for _, step in steps.iterrows()]
+    ranges = pd.concat([_ranges(source, step) for step in each])
+    work = pd.concat([_activities(source, step) for step in each])
+    work = work.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
+    return Timeline(steps, ranges, work, idle)
 
 
-def idle_pieces(steps: pd.DataFrame, found: pd.DataFrame, has_calls: bool) -> pd.DataFrame:
-    """A row per idle gap and cause in some steps; found: as the ledger's idle_gaps finds them."""
-    at, pieces = found["start_ns"], []
+def _idle(source: Attributed, steps: pd.DataFrame) -> pd.DataFrame:
+    """A row per idle gap and cause in some steps."""
+    device, has_calls = of_thread(source, steps)
+    found, pieces = idle_gaps(device, *spans(steps)), []
+    found[UNKNOWN_CAUSE] = found["end_ns"] - found["start_ns"]
     of_step = {name: steps[name].to_numpy()[found["step"]] for name in ("phase", "step")}
+    at = found["start_ns"]
     for cause in IN_GAP if has_calls else [UNKNOWN_CAUSE]:
-        until = at + found[cause] if has_calls else found["end_ns"]
+        until = at + found[cause]
         pieces.append(pd.DataFrame({**of_step, "cause": cause, "start_ns": at, "end_ns": until}))
         at = until
-    table = pd.concat(pieces)
-    lasting = table[table["end_ns"] > table["start_ns"]]
-    return lasting.sort_values("start_ns", ignore_index=True)
-
-
-def timeline(source: Attributed) -> Timeline:
-    """The timeline of a step; an empty one of a capture without."""
-    steps = step_ranges(source)
-    if steps.empty:
-        return Timeline.empty()
-    typical = _typical(steps)
-    device, has_calls = of_thread(source, typical)
-    gaps, step = idle_gaps(device, *spans(typical)), typical.iloc[0]
-    # Of ten million activities, what devices did takes a GB.
-    del device
-    idle = idle_pieces(typical, gaps, has_calls)
-    return Timeline(_ranges(source, step), _activities(source, step), idle)
-
-
-def _typical(steps: pd.DataFrame) -> pd.DataFrame:
-    """The step of the median wall time, of the process and path with the most device work.
-
-    phase: the path, and of which process it is where several have steps.
-    """
-    of_each = steps.groupby(["process", "path"])["busy_ns"].sum().reset_index()
-    most = of_each.loc[[of_each["busy_ns"].idxmax()], ["process", "path"]]
-    row = _median(steps.merge(most))
-    several = steps["process"].nunique() > 1
-    of_process = f" of process {row['process'].iloc[0]}" if several else ""
-    return row.assign(phase=row["path"].astype(object) + of_process)
+    return pd.concat(pieces).query("end_ns > start_ns").sort_values("start_ns", ignore_index=True)
 
 
 def _ranges(source: Attributed, step: pd.Series) -> pd.DataFrame:
     """The ranges of the step's process, on any thread, that lie in it."""
     ranges, of_range = source.placed.ranges, source.paths.of_range
-    mine = ranges.assign(path=source.paths.text[of_range], depth=source.paths.depth[of_range] - 1)
-    lies = (mine["start_ns"] >= step["start_ns"]) & (mine["end_ns"] <= step["end_ns"])
-    mine = rows_where(mine, (lies & (mine["process"] == step["process"])).to_numpy())
+    lies = (ranges["start_ns"] >= step["start_ns"]) & (ranges["end_ns"] <= step["end_ns"])
+    lies &= ranges["process"] == step["process"]
+    mine, number = ranges[lies], of_range[lies]
+    path, depth = source.paths.text[number], source.paths.depth[number]
     # The step alone has depth 0, also where it lies in other ranges, or others on another thread.
-    is_step = (mine["path"] == step["path"]) & (mine["thread"] == step["thread"])
-    deeper = mine["depth"] - mine.loc[is_step, "depth"].min()
-    depth = deeper.clip(lower=1).where(~is_step, 0)
-    mine = mine.assign(depth=depth, component=mine["name"], thread=_own(mine["thread"]))
-    return mine.assign(phase=step["phase"], step=step["step"])
-
-
-def _own(thread: pd.Series) -> pd.Series:
-    """Threads' own numbers, also those of ranks that were joined."""
-    return (thread.astype("int64") % OTHER_THREADS).where(thread >= 0, thread)
+    is_step = (path == step["path"]) & (mine["thread"] == step["thread"])
+    depth = np.where(is_step, 0, np.maximum(depth - depth[is_step].min(), 1))
+    return _of(step, mine, path).assign(depth=depth, component=mine["name"])
 
 
 def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
-    """The work launched, or run, while the step was open, in order of start, with its range's name.
+    """The work launched, or run, while the step was open, with its range's name.
 
     A device that lags runs the work of steps before, whose launches are left out. The name of
     collectives is their family's, whatever launched them, so that they have a color.
@@ -159,14 +137,15 @@ def _activities(source: Attributed, step: pd.Series) -> pd.DataFrame:
     runs = (work["start_ns"] < step["end_ns"]) & (work["end_ns"] > step["start_ns"])
     mine = work[(launched | runs) & (work["process"] == step["process"])]
     before = {name: mine[name].where(launched, UNKNOWN) for name in ("launch_ns", "launch_end_ns")}
-    names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")
-    shown: pd.DataFrame = mine.assign(
+    names = np.append(source.placed.ranges["name"].to_numpy(dtype=object), "")[mine["range"]]
+    return _of(step, mine, np.append(source.paths.text, "")[mine["path"]]).assign(
         **before,
-        path=np.append(source.paths.text, "")[mine["path"].to_numpy()],
-        component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names[mine["range"]]),
+        component=np.where(mine["family"] == COLLECTIVE, COLLECTIVE, names),
         short_name=source.names["short_name"].to_numpy()[mine["named"]],
-        thread=_own(mine["thread"]),
-        phase=step["phase"],
-        step=step["step"],
     )
-    return shown.sort_values(["start_ns", "end_ns"], ascending=[True, False], ignore_index=True)
+
+
+def _of(step: pd.Series, rows: pd.DataFrame, path: Names) -> pd.DataFrame:
+    """Rows of a step; threads by their own numbers, also those of ranks that were joined."""
+    own = (rows["thread"].astype("int64") % OTHER_THREADS).where(rows["thread"] >= 0, UNKNOWN)
+    return rows.assign(path=path, phase=step["phase"], step=step["step"], thread=own)
