@@ -11,7 +11,7 @@ from workflow_src.captures.capture import UNREADABLE
 from workflow_src.paper.number import Number
 from workflow_src.paper.run import lifted
 from workflow_src.paper.written import Facts
-from workflow_src.placing.step_rules import NEARLY_ALL
+from workflow_src.placing.turns import NEARLY_ALL
 
 DEVICE = "device time"
 OPERATORS = "time of operators on a CPU, as no device work was read,"

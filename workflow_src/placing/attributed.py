@@ -16,6 +16,7 @@ from workflow_src.captures.capture import (
     as_small,
     counted,
     early,
+    frame,
 )
 from workflow_src.captures.domains import choose
 from workflow_src.common.intervals import Indices
@@ -29,8 +30,7 @@ from workflow_src.placing.ledger import blocking
 from workflow_src.placing.paths import Paths, paths_of, shapes
 from workflow_src.placing.placing import OF_ROWS, Placed, place
 from workflow_src.placing.ranks import waits
-from workflow_src.placing.step_rules import ALL, Rule, StepRanges, choose_steps, torchs_steps
-from workflow_src.placing.turns import in_turn, whole
+from workflow_src.placing.step_rules import MADE, Rule, StepRanges, choose_steps
 
 CAST = "cast"
 """The family of kernels that copy to another type, as far as their names tell."""
@@ -79,28 +79,25 @@ def attributed(
     Raises TraceError for a domain that the capture doesn't have.
     """
 
-    def in_those(
-        ranges: pd.DataFrame, turns: pd.DataFrame | None = None
-    ) -> tuple[Placed, StepRanges, tuple[Note, ...]]:
-        chosen, notes = choose(ranges, domains)
-        placed = place(capture, pd.concat([chosen, turns], ignore_index=True))
-        steps = choose_steps(placed, step, numbered=fold != "")
-        return placed, steps, notes + placed.notes
-
     ranges = capture.ranges
     if fold:
         names = ranges["name"].str.replace(fold, "", regex=True)
         # A name that it is all of stays.
         ranges = ranges.assign(name=names.where(names != "", ranges["name"]))
-    placed, steps, notes = in_those(ranges, whole(capture) if step == ALL else None)
-    own = torchs_steps(ranges, steps, step) if domains is None and step != ALL else None
-    if own is not None:
-        placed, steps, notes = in_those(own)
-    if steps.rule == Rule.NONE and not step and len(turns := in_turn(placed, fold != "")):
-        placed, steps, notes = in_those(ranges, turns)
+    counting, notes = choose(ranges, domains)
+    placed = place(capture, counting)
+    every = ranges if domains is None else ranges[:0]
+    rule, found = choose_steps(placed, every, step, numbered=fold != "")
+    is_step = placed.ranges.index.isin(found.index)
+    if rule in MADE:
+        if rule == Rule.PROFILERS:
+            counting, notes = choose(ranges.drop(found.index), domains)
+        made = frame("ranges", found.assign(domain=str(rule)))
+        placed = place(capture, pd.concat([counting, made], ignore_index=True))
+        is_step = (placed.ranges["domain"] == rule).to_numpy()
     called = placed.ranges["name"].to_numpy(dtype=object, copy=True)
-    if steps.alike:
-        called[steps.is_step] = shapes(called[steps.is_step])
+    if rule == Rule.PROFILERS or len(set(called[is_step])) > 1:
+        called[is_step] = shapes(called[is_step])
     paths = paths_of(placed.ranges.assign(name=called), fold_numbers=fold != "")
     named, of_names = work_names(capture.work)
     path = np.append(paths.of_range, NOWHERE)[placed.work["range"].to_numpy()]
@@ -111,12 +108,13 @@ def attributed(
     work["wait_ns"] = as_small(wait_ns)
     work["made_in"] = as_small(forward_paths(capture.operators, placed, paths), OF_ROWS)
     counts = counted({"early": early(capture.work), "unmatched": unmatched})
-    notes = capture.notes + counts + _lost(capture) + notes + paths.notes
+    notes = capture.notes + counts + _lost(capture) + notes + placed.notes + paths.notes
     known = {codes.UNREADABLE, codes.IMPOSSIBLE, codes.NO_KERNELS}
     if not len(work) and not {note.code for note in notes} & known:
         notes += (Note("no work", 1),)
-    if step and steps.rule == Rule.NONE:
+    if step and rule == Rule.NONE:
         notes += (Note("no step", 1, step),)
+    steps = StepRanges(rule, is_step)
     return Attributed(capture, placed, steps, waits_known, paths, work, of_names, notes)
 
 

@@ -17,8 +17,9 @@ from workflow_src.common.errors import CAPTURE_AGAIN, TraceError, remake
 from workflow_src.common.nesting import NOWHERE, flattened
 from workflow_src.placing.attributed import Attributed, attributed
 from workflow_src.placing.ledger import ELSEWHERE
-from workflow_src.placing.step_rules import Rule, StepRanges, one_after_another
+from workflow_src.placing.step_rules import Rule, StepRanges
 from workflow_src.placing.steps import step_ranges, steps
+from workflow_src.placing.turns import one_after_another
 
 _FACT = re.compile(r"(?P<name>host_id|host_operation_us|host_launch_us)=(?P<value>.+)")
 """The name of a range that says something about a capture: see measure/profiled_run.py."""
@@ -67,7 +68,7 @@ def placed_case(capture: Capture) -> CaseCapture:
     ranges = found.placed.ranges
     is_step = ((ranges["parent"] == NOWHERE) & ranges["name"].isin(PHASES)).to_numpy(copy=True)
     is_step[is_step] = one_after_another(ranges[is_step])
-    found = replace(found, steps=StepRanges(Rule.NAMED, is_step, alike=False))
+    found = replace(found, steps=StepRanges(Rule.NAMED, is_step))
     outer, _ = flattened(ranges["parent"].to_numpy(), deepest=2)
     root, steps = np.where(outer == NOWHERE, np.arange(len(ranges)), outer), step_ranges(found)
     ranges = ranges.assign(

@@ -1,4 +1,4 @@
-"""Steps that no range is: turns of a loop's parts, or all that was recorded.
+"""Steps that no range is: between updates, turns of a loop's parts, or all that was recorded.
 
 A loop may have ranges for its parts alone: forward, backward, optimizer, forward, ... A step of it
 lies from the start of a turn to the start of the next.
@@ -7,30 +7,78 @@ lies from the start of a turn to the start of the next.
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.capture import UNKNOWN, Capture
+from workflow_src.captures.capture import UNKNOWN
+from workflow_src.captures.rows import Mask
+from workflow_src.common.nesting import NOWHERE
 from workflow_src.placing.paths import shapes
-from workflow_src.placing.placing import Placed
-from workflow_src.placing.step_rules import BY_MODULE, NEARLY_ALL, TURNS, WHOLE
 from workflow_src.placing.threads import THREAD
+
+UPDATE = "Optimizer.step#"
+"""How torch names its range of an update, before the class of the optimizer."""
+
+NEARLY_ALL = 0.9
+"""Of the device time in a main thread's ranges, so that neither forward nor backward is a step if
+both are outermost, but a range is beside which another one fetches data. And of steps' lengths, the
+part that doesn't overlap: jobs that run at the same time are no steps."""
 
 MOST = 256
 """Ranges of a turn: of a step in so many micro batches that no one records more."""
 
-TURN = "(step)"
-"""The name of a step."""
+WHOLE, UPDATES, TURN = "(all that was recorded)", "(from update to update)", "(step)"
+"""The names of steps that no range is."""
 
 
-def in_turn(placed: Placed, numbered: bool) -> pd.DataFrame:
-    """Ranges of the domain TURNS, one a step, of each process that has such a loop.
+def one_after_another(ranges: pd.DataFrame) -> Mask:
+    """Which ranges can be steps: they last, and on their thread all that began before have ended.
+
+    So of ranges inside of each other the outermost one is left.
+    """
+    by = [*THREAD, "start_ns", "end_ns"]
+    rows = ranges[by].astype("int64").reset_index(drop=True)
+    rows = rows.sort_values(by, ascending=[True, True, True, False])
+    threads = [rows[name] for name in THREAD]
+    ended = rows["end_ns"].groupby(threads).cummax()
+    before = ended.groupby(threads).shift(fill_value=np.iinfo(np.int64).min)
+    found = (rows["end_ns"] > rows["start_ns"]) & (rows["start_ns"] >= before)
+    return found.sort_index().to_numpy()
+
+
+def whole(work: pd.DataFrame) -> pd.DataFrame:
+    """A range for each process with work, on the thread that launches most, from its first launch,
+    or work, to the end of the last."""
+    work = work[work["thread"] != UNKNOWN]
+    begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
+    alike = work.assign(start_ns=np.minimum(begun, work["start_ns"])).groupby("process")
+    found = alike.agg({"start_ns": "min", "end_ns": "max"})
+    found["thread"] = alike["thread"].agg(lambda each: each.mode()[0])
+    return found.reset_index().assign(name=WHOLE)
+
+
+def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:
+    """Ranges from the end of each update to the end of the next, of each process and thread.
+
+    fewest: updates by one optimizer, from which on there are steps between them. Of several
+    optimizers, that which updates least often, as one of a model and one of its critic; of updates
+    inside of each other, as of an optimizer made of others, the outermost ones.
+    """
+    updates = ranges[ranges["name"].str.startswith(UPDATE)].sort_values("start_ns")
+    # Under emit_nvtx, a name ends with the number of its operator.
+    updates = updates.assign(name=updates["name"].str.replace(r",.*", "", regex=True))
+    updates = updates[one_after_another(updates)]
+    sizes = updates.groupby([*THREAD, "name"], sort=False).size()
+    seldom = sizes[sizes >= fewest].sort_values(kind="stable").reset_index().drop_duplicates(THREAD)
+    found = updates.merge(seldom[[*THREAD, "name"]])
+    return _from_one_to_the_next(found.assign(start_ns=found["end_ns"]), UPDATES)
+
+
+def in_turn(main: pd.DataFrame, work: pd.DataFrame, numbered: bool) -> pd.DataFrame:
+    """Ranges, one a step, of each process that has such a loop; main: ranges of main threads.
 
     Its parts are ranges of the main thread side by side, of at least two names in one order again
     and again, with nearly all device work that is launched meanwhile. A name that is there once
     doesn't count. Nothing tells the end of the last turn.
     numbered: whether names that differ by numbers alone are one.
     """
-    ranges = placed.ranges
-    main = ranges[ranges["process"].map(placed.main_threads) == ranges["thread"]]
-    main = main[main["name"] != BY_MODULE].sort_values("start_ns")
     main = main.assign(called=shapes(main["name"]) if numbered else main["name"])
     main = main[main.duplicated(["process", "parent", "called"], keep=False)]
     busy = main.groupby(["process", "parent"])["busy_ns"].sum()
@@ -38,27 +86,20 @@ def in_turn(placed: Placed, numbered: bool) -> pd.DataFrame:
     parts = [main[:0]]
     for process, parent in most:
         own = main[(main["process"] == process) & (main["parent"] == parent)]
+        own = own.sort_values("start_ns")
         period = _period(own["called"])
         # The device time of what the process launches meanwhile.
-        here = placed.work["launch_ns"].between(own["start_ns"].min(), own["end_ns"].max())
-        here &= placed.work["process"] == process
-        meanwhile_ns = placed.work.loc[here, "duration_ns"].sum()
+        here = work["launch_ns"].between(own["start_ns"].min(), own["end_ns"].max())
+        meanwhile_ns = work.loc[here & (work["process"] == process), "duration_ns"].sum()
         if period and busy[process, parent] >= NEARLY_ALL * meanwhile_ns:
-            first = own.iloc[::period]
-            ends = first["start_ns"].shift(-1, fill_value=0)
-            parts.append(first.assign(name=TURN, domain=TURNS, end_ns=ends)[:-1])
-    return pd.concat(parts)[["name", "domain", "start_ns", "end_ns", *THREAD]]
+            parts.append(own.iloc[::period])
+    return _from_one_to_the_next(pd.concat(parts), TURN)
 
 
-def whole(capture: Capture) -> pd.DataFrame:
-    """A range of the domain WHOLE for each process with work, on the thread that launches most,
-    from its first launch, or work, to the end of the last."""
-    work = capture.work[capture.work["thread"] != UNKNOWN]
-    begun = work["launch_ns"].where(work["launch_ns"] != UNKNOWN, work["start_ns"])
-    alike = work.assign(start_ns=np.minimum(begun, work["start_ns"])).groupby("process")
-    found = alike.agg({"start_ns": "min", "end_ns": "max"})
-    found["thread"] = alike["thread"].agg(lambda each: each.mode()[0])
-    return found.reset_index().assign(name=WHOLE, domain=WHOLE)
+def _from_one_to_the_next(ranges: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Ranges of this name, each until the next one of its thread begins; in order of start."""
+    ends = ranges.groupby(THREAD)["start_ns"].shift(-1, fill_value=NOWHERE)
+    return ranges.assign(name=name, end_ns=ends)[ends != NOWHERE]
 
 
 def _period(names: "pd.Series[str]") -> int:

@@ -55,7 +55,7 @@ def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
 def steps_of(found: Attributed, phase: str) -> Attributed:
     """A case's capture, of whose steps only those of one phase count."""
     paths = found.paths
-    steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase, alike=False, sure=True)
+    steps = StepRanges(Rule.NAMED, paths.text[paths.of_range] == phase)
     return replace(found, steps=steps)
 
 

@@ -12,7 +12,7 @@ from workflow_src.diagnosis.mechanisms.host_gaps import in_torch
 from workflow_src.diagnosis.mechanisms.passes import PRODUCTS
 from workflow_src.diagnosis.recording import LAUNCH, Edit, merged
 from workflow_src.diagnosis.subject import MANY, Subject, rows_of
-from workflow_src.placing.step_rules import UPDATE
+from workflow_src.placing.turns import UPDATE
 
 KERNELS = 3
 """Different kernels that an update of a parameter takes at least, in a range with products; in one
