@@ -1,13 +1,9 @@
 """The family of an activity: of a GPU kernel, a memory operation or a CPU operator.
 
-Only the name decides, by the ordered rules of `families.csv` (see kernel_names.py), one table for
-nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`) and
-operators (`aten::_softmax`); an operator and the kernel that it launches share a family. A gradient
-(`aten::max_pool2d_with_indices_backward`) that no rule matches has the family of its forward
-operator, if that is known.
-
-Pass full (demangled) names. A short name such as `vectorized_elementwise_kernel` hides the
-functor that tells a fill or a copy from arithmetic, and `softmax_warp_forward` hides log-softmax.
+Only the full name decides, by the ordered rules of `families.csv` (see kernel_names.py), one table
+for nsys (`void <unnamed>::softmax_warp_forward<...>`), Kineto (`void (anonymous namespace)::...`)
+and operators (`aten::_softmax`), which share a family with the kernels that they launch. A gradient
+(`aten::max_pool2d_with_indices_backward`) that no rule matches has that of its forward operator.
 """
 
 import re

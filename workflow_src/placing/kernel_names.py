@@ -8,8 +8,7 @@ or `device_kernel` is told by the functor that it is made for, and a product by 
 elements.
 
 What a name tells is written as ordered rules (`families.csv`, `precisions.csv`), of which the first
-wins whose pattern is found in the own name, or with `::` in the pattern in the one with namespaces;
-`why` says what a rule is for, and what it must come before.
+wins whose pattern is found in the own name, or with `::` in the pattern in the one with namespaces.
 
 Itanium's mangling, as far as names need it: an identifier follows its length, those of a nested
 name follow each other (https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling).
@@ -45,12 +44,11 @@ _MANGLED = re.compile(r"L[a-z]n?\d+E|DF\d+[b_]|Dv\d+_|S[0-9A-Z]*_|T\d*_|(\d+)")
 Rules = list[tuple[re.Pattern[str], bool, str]]
 """Pattern, whether it asks for namespaces, and what it tells."""
 
-_CUDNN = re.compile(r"^cudnn_generated_fort_native_")
-_XMMA = re.compile(
-    r"_(?:tilesize(?=\d)|(?:stage\d+|warp(?:group)?size[\dx]+|tensor[\dx]+|ffma|align[a-c]\d+|execute"
-    r"|segment_k_off|kernel__5x_cublas)(?![a-z\d]))"
+_FILLER = re.compile(
+    r"(?<=^cudnn_)generated_fort_native_|_(?:stage\d+|warp(?:group)?size[\dx]+|tensor[\dx]+|ffma"
+    r"|align[a-c]\d+|execute|segment_k_off|kernel__5x_cublas)(?![a-z\d])|(?<=_)tilesize(?=\d)"
 )
-"""Parts of cuBLAS's sm*_xmma_gemm_* names besides types, layouts, tile and split."""
+"""Parts of cuDNN's names and of cuBLAS's sm*_xmma_gemm_* besides types, layouts, tile and split."""
 
 _CUTLASS = re.compile(r"^(?:\w+::Kernel2?<(?:\w+::)*|_ZN7cutlass\d+Kernel2?I\d+)(\w+?)(?:>|EEv)")
 _HOST = re.compile(r"elementwise|^reduce_kernel$|^multi_tensor_apply_kernel$")
@@ -77,15 +75,10 @@ def read_rules(path: Path, tells: str) -> Rules:
 
 def first_match(name: str, rules: Rules) -> str | None:
     """What the first rule tells that a name matches; None if it matches none."""
-    own, qualified = own_name(name), qualified_name(name)
+    qualified = qualified_name(name)
+    own = _NAMESPACE.sub("", qualified)
     found = (told for rule, asks, told in rules if rule.search(qualified if asks else own))
     return next(found, None)
-
-
-@cache
-def own_name(name: str) -> str:
-    """A name without return type, namespaces and parameters; arguments of templates stay."""
-    return _NAMESPACE.sub("", qualified_name(name))
 
 
 @cache
@@ -99,15 +92,14 @@ def qualified_name(name: str) -> str:
 
 def _parameters(name: str) -> int:
     """Where the list of parameters starts: at the first parenthesis outside of all brackets."""
-    opened: list[str] = []
+    opened = ""
     for found in _BRACKET.finditer(name):
-        bracket = found[0]
-        if bracket == "(" and not opened and found.start():
+        if found[0] == "(" and not opened and found.start():
             return found.start()
-        if bracket in "<(":
-            opened.append(bracket)
-        elif opened and opened[-1] == {">": "<", ")": "("}[bracket]:
-            opened.pop()
+        if found[0] in "<(":
+            opened += found[0]
+        elif opened[-1:] + found[0] in ("<>", "()"):
+            opened = opened[:-1]
     return len(name)
 
 
@@ -132,8 +124,7 @@ def short_names(names: pd.Series) -> pd.Series:
     """A readable form of each name, up to 64 characters, no "|" or line breaks; same index.
 
     `void at::native::vectorized_elementwise_kernel<4, ...MulFunctor<float>...>(...)` becomes
-    `vectorized_elementwise(mul)`. Names without C++ signature (nvjet_*, aten::*) are kept, but
-    shortened in the middle if too long.
+    `vectorized_elementwise(mul)`; names without C++ signature are kept.
     """
     return by_name(names, lambda name: _fit(_short(name)))
 
@@ -172,9 +163,8 @@ def _told_apart(short: str, names: list[str]) -> list[str]:
 
 def _words(name: str) -> list[str]:
     """The different words in a C++ name, without namespaces, and then its numbers."""
-    found = _WORDS.findall(_CAST.sub("", UNNAMED.sub("", name)))
-    words, numbers = zip(*found, strict=True) if found else ((), ())
-    return list(filter(None, dict.fromkeys([*words, *numbers])))
+    found = dict.fromkeys(_WORDS.findall(_CAST.sub("", UNNAMED.sub("", name))))
+    return [word for word, _ in found if word] + [number for _, number in found if number]
 
 
 def _short(name: str) -> str:
@@ -182,9 +172,8 @@ def _short(name: str) -> str:
         return name
     plain = RETURN_TYPE.sub("", UNNAMED.sub("", name))
     # Without filler, so that shortening keeps what tells a library's kernels apart.
-    if "_xmma_gemm_" in plain:
-        plain = _XMMA.sub(lambda part: "_" if part[0] == "_tilesize" else "", plain)
-    plain = _CUDNN.sub("cudnn_", plain)
+    if "_xmma_gemm_" in plain or plain.startswith("cudnn_"):
+        plain = _FILLER.sub("", plain)
     if wrapped := _CUTLASS.match(plain):
         return wrapped[1]
     path = re.split(r"[<(]", plain, maxsplit=1)[0].rstrip()
@@ -218,10 +207,8 @@ def _fit(name: str) -> str:
 
 
 def precision_ran(names: pd.Series, families: pd.Series) -> pd.Series:
-    """For each name that multiplies: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others.
-
-    `families` has the index of `names`. Also empty if the name doesn't tell.
-    """
+    """For each name that multiplies: fp32, tf32, bf16, fp16, fp8 or fp64; "" for all others, and if
+    the name doesn't tell. `families` has the index of `names`."""
     rules = read_rules(PRECISIONS, "precision")
     precisions = by_name(names, lambda name: first_match(name, rules) or "")
     return precisions.where(families.isin(MULTIPLYING), "")

@@ -1,8 +1,7 @@
 """The ledger of a step: its wall time as device time plus idle time, split by cause.
 
-All times are integer nanoseconds. For each step
-wall = device_active + idle, and idle = launch + synchronization + queued + tail + profiler +
-unexplained, exactly. A gap is a time in which the device does nothing, up to its next activity or
+For each step wall = device_active + idle, and idle is the sum of its causes, in integer
+nanoseconds, exactly. A gap is a time in which the device does nothing, up to its next activity or
 the end of the step. It is split in this order:
 
 1. profiler: where the gap overlaps an overhead that the profiler recorded of itself.
@@ -16,12 +15,10 @@ the end of the step. It is split in this order:
    - elsewhere: as much as the host was in ranges that launched nothing, where that is looked for.
    If the call that launched the next activity is not in the capture, it is unexplained instead.
 
-Why blocked time and not just the overlap with a blocking call: such a call returns microseconds
-after the device became idle. What it costs is the gap after it, in which the host prepares a launch
-that it would have made earlier. Had the blocking calls taken no time, the launch would have come
-earlier by the time they took, so that is what they explain, at most the entire gap. A host that was
-far ahead thus loses the entire gap, with the wait in the queue at its end; a host that was behind
-anyway loses only the duration of the call, and the rest stays launch.
+A blocking call returns microseconds after the device became idle: what it costs is the gap after
+it. Had it taken no time, the next launch would have come earlier by the time that it took, so that
+is what it explains, at most the entire gap. A host that was far ahead thus loses the entire gap,
+with the wait in the queue at its end; one that was behind anyway only the duration of the call.
 """
 
 from dataclasses import dataclass
@@ -40,7 +37,6 @@ CAUSES = ("launch", "synchronization", "queued", "tail", "profiler", "unexplaine
 
 ELSEWHERE = "elsewhere"
 ALL_CAUSES = ("launch", ELSEWHERE, *CAUSES[1:])
-"""The same where ranges tell when the host did something else than launch."""
 
 STEP_COLUMNS = (
     *("process", "path", "step", "wall_ns", "device_active_ns", "busy_ns", "idle_ns"),
@@ -109,10 +105,7 @@ class Device:
         )
 
     def within(self, starts: Indices, ends: Indices) -> tuple[pd.DataFrame, Indices]:
-        """The parts of the gaps that are in each of the steps [start, end), and in which of them.
-
-        Of a gap that is in several steps, there are several parts.
-        """
+        """The parts of gaps in each of the steps [start, end), and in which step each is."""
         first = np.searchsorted(self.gaps["end_ns"], starts, side="right")
         after = np.searchsorted(self.gaps["start_ns"], ends, side="left")
         count = np.maximum(after - first, 0)
@@ -133,11 +126,8 @@ class Device:
 
 
 def idle_gaps(device: Device, starts: Indices, ends: Indices) -> pd.DataFrame:
-    """The gaps in the steps [starts, ends), all at once, as there may be a million.
-
-    start_ns, end_ns; step: the number of the step that each is in; and of each of ALL_CAUSES how
-    much (ns) it explains.
-    """
+    """The gaps in the steps [starts, ends): start_ns, end_ns, the number of its step, and how much
+    (ns) each of ALL_CAUSES explains."""
     found, step = device.within(starts, ends)
     begin, until, ready, known = (
         found[name].to_numpy() for name in ("start_ns", "end_ns", "ready_ns", "known")

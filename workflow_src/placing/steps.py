@@ -16,10 +16,7 @@ from workflow_src.common.intervals import Union
 from workflow_src.placing.attributed import Attributed
 from workflow_src.placing.ledger import STEP_COLUMNS, Device, step_ledger
 
-OF_WORK = ("start_ns", "end_ns", "launch_ns", "launch_end_ns")
-
-PER_STEP = "_per_step"
-"""The end of the name of a column of such values."""
+TIMES = ["start_ns", "end_ns", "launch_ns", "launch_end_ns"]
 
 DECIMALS = 9
 """Of values per step, so that a third of 0.3 is 0.1."""
@@ -59,14 +56,13 @@ def of_thread(found: Attributed, chosen: pd.DataFrame) -> tuple[Device, bool]:
     held, threads = found.held, [thread, *work.loc[launching, "thread"].unique()]
     waits = held["thread"].isin(threads) & (held["process"] == process)
     overheads = (held["kind"] == OVERHEAD) & held["process"].isin([process, UNKNOWN])
-    # It was elsewhere in ranges that launched nothing, of any domain, such as torch's for fetching
-    # data.
+    # It was elsewhere in ranges that launched nothing, also torch's for fetching data.
     ranges = found.capture.ranges
     start, end = spans(ranges[(ranges["process"] == process) & (ranges["thread"] == thread)])
     launches = np.sort(work.loc[launching, "launch_ns"].to_numpy())
     empty = np.searchsorted(launches, start) == np.searchsorted(launches, end)
     elsewhere = Union.of(start[empty], end[empty])
-    device = Device.of(rows_where(work[list(OF_WORK)], mine), held[waits | overheads], elsewhere)
+    device = Device.of(rows_where(work[TIMES], mine), held[waits | overheads], elsewhere)
     return device, bool(known.any())
 
 
@@ -96,5 +92,5 @@ class InSteps:
         Of a process without steps, they are missing.
         """
         steps = table["process"].map(self.steps).fillna(0).astype("int64")
-        per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix(PER_STEP)
+        per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix("_per_step")
         return pd.concat([table.assign(steps=steps), per_step], axis=1)

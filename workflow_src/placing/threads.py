@@ -1,16 +1,14 @@
 """Which threads of a process work for another one: the rule of where backward belongs.
 
 Autograd runs backward on threads of its own, one per device. What such a thread launches, and the
-ranges that it pushes (gradient hooks, FSDP's own, emit_nvtx, forward run again by checkpointing),
-belong below what is open on the thread that called backward, as if that one had done it all. A
-loader's or a saver's thread works beside the others: its ranges are a tree of their own. So a
-thread is a helper if its name says that it is autograd's: pt_autograd_0. Where no thread has such a
-name, turns decide: who calls backward waits for it, and makes no call meanwhile, whereas ranges of
-a thread that works beside another one soon hold some of its calls. A thread without ranges that
-nothing ties to another one is taken for a helper, too, and the report says so.
+ranges that it pushes, belong below what is open on the thread that called backward, as if that one
+had done it all. A loader's or a saver's thread works beside the others: its ranges are a tree of
+their own. So a thread is a helper if its name says that it is autograd's: pt_autograd_0. Where no
+thread has such a name, turns decide: who calls backward waits for it, and makes no call meanwhile,
+whereas ranges of a thread that works beside another one soon hold some of its calls. A thread
+without ranges that nothing ties to another one is taken for a helper, too, which the report says.
 
-A helper works for one thread that has ranges and isn't one: of several, for that which waits during
-most of what the helper does.
+A helper works for the caller that waits during most of what it does.
 """
 
 from collections.abc import Sequence
@@ -53,25 +51,19 @@ def rows_by(numbers: pd.DataFrame) -> dict[tuple[int, ...], Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Thread:
-    """A thread of a process: the rows of its ranges that count and of its launches."""
+    """A thread of a process: the rows of its `ranges` that count and of its launches."""
 
     capture: Capture
     ranges: pd.DataFrame
     process: int
     number: int
-    pushed: Indices
     launched: Indices
     is_autograds: bool
 
     @cached_property
-    def times(self) -> Spans:
-        """When its ranges begin and end, in the order of their rows."""
-        return spans(self.ranges.iloc[self.pushed])
-
-    @cached_property
     def whole(self) -> Union:
         """When any range is open; those that touch are one."""
-        return Union.of(*self.times)
+        return Union.of(*spans(self.ranges))
 
     @cached_property
     def calls(self) -> Spans:
@@ -90,7 +82,8 @@ class Thread:
 
     def waits(self, during: Spans) -> Mask:
         """Whether it waits throughout: with a range open, none that begins or ends, and no call."""
-        (start, end), ends, bounds = during, np.sort(self.calls[1]), np.sort(np.append(*self.times))
+        (start, end), bounds = during, np.sort(np.append(*spans(self.ranges)))
+        ends = np.sort(self.calls[1])
         calls = np.searchsorted(self.calls[0], end) - np.searchsorted(ends, start, "right")
         changes = np.searchsorted(bounds, end) - np.searchsorted(bounds, start, "right")
         return np.asarray((calls <= 0) & (changes <= 0) & self.whole.holds(start))
@@ -107,11 +100,9 @@ class Thread:
 
 @dataclass(frozen=True)
 class Helped:
-    """The thread in whose tree each range and each launch is.
+    """The `tree` of each range and each launch: the thread in whose tree they are.
 
-    of_range, of_work: for each row of the ranges, and of the capture's work.
-    why: codes of WHY of each helper, with the rows of what it launched; main: the main thread of
-    each process.
+    why: how much each code of WHY launched, by its rows; main: the main thread of each process.
     """
 
     of_range: Indices
@@ -126,18 +117,17 @@ def helped(capture: Capture, ranges: pd.DataFrame) -> Helped:
     reasons, main = list[tuple[str, Indices]](), dict[int, int]()
     for process, group in groupby(_threads(capture, ranges), key=lambda each: each.process):
         threads = [*group]
-        if not any(len(each.pushed) for each in threads):
+        if not any(len(each.ranges) for each in threads):
             continue
         why, callers = _helpers(threads)
         main[process] = callers[0].number
-        for helper in threads:
-            if helper not in callers:
-                turns = helper not in why and helper.takes_turns(callers)
-                # The column itself, which has a row per activity, until there is a helper.
-                of_work = of_work if reasons else of_work.copy()
-                reasons.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
-                caller = _caller(helper, callers)
-                of_range[helper.pushed] = of_work[helper.launched] = caller.number
+        for helper in (each for each in threads if each not in callers):
+            turns = helper not in why and helper.takes_turns(callers)
+            # The column itself, which has a row per activity, until there is a helper.
+            of_work = of_work if reasons else of_work.copy()
+            reasons.append((why.get(helper, TURNS if turns else ASSUMED), helper.launched))
+            caller = _caller(helper, callers).number
+            of_range[helper.ranges.index] = of_work[helper.launched] = caller
     return Helped(of_range, of_work, reasons, main)
 
 
@@ -149,8 +139,8 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
     autograds = rows_by(names.loc[matching(names["name"], AUTOGRADS_NAME), THREAD])
     return [
         Thread(
-            capture, ranges, key[0], key[1], pushed.get(key, NONE), known[launched.get(key, NONE)],
-            key in autograds,
+            capture, ranges.iloc[pushed.get(key, NONE)], key[0], key[1],
+            known[launched.get(key, NONE)], key in autograds,
         )
         for key in sorted({*pushed, *launched})
     ]  # fmt: skip
@@ -162,22 +152,20 @@ def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]
     The main thread is the process's first, unless that launches less than a tenth of the busiest
     one's device time; without it, the busiest one, or of several such the one with most ranges.
     """
-    having = [each for each in threads if len(each.pushed)]
+    having = [each for each in threads if len(each.ranges)]
+    speaking = [
+        each for each in having if not all(map(is_library, each.ranges["domain"].unique()))
+    ] or having
     # A process's first thread has its number on Linux.
     first = next((each for each in threads if each.process == each.number), None)
-    speaking = [
-        each
-        for each in having
-        if not all(map(is_library, each.ranges["domain"].iloc[each.pushed].unique()))
-    ] or having
-    named = [each for each in threads if each.is_autograds]
-    why = dict.fromkeys(named, AUTOGRADS) or dict.fromkeys(
+    why = dict.fromkeys([each for each in threads if each.is_autograds], AUTOGRADS)
+    why = why or dict.fromkeys(
         [each for each in speaking if each is not first and each.takes_turns(speaking)], TURNS
     )
     callers = [each for each in speaking if each not in why] or speaking
     main = callers[0]
     if len(callers) > 1:
-        main = max(callers, key=lambda each: (each.busy, len(each.pushed)))
+        main = max(callers, key=lambda each: (each.busy, len(each.ranges)))
     if first and first is not main and first in callers and first.busy >= FEW * main.busy:
         main = first
     return why, [main, *(each for each in callers if each is not main)]
