@@ -40,10 +40,9 @@ CAST = "cast"
 class Attributed:
     """A capture whose work is placed.
 
-    placed: its ranges, with busy_ns and span_ns, and work; steps: which of the
-    ranges are steps; waits_known: whether wait_ns can be told.
-    work: with `path` (a number, or NOWHERE), `family`, `named` (a row of `names`), `wait_ns` and
-    `made_in`, the path of forward that a node of backward is of (see forward_paths);
+    waits_known: whether wait_ns can be told. work: that placed, with `path` (a number, or NOWHERE),
+    `family`, `named` (a row of `names`), `wait_ns` and `made_in`, the path of forward that a node
+    of backward is of (see forward_paths).
     names: a row per distinct kind and name of work, with their family and short name.
     """
 
@@ -71,12 +70,10 @@ def attributed(
 ) -> Attributed:
     """Place a capture's work in the ranges of these domains; None: all but libraries' own.
 
-    If no program's ranges are surely steps, also in torch's own.
     fold: what this regular expression matches is left out of ranges' names, which joins paths. Then
     ranges that differ by numbers alone are folded where they are many or steps, unless it is "".
-    step: the name of the ranges that are steps, if they have one.
-
-    Raises TraceError for a domain that the capture doesn't have.
+    step: the name of the ranges that are steps, if they have one. Raises TraceError for a domain
+    that the capture doesn't have.
     """
 
     ranges = capture.ranges
@@ -122,8 +119,7 @@ def _lost(capture: Capture) -> tuple[Note, ...]:
     """The note of launches without kernels, if more are than those whose kernels were left out."""
     left_out = {("bad work", ""), ("bad events", ""), (codes.IMPOSSIBLE, "device activities")}
     told = sum(note.count for note in capture.notes if (note.code, note.about) in left_out)
-    made = capture.recording
-    lost = made.unanswered - told
+    made, lost = capture.recording, capture.recording.unanswered - told
     if lost <= LOST_AT_MOST * made.launches:
         return ()
     code = codes.NO_KERNELS if capture.kernels_lost else codes.LOST_KERNELS
@@ -138,7 +134,6 @@ def work_names(work: pd.DataFrame) -> tuple[Indices, pd.DataFrame]:
     kind, name = names["kind"], names["name"].astype(str)
     family = families(name).where(kind != GRAPH, GRAPH)
     casts = (kind == KERNEL) & (family == "copy") & name.map(changes_type).astype(bool)
-    found = names.assign(
-        family=family.mask(casts, CAST).astype(object), short_name=distinct_names(name)
-    )
+    family = family.mask(casts, CAST).astype(object)
+    found = names.assign(family=family, short_name=distinct_names(name))
     return np.asarray(groups.ngroup(), dtype=np.int64), found

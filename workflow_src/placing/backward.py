@@ -1,14 +1,13 @@
 """Backward by module: the range of forward that made what each activity of backward computes.
 
-By sequence numbers (captures/autograd.py), of captures that have them. A node's maker is the last
-begun operator of forward with its number, on the thread of its forward. What autograd does around a
-node is the node's, and so is all that is launched there; what accumulates gradients has no number,
-and is that of the node before. An operator that makes nodes in backward, as for gradients of
-gradients, stands for the maker of the node it lies in, unless forward runs again there, in ranges
-of its own (activation checkpointing): then for the range in which it first ran. What is launched as
-forward runs again is not of backward, and lies in those ranges.
+By sequence numbers (captures/autograd.py). A node's maker is the last begun operator of forward
+with its number, on the thread of its forward. What is launched around a node is the node's; what
+accumulates gradients has no number, and is that of the node before. An operator that makes nodes in
+backward, as for gradients of gradients, stands for the maker of the node it lies in, unless forward
+runs again there, in ranges of its own (activation checkpointing): then for the range in which it
+first ran. What is launched as forward runs again is not of backward, and lies in those ranges.
 
-By ranges, of captures with those of profile_ranges.py: `backward/gradients/h` is of `forward/h`.
+By ranges of profile_ranges.py: `backward/gradients/h` is of `forward/h`.
 """
 
 import re
@@ -28,7 +27,7 @@ from workflow_src.placing.threads import THREAD, rows_by
 NOT_TOLD = -2
 """The path of backward's work of which no range of forward is known."""
 
-GRADIENTS = re.compile(r"(?P<outer>(?:.*/)?)backward/gradients(?P<inner>(?:/.*)?)")
+GRADIENTS = re.compile(r"((?:.*/)?)backward/gradients((?:/.*)?)")
 """The paths of the ranges that profile_ranges.py opens in backward."""
 
 Trees = dict[tuple[int, ...], Nesting]
@@ -56,19 +55,16 @@ def forward_paths(operators: pd.DataFrame, placed: Placed, paths: Paths) -> Indi
 
 def _by_ranges(paths: Paths) -> Indices:
     """Of each path of gradients that of forward, or NOT_TOLD, as around them; else NOWHERE."""
-    found = np.full(len(paths.text), NOWHERE)
-    rows = [row for row, text in enumerate(paths.text) if "backward/gradients" in text]
-    number = _numbers(paths) if rows else {}
-    for row in rows:
-        if match := GRADIENTS.fullmatch(paths.text[row]):
-            process, outer = paths.process[row], match["outer"]
-            found[row] = number.get((process, f"{outer}forward{match['inner']}"), NOT_TOLD)
-            found[number[process, f"{outer}backward"]] = NOT_TOLD
+    found, number = np.full(len(paths.text), NOWHERE), dict[tuple[int, str], int]()
+    for row, text in enumerate(paths.text):
+        if "backward/gradients" in text and (match := GRADIENTS.fullmatch(text)):
+            number, process = number or _numbers(paths), paths.process[row]
+            found[row] = number.get((process, f"{match[1]}forward{match[2]}"), NOT_TOLD)
+            found[number[process, f"{match[1]}backward"]] = NOT_TOLD
     return found
 
 
 def _numbers(paths: Paths) -> dict[tuple[int, str], int]:
-    """The number of each path, by its process and text."""
     return {key: n for n, key in enumerate(zip(paths.process, paths.text, strict=True))}
 
 
@@ -101,7 +97,6 @@ def _by_numbers(rows: pd.DataFrame, placed: Placed, paths: Paths) -> Indices:
 
 
 def _held(trees: Trees, rows: pd.DataFrame, moments: Indices) -> Indices:
-    """The row of the innermost thing that autograd did at a moment of each row, on its thread."""
     found = np.full(len(rows), NOWHERE)
     for key, mine in rows_by(rows[THREAD]).items():
         if key in trees:
@@ -111,12 +106,9 @@ def _held(trees: Trees, rows: pd.DataFrame, moments: Indices) -> Indices:
 
 def _ranges_at(rows: pd.DataFrame, placed: Placed) -> Indices:
     """The innermost range that is open as each operator begins, as of work."""
-    columns = [*THREAD, "tree"]
-    lent = pd.concat([
-        table.loc[table["tree"] != table["thread"], columns].drop_duplicates()
-        for table in (placed.ranges, placed.work)
-    ])  # fmt: skip
-    trees = rows[THREAD].merge(lent.drop_duplicates(THREAD), "left", THREAD)
+    of_all = [table[[*THREAD, "tree"]].drop_duplicates() for table in (placed.ranges, placed.work)]
+    lent = pd.concat(of_all).query("tree != thread").drop_duplicates(THREAD)
+    trees = rows[THREAD].merge(lent, "left", THREAD)
     trees["tree"] = trees["tree"].fillna(rows["thread"]).astype("int64")
     return nested(placed.ranges, trees.assign(launch_ns=rows["start_ns"]))[1]
 
@@ -157,10 +149,9 @@ def _made(rows: pd.DataFrame) -> pd.DataFrame:
     number that several threads have tells nothing.
     """
     numbered = rows.assign(row=rows.index)[rows["number"] != UNKNOWN]
-    key = [*THREAD, "number"]
-    makers = numbered[numbered["kind"] == FORWARD].drop_duplicates(key, keep="last")
-    nodes = numbered[numbered["kind"] == NODE]
-    both = nodes.merge(makers[[*key, "row"]], on=["process", "number"], suffixes=("", "_of"))
+    key, nodes = [*THREAD, "number", "row"], numbered[numbered["kind"] == NODE]
+    makers = numbered.loc[numbered["kind"] == FORWARD, key].drop_duplicates(key[:-1], keep="last")
+    both = nodes.merge(makers, on=["process", "number"], suffixes=("", "_of"))
     both = both[both["row_of"] < both["row"]]
     of, said = ["process", "forward_thread"], both["forward_thread"] != UNKNOWN
     counts = both[said].groupby([*of, "thread_of"]).size().sort_values(kind="stable").reset_index()
@@ -170,10 +161,9 @@ def _made(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _first_run(paths: Paths, again: Indices, around: Indices, made: Indices) -> Indices:
-    """The paths of forward's first run, where it runs again in the paths `again`.
+    """The paths of forward's first run, where it runs again in the paths `again`, or these.
 
-    around, made: the path of the node that runs it again, and of that node's maker. Where no path
-    has the same names below the maker's, it stays the path of the second run.
+    around, made: the path of the node that runs it again, and of that node's maker.
     """
     number = _numbers(paths)
     asked = pd.DataFrame({"again": again, "around": around, "made": made})

@@ -3,9 +3,8 @@
 In a path, "/" separates names. A "/" in a name is written as a backslash and "/", a backslash as
 two, so that different ranges never have the same path.
 
-Ranges whose names differ by numbers alone are alike: they have one shape. A number is one in digits
-that doesn't begin a word ("Conv2d" has none), a hexadecimal one, a UUID, or a list of numbers in
-brackets.
+Ranges whose names differ by numbers alone have one shape. A number is one in digits that doesn't
+begin a word ("Conv2d" has none), a hexadecimal one, a UUID, or a list of numbers in brackets.
 """
 
 import re
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from workflow_src.captures.autograd import AROUND
 from workflow_src.captures.capture import Note
 from workflow_src.captures.rows import Values, of_each
 from workflow_src.common.intervals import Indices
@@ -40,11 +40,8 @@ _NUMBER = re.compile(
 )
 _ENGINE = re.compile(r"\A(execute_(?:context_)?)\d.*", re.DOTALL)
 """How vLLM and SGLang name the steps of their engine: after it come counts of requests, tokens."""
-_CALL = re.compile(
-    r"\Aautograd::engine::evaluate_function: |, (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL
-)
-"""In the names of emit_nvtx's ranges: what all of the engine's have, and which call it is, a number
-that no other call has."""
+_CALL = re.compile(rf"\A{AROUND}|, (?:seq|op_id|sizes|input_op_ids) = .*", re.DOTALL)
+"""In the names of emit_nvtx's ranges: what all of the engine's have, and which call it is."""
 
 Names = npt.NDArray[np.object_]
 
@@ -108,8 +105,8 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
         level, is_here = level + 1, np.zeros(len(ranges) + 1, dtype=bool)
         is_here[rows] = True
         rows = np.flatnonzero(is_here[parent])
-    numbers = [np.array(each, dtype=np.int64) for each in (process, above, depth)]
-    return Paths(np.array(text, dtype=object), numbers[0], numbers[1], numbers[2], of_range, notes)
+    of, up, deep = (np.array(each, dtype=np.int64) for each in (process, above, depth))
+    return Paths(np.array(text, dtype=object), of, up, deep, of_range, notes)
 
 
 def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
@@ -123,10 +120,8 @@ def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
     group, _ = pd.factorize(alike)
     written = np.where(np.bincount(group)[group] > MANY, alike, different)[number]
     folded = np.flatnonzero(written != names)
-    if not len(folded):
-        return names, ()
-    example = f"{names[folded[0]]} as {written[folded[0]]}"
-    return written, (Note("folded names", len(folded), example),)
+    examples = [f"{names[row]} as {written[row]}" for row in folded[:1]]
+    return written, tuple(Note("folded names", len(folded), each) for each in examples)
 
 
 def common_path(paths: Iterable[str]) -> str:
@@ -139,11 +134,9 @@ def common_path(paths: Iterable[str]) -> str:
 def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.DataFrame:
     """A row per path, with its text and process.
 
-    ranges have the times of `place`, work the number of its `path`, or NOWHERE.
-    instances, host_ns: of its ranges; busy_ns: of all work launched in it, own_ns of what was
-    launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the work; backward_ns:
-    of backward's work that it and its inner ranges made; span_ns: from the start of the first to
-    the end of the last activity of each instance, added up.
+    instances, host_ns, span_ns: of its ranges, added up; busy_ns: of all work launched in it,
+    own_ns of what was launched in none of its inner ranges; wait_ns: of busy_ns, the wait_ns of the
+    work; backward_ns: of backward's work that it and its inner ranges made.
     """
 
     def summed(at: Indices, values: Indices | int) -> Indices:
@@ -162,17 +155,13 @@ def path_totals(ranges: pd.DataFrame, work: pd.DataFrame, paths: Paths) -> pd.Da
         "host_ns": summed(of_range, (ranges["end_ns"] - ranges["start_ns"]).to_numpy()),
         "span_ns": summed(of_range, ranges["span_ns"].to_numpy()),
         "own_ns": own,
-        "busy_ns": inclusive(own, paths),
-        "wait_ns": inclusive(summed(at, work["wait_ns"].to_numpy()), paths),
-        "backward_ns": inclusive(summed(np.maximum(made_in, NOWHERE), length), paths),
+        "busy_ns": own.copy(),
+        "wait_ns": summed(at, work["wait_ns"].to_numpy()),
+        "backward_ns": summed(np.maximum(made_in, NOWHERE), length),
     }
-    return pd.DataFrame(table)
-
-
-def inclusive(own: Indices, paths: Paths) -> Indices:
-    """What each path has with all inner ones, from what it has by itself: a row per path."""
-    total = own.copy()
+    # With what inner paths have.
     for level in range(int(paths.depth.max(initial=0)), 1, -1):
         rows = np.flatnonzero(paths.depth == level)
-        np.add.at(total, paths.above[rows], total[rows])
-    return total
+        for name in ("busy_ns", "wait_ns", "backward_ns"):
+            np.add.at(table[name], paths.above[rows], table[name][rows])
+    return pd.DataFrame(table)

@@ -31,10 +31,10 @@ OF_ROWS = (16, 32)
 class Placed:
     """A capture's ranges with `parent`, and its work with `range`.
 
-    busy_ns, span_ns of ranges: the device time launched in each and in its inner ones, and from the
-    start of the first to the end of the last such activity, or 0.
-    parent, range: row numbers of ranges, or NOWHERE; tree: the thread that a range or launch is
-    placed with, its own but for a helper's. main_threads: of each process with ranges.
+    parent, range: row numbers of ranges, or NOWHERE; busy_ns, span_ns of ranges: the device time
+    launched in each and in its inner ones, and from the start of the first to the end of the last
+    such activity, or 0; tree: the thread that a range or launch is placed with, its own but for a
+    helper's. main_threads: of each process with ranges.
     """
 
     ranges: pd.DataFrame
@@ -65,8 +65,7 @@ def place(capture: Capture, ranges: pd.DataFrame) -> Placed:
 def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, int]:
     """Each range's parent, the range of each activity, and how many ranges overlap.
 
-    A helper's ranges are nested with those of the thread that it works for, but not with those of
-    its other helpers, which may work at the same time.
+    A helper's ranges aren't nested with those of other helpers, which may work at the same time.
     """
     parent, owner = np.full(len(ranges), NOWHERE), np.full(len(work), NOWHERE)
     start, end = spans(ranges)
@@ -91,9 +90,9 @@ def nested(ranges: pd.DataFrame, work: pd.DataFrame) -> tuple[Indices, Indices, 
 
 def _with_times(ranges: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
     """Ranges with `parent` and the times of what was launched in them, whose `range` is known."""
-    parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
     duration, (begin, end) = work["duration_ns"].to_numpy(), spans(work)
     # Those of NOWHERE come last.
+    parent = np.append(ranges["parent"].to_numpy(), NOWHERE)
     busy = np.zeros(len(parent), dtype=np.int64)
     first, last = np.full(len(parent), AFTER_ALL), np.full(len(parent), BEFORE_ALL)
     at = work["range"].to_numpy()

@@ -2,14 +2,13 @@
 
 Processes that communicate, all of a program or a group of them, call the same collectives in the
 same order, each group in a stream of its own, and one call's kernels end together, when the last
-process has come. Those of a broadcast need not: its sender may be done before another process has
-begun. What a kernel takes longer than the shortest one of its call, it waited. Nothing is told
-unless all kernels fit that, or all of the time that every process recorded: windows of traces of
-single ranks begin and end at their own moments.
+process has come; but a broadcast's sender may be done before another process has begun. What a
+kernel takes longer than the shortest one of its call, it waited. Nothing is told unless all kernels
+fit that, or all of the time that every process recorded, as ranks' windows differ.
 
 Clocks of ranks that were traced one by one may be those of different hosts. So the times of each
-are moved by how far, at the median, its collectives end after those of the first rank. Where ranks
-have different numbers of them, times stay as they are.
+are moved by how far, at the median, its collectives end after those of the first rank, if they have
+equally many.
 """
 
 from collections import Counter
@@ -70,7 +69,6 @@ def _joins(stream: pd.DataFrame, group: Sequence[pd.DataFrame]) -> bool:
 
 
 def _of_each(name: str, streams: Sequence[pd.DataFrame]) -> Indices:
-    """A column of some streams with as many kernels each: a row per stream."""
     return np.stack([each[name].to_numpy() for each in streams])
 
 
@@ -134,12 +132,11 @@ def _joined(captures: dict[Rank, Capture]) -> Capture:
         counts[note.code, note.about] += note.count
     notes = [Note(code, count, about) for (code, about), count in counts.items()]
     made = [part.recording for part in parts]
-    by = replace(
-        made[0],
-        launches=sum(each.launches for each in made),
-        unanswered=sum(each.unanswered for each in made),
-        card=made[0].card if len({each.card for each in made}) == 1 else None,
+    launches, unanswered = (
+        sum(getattr(each, name) for each in made) for name in ("launches", "unanswered")
     )
+    card = made[0].card if len({each.card for each in made}) == 1 else None
+    by = replace(made[0], launches=launches, unanswered=unanswered, card=card)
     return Capture.of(tables, (Note("ranks", len(parts), f"of {ranks[0].world_size}"), *notes), by)
 
 
@@ -152,12 +149,10 @@ def _collective_ends(work: pd.DataFrame) -> Indices:
 def _moved(rows: pd.DataFrame, rank: int, ahead_ns: int) -> pd.DataFrame:
     """Rows whose process is their rank, by a clock that isn't ahead, on devices of its own."""
     found = numbered(rows, rank, rows["process"].to_numpy())
-    for name, values in rows.items():
-        if name in ("start_ns", "end_ns"):
-            found[name] = values - ahead_ns
-        elif name in ("launch_ns", "launch_end_ns", "wait_ns", "record_ns"):
-            found[name] = (values - ahead_ns).where(values != UNKNOWN, UNKNOWN)
-        elif name in ("device", "record_device"):
-            own = values.astype("int64") + rank * DEVICES
-            found[name] = own.where(values != UNKNOWN, UNKNOWN)
+    by = dict.fromkeys(("device", "record_device"), rank * DEVICES) | dict.fromkeys(
+        ("start_ns", "end_ns", "launch_ns", "launch_end_ns", "wait_ns", "record_ns"), -ahead_ns
+    )
+    for name in {*by} & {*rows}:
+        values = rows[name].astype("int64")
+        found[name] = (values + by[name]).where(values != UNKNOWN, UNKNOWN)
     return found
