@@ -82,7 +82,7 @@ def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range() -> None
         "f/norm": "f/norm",
         "f/block/scores": "f/block/attention/scores",
         "f/attention": "f/block/attention",
-        "f/block/attention/other": "f/block/attention",
+        "f/block/attention/other": "f",
         "f/attention/norm": "f",
     }.items():
         assert captured_place(recorded, ranges[::-1]) == place

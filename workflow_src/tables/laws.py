@@ -23,7 +23,7 @@ from workflow_src.common.csv_rows import csv_rows
 from workflow_src.common.read_table import read_table, with_texts
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.ledger import CAUSES
-from workflow_src.tables.records import SHORT_DTYPES
+from workflow_src.tables.products import SHORT_DTYPES
 from workflow_src.tables.traffic import SIZES
 
 PHASE = ["case", "phase"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.case import AnyCase, Brought, case_of
+from workflow_src.common.case import AnyCase, case_of
 from workflow_src.common.components import told_apart
 from workflow_src.common.operators import CALLING, MULTIPLYING
 from workflow_src.common.table_schema import key, own_columns
@@ -19,9 +19,6 @@ from workflow_src.tables import products, records
 from workflow_src.tables.records import Launched
 from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
 
-NOT_RECORDED = "missing"
-"""The status of a phase whose benchmark didn't record what launched its work."""
-
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     """A row per range, operator, inputs and activity of a phase; what only views is left out.
@@ -30,11 +27,9 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     differs from it for gradients. Bytes count once per call (see `booked`), and are missing where
     unknown.
     """
-    own = records.families_of(launched)
     moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
-    pairs = zip(launched["operators"], own, strict=True)
-    amounts = pd.Series([moved(each, family) for each, family in pairs], dtype="float64")
-    table = found.assign(bytes=booked(found, amounts, own), operator=found["operator_name"])
+    amounts = pd.Series([*map(moved, launched["operators"])], dtype="float64")
+    table = found.assign(bytes=booked(found, amounts), operator=found["operator_name"])
     return _per_step(table[table["family"] != "bookkeeping"], "operators", "bytes")
 
 
@@ -69,28 +64,18 @@ def with_products(
 ) -> pd.DataFrame:
     """The activities of a phase that are matrix products, with the columns of a product.
 
-    found: as of with_records; modules: the names of a brought model's, by path. A call's FLOPs
-    count with the first of its kernels in the family gemm: others clear its workspace, or add up
-    what it split. What neither sizes nor order name is named by its range.
+    found: as of with_records; modules: names by path, which a product has that neither sizes nor
+    order name. A call's FLOPs count with the first of its kernels in the family gemm: others clear
+    its workspace, or add up what it split.
     """
     known = products.products_of(launched["operators"], case)
-    rows = [
-        each._asdict() | {"dtype": records.short_dtype(each.dtype), "flops": each.flops}
-        for each in known.values()
-    ]
-    columns = [*products.Product._fields, "flops"]
-    sizes = pd.DataFrame(rows, pd.Index([*known], dtype="int64"), columns)
+    rows = [(*each, each.flops) for each in known.values()]
+    names = [*products.Product._fields, "flops"]
+    sizes = pd.DataFrame(rows, pd.Index([*known], dtype="int64"), names)
     table = found[found["family"] == "gemm"].join(sizes, on="operator", how="inner")
     again = table.duplicated(["step", "call"])
-
-    def by_range(number: int, path: str) -> str:
-        if isinstance(case, Brought):
-            return modules.get(path, path)
-        return products.named(products.fitting(known[number], case), path.rpartition("/")[2])
-
-    asked = zip(table["product"], table["operator"], table["path"], strict=True)
-    names = [told or by_range(number, path) for told, number, path in asked]
-    return table.assign(product=names, flops=table["flops"].where(~again, 0))
+    named = table["product"].mask(table["product"] == "", table["path"].map(modules))
+    return table.assign(product=named, flops=table["flops"].where(~again, 0))
 
 
 def alignment_row(
@@ -100,27 +85,29 @@ def alignment_row(
 
     found, multiplied: a phase's activities, and those that are products.
     """
+    aligned, times = found["operator"] != records.NOT_ALIGNED, found["duration_ns"]
     calling = [
         number
         for number, each in enumerate(launched["operators"])
         if each["operator"] in CALLING | MULTIPLYING and "order" not in each
     ]
-    called = (found["kind"] != "operator") | ~found["operator"].isin(calling)
-    multiplying = found[called & (found["family"] == "gemm")]
-    kernels = found[found["kind"].isin(("kernel", "operator")) & (found["operator"] >= 0)]
-    kernels = kernels.assign(by_operator=kernels["operator"].map(records.families_of(launched)))
-    differing = kernels[kernels["by_operator"] != kernels["family"]]
+    calls = (found["kind"] == "operator") & found["operator"].isin(calling)
+    compared = aligned & found["kind"].isin(("kernel", "operator"))
+    differing = compared & (found["own_family"] != found["family"])
     return {
-        "aligned_share": _share(found[found["operator"] != records.NOT_ALIGNED], found),
-        "gemm_share_with_shape": _share(multiplied, multiplying),
+        "aligned_share": _share(times[aligned], times),
+        "gemm_share_with_shape": _share(
+            multiplied["duration_ns"], times[(found["family"] == "gemm") & ~calls]
+        ),
         "flops": multiplied["flops"].sum() / max(found["step"].nunique(), 1),
-        "family_disagreement_share": _share(differing, kernels) if len(differing) else 0.0,
+        "family_disagreement_share": _share(times[differing], times[compared])
+        if differing.any()
+        else 0.0,
     }
 
 
-def _share(part: pd.DataFrame, whole: pd.DataFrame) -> float:
-    total = int(whole["duration_ns"].sum())
-    return int(part["duration_ns"].sum()) / total if total else 1.0
+def _share(part: "pd.Series[int]", whole: "pd.Series[int]") -> float:
+    return int(part.sum()) / int(whole.sum()) if whole.any() else 1.0
 
 
 def operator_tables(
@@ -136,7 +123,7 @@ def operator_tables(
     made: dict[str, list[pd.DataFrame]] = {"operators": [], "products": [], "alignment": []}
     for phase, of_phase in steps.groupby("phase", sort=False):
         recorded = result["phases"].get(phase, {})
-        launched = recorded.get("launched") or {"status": NOT_RECORDED}
+        launched = recorded.get("launched") or {"status": "missing"}
         row = {"phase": phase, "steps": of_phase["step"].nunique(), "status": launched["status"]}
         row["flops_counted"] = products.counted_flops(recorded)
         row["flops_expected"] = products.expected_flops(case, str(phase))

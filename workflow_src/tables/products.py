@@ -10,20 +10,16 @@ from workflow_src.common.operators import GROUPED, LAYERS, MULTIPLYING
 from workflow_src.model.flops import MATMUL_COMPONENTS, forward_work
 
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "input gradient", "weight gradient"
+TRANSPOSED = "input gradient, of a transposed factor"
 WITH_BACKWARD = 3
 """A backward pass has two products of the size of each forward one."""
 
 ADD_NOTHING = GROUPED | {"aten::mm", "aten::bmm"}
 """The products whose first input is a factor, not what is added to the product."""
 
-FEED_FORWARD = "feed_forward"
-"""The only range of the model with several products."""
-
-IN_FEED_FORWARD = ("gate", "up", "down")
 IN_ATTENTION = ("scores", "values")
 
-NAMES = ("qkv", *IN_ATTENTION, "output", *IN_FEED_FORWARD, "head")
-"""The products in the order in which the model runs them: each once per layer, and the head."""
+SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
 
 Operator = Mapping[str, Any]
 Sizes = tuple[int, int, int, int]
@@ -51,6 +47,13 @@ class Product(NamedTuple):
         return 2 * self.matrices * self.m * self.n * self.k
 
 
+def short_dtype(dtype: Any) -> str:
+    """A dtype as tables have it, of a list of tensors each different one."""
+    if isinstance(dtype, list):
+        return "/".join(sorted({short_dtype(each) for each in dtype}))
+    return SHORT_DTYPES.get(dtype, str(dtype))
+
+
 def product_of(operator: Operator, tokens: Collection[int]) -> Product | None:
     """The product that a recorded operator computes; None if it computes none of its own.
 
@@ -70,7 +73,7 @@ def product_of(operator: Operator, tokens: Collection[int]) -> Product | None:
     if operator["forward_operator"]:
         of_weight = layout.startswith("t") if m in tokens and k in tokens else k in tokens
         direction = OF_WEIGHT if of_weight and not batch else OF_INPUT
-    return Product(direction, m, n, k, prod(batch), layout, operator["dtypes"][0])
+    return Product(direction, m, n, k, prod(batch), layout, short_dtype(operator["dtypes"][0]))
 
 
 def _factors(operator: Operator, what: str) -> list[list[int]]:
@@ -99,23 +102,18 @@ def products_of(operators: Sequence[Operator], case: AnyCase) -> dict[int, Produ
     return found
 
 
-def fitting(product: Product, case: AnyCase) -> tuple[str, ...]:
-    """The names of the model's products that have these sizes, in the model's order.
+def fitting(case: Case) -> dict[tuple[str, Sizes], list[str]]:
+    """The names of the model's products by direction and sizes, in the order in which they run.
 
-    More than one if the model's dimensions coincide, and for gate and up, which are always alike;
-    none for a brought model.
+    More than one if the model's dimensions coincide, and for gate and up, which are always alike.
+    Of a product C = A B of the forward pass the gradient of A is dC B^T, that of B is A^T dC. A
+    linear layer's B is its weight transposed, and the gradient is computed as the weight's.
+    Attention has no weights, so that both gradients are inputs'; only A^T dC has a first factor
+    that is TRANSPOSED.
     """
-    if isinstance(case, Brought):
-        return ()
-    sizes, of_forward = product[1:5], _sizes(case)
-    return tuple(name for name in NAMES if sizes in _turned(name, of_forward[name], product))
-
-
-def _sizes(case: Case) -> dict[str, Sizes]:
-    """The sizes of each product in a forward pass."""
     tokens, width, d_head = case.batch * case.context, case.d_model, case.d_head
     matrices = case.batch * case.heads
-    return {
+    forward = {
         "qkv": (tokens, 3 * width, width, 1),
         "scores": (case.context, case.context, d_head, matrices),
         "values": (case.context, d_head, case.context, matrices),
@@ -125,26 +123,15 @@ def _sizes(case: Case) -> dict[str, Sizes]:
         "down": (tokens, width, case.d_ff, 1),
         "head": (tokens, case.vocabulary, width, 1),
     }
-
-
-def _turned(name: str, sizes: Sizes, product: Product) -> list[Sizes]:
-    """The sizes that a product C = A B of the forward pass has in the direction of `product`.
-
-    The gradient of A is dC B^T, that of B is A^T dC. A linear layer's B is its weight transposed,
-    and the gradient is computed as the weight's. Attention has no weights, so that both gradients
-    are inputs'; only A^T dC has a first factor that is transposed.
-    """
-    m, n, k, matrices = sizes
-    if product.direction == FORWARD:
-        return [sizes]
-    if product.direction == OF_WEIGHT:
-        return [(n, k, m, matrices)]
-    of_first, of_second = (m, k, n, matrices), (k, n, m, matrices)
-    if name not in IN_ATTENTION:
-        return [of_first]
-    if not product.layout:
-        return [of_first, of_second]
-    return [of_second if product.layout.startswith("t") else of_first]
+    found = defaultdict(list)
+    for name, (m, n, k, each) in forward.items():
+        of_first = (m, k, n, each)
+        found[FORWARD, (m, n, k, each)].append(name)
+        found[OF_INPUT, of_first].append(name)
+        found[OF_WEIGHT, (n, k, m, each)].append(name)
+        of_second = (k, n, m, each) if name in IN_ATTENTION else of_first
+        found[TRANSPOSED, of_second].append(name)
+    return found
 
 
 def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
@@ -156,29 +143,22 @@ def call_names(launched: Operator, case: AnyCase) -> dict[int, str]:
     """
     if isinstance(case, Brought):
         return {}
-    known = products_of(launched["operators"], case)
+    known, names_of = products_of(launched["operators"], case), fitting(case)
     again = {later for later, _ in launched["continued"]}
     alike = defaultdict(list)
     for place, (number, _) in enumerate(launched["sequence"]):
         if number in known and place not in again:
-            alike[known[number].direction, fitting(known[number], case)].append(place)
+            product = known[number]
+            turned = product.direction == OF_INPUT and product.layout.startswith("t")
+            way = TRANSPOSED if turned else product.direction
+            fit = tuple(names_of.get((way, product[1:5]), ()))
+            alike[product.direction, fit].append(place)
     names: dict[int, str] = {}
     for (direction, fit), places in alike.items():
         told = len(fit) == 1 or len(places) == case.layers * len(fit)
         cycle = (fit if direction == FORWARD else fit[::-1]) if told else ("",)
         names |= {place: cycle[number % len(cycle)] for number, place in enumerate(places)}
     return names
-
-
-def named(fit: Sequence[str], said: str) -> str:
-    """The name among those that `fit` by size, or `said` where that leaves it open.
-
-    said: the last part of a range's path, which is a product's name or contains several products.
-    """
-    if said in fit:
-        return said
-    inside = [name for name in fit if said != FEED_FORWARD or name in IN_FEED_FORWARD] or fit
-    return inside[0] if len(inside) == 1 else said
 
 
 def expected_flops(case: AnyCase, phase: str) -> int | None:

@@ -4,7 +4,9 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,7 @@ from workflow_src.common.intervals import Indices
 from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.placing.paths import common_path
-from workflow_src.tables.products import call_names
-
-SHORT_DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
+from workflow_src.tables.products import call_names, short_dtype
 
 TIE = ["range_path", "of_operator", "product"]
 """What the record of a gradient and that of its forward operator have in common."""
@@ -30,11 +30,6 @@ _MEMORY = {r"^\[CUDA memcpy|^Memcpy ": "copy", r"^\[CUDA memset|^Memset ": "set"
 
 Launched = Mapping[str, Any]
 """What launched the work of a phase, as measure/operators.py records it."""
-
-
-def families_of(launched: Launched) -> pd.Series:
-    """The family of each recorded operator."""
-    return families(pd.Series([each["operator"] for each in launched["operators"]], dtype="str"))
 
 
 def in_steps(activities: pd.DataFrame) -> pd.DataFrame:
@@ -50,8 +45,8 @@ def with_records(
 
     operator: its number there, or NOT_ALIGNED; call: the place in the record's sequence of the
     call's first activity; product: its name, as far as sizes and order tell, "" of what is no
-    product. With the operator in words, and path and captured_path, for which see with_paths;
-    captured: the paths of the phase's ranges.
+    product; own_family: of the operator. With the operator in words, and path and captured_path,
+    for which see with_paths; captured: the paths of the phase's ranges.
     """
     sequence = np.array(launched["sequence"], dtype=np.int64).reshape(-1, 2)
     names = pd.Series(launched["names"], dtype="str")
@@ -67,6 +62,7 @@ def with_records(
     products = call_names(launched, case)
     nothing = dict.fromkeys(("range_path", "operator_name", "forward_operator", *GIVEN), "")
     words = pd.DataFrame([*map(_in_words, launched["operators"]), nothing])
+    words["own_family"] = families(words["operator_name"])
     return with_paths(
         steps.assign(
             **words.iloc[operator].set_index(steps.index),
@@ -95,58 +91,36 @@ def _in_words(operator: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def short_dtype(dtype: Any) -> str:
-    """A dtype as tables have it, of a list of tensors each different one."""
-    if isinstance(dtype, list):
-        return "/".join(sorted({short_dtype(each) for each in dtype}))
-    return SHORT_DTYPES.get(dtype, str(dtype))
-
-
 def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     """A phase's activities, the `path` of gradients being that of their forward operator.
 
-    table: `path` is the captured one, which becomes captured_path; operator, range_path,
-    operator_name, forward_operator and product are the record's. captured: the paths of the
-    phase's ranges in the capture. A profiler that recorded what launched the activities may have
-    lost a range, which the capture has. So a gradient has the path that the capture gives the
-    forward operators recorded as its own is, or the innermost range around them if they have
+    The captured one becomes captured_path. A profiler that recorded what launched the activities
+    may have lost a range, which the capture has. So a gradient has the path that the capture gives
+    the forward operators recorded as its own is, or the innermost range around them if they have
     several; if they launched nothing, see `captured_place`.
     """
     known = table["operator"] != NOT_ALIGNED
     gradient = known & (table["forward_operator"] != "")
-    rows = table.assign(
-        of_operator=table["forward_operator"].where(gradient, table["operator_name"])
-    )
-    own = rows[known & ~gradient].groupby(TIE)["path"].agg(common_path)
-    found = rows[gradient].join(own.rename("own"), on=TIE)
-    recorded = (found["phase"] + "/" + found["range_path"]).str.rstrip("/")
-    without = recorded[found["own"].isna()]
-    places = {path: captured_place(path, captured) for path in without.unique()}
-    path = found["own"].astype(object).fillna(without.map(places))
-    return table.assign(
-        path=path.reindex(table.index).fillna(table["path"]), captured_path=table["path"]
-    )
+    of_operator = table["forward_operator"].where(gradient, table["operator_name"])
+    tied = table.assign(of_operator=of_operator)
+    own = tied[known & ~gradient].groupby(TIE)["path"].agg(common_path).rename("own")
+    recorded = (table["phase"] + "/" + table["range_path"]).str.rstrip("/")
+    places = {path: captured_place(path, captured) for path in recorded[gradient].unique()}
+    path = tied.join(own, on=TIE)["own"].astype(object).fillna(recorded.map(places))
+    return table.assign(path=path.where(gradient, table["path"]), captured_path=table["path"])
 
 
 def captured_place(recorded: str, captured: Collection[str]) -> str:
     """The path of a captured range for a recorded path, of which a profiler may have lost parts.
 
-    It is the recorded one if a range has it. Otherwise it is the innermost range around all that
-    have the recorded parts in this order; or, if none has, the innermost one of the recorded parts
-    that was captured.
+    It is the recorded one if a range has it; otherwise the innermost range around all that end with
+    its last part and have the others in this order, or the phase.
     """
     if recorded in captured:
         return recorded
-    parts = recorded.split("/")
-    around = []
-    for path in captured:
-        rest = iter(path.split("/"))
-        if all(part in rest for part in parts):
-            around.append(path)
-    if around:
-        return common_path(around)
-    outer = ("/".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
-    return next((path for path in outer if path in captured), parts[0])
+    parts = "/(?:.+/)?".join(map(re.escape, recorded.split("/")))
+    around = common_path(path for path in captured if re.fullmatch(parts, path))
+    return around or recorded.partition("/")[0]
 
 
 def normal_names(names: pd.Series) -> pd.Series:
@@ -160,21 +134,15 @@ def normal_names(names: pd.Series) -> pd.Series:
     return normal
 
 
-def align(names: Sequence[str], others: Sequence[str]) -> Indices:
+def align(names: list[str], others: list[str]) -> Indices:
     """For each of `names`, the place in `others` of the same activity, or NOT_ALIGNED.
 
-    Both are followed from their start and from their end, as far as they agree: of what is in
-    between, nothing is claimed.
+    Places increase, in as long blocks of both as there are.
     """
-    front = _alike(names, others)
-    back = _alike(names[front:][::-1], others[front:][::-1])
+    if names == others:
+        return np.arange(len(names))
     found = np.full(len(names), NOT_ALIGNED)
-    found[:front] = np.arange(front)
-    found[len(names) - back :] = np.arange(len(others) - back, len(others))
+    blocks = SequenceMatcher(None, names, others, autojunk=False).get_matching_blocks()
+    for here, there, size in blocks:
+        found[here : here + size] = np.arange(there, there + size)
     return found
-
-
-def _alike(names: Sequence[str], others: Sequence[str]) -> int:
-    """How many are the same before the two part."""
-    same = [mine == other for mine, other in zip(names, others, strict=False)]
-    return [*same, False].index(False)

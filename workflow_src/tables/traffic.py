@@ -52,46 +52,45 @@ def _bytes(*given: Tensor) -> int:
     return sum(prod(shape) * SIZES[dtype] for shape, dtype in given)
 
 
-def moved_bytes(operator: Operator, family: str) -> int | None:
+def moved_bytes(operator: Operator) -> int | None:
     """Bytes read and written by one call; None if that can't be told.
 
-    `family` is that of the operator: elementwise operators have an output as large as their
-    inputs, broadcast. What lies in memory of inputs is recorded where it differs from the shapes.
+    What lies in memory of inputs is recorded where it differs from the shapes.
     """
     try:
-        written = _written(operator, family)
+        written = _written(operator)
         read = tensors(operator, "stored" if "stored" in operator else "shapes")
         return None if written is None else written + _bytes(*read)
     except (LookupError, ValueError, TypeError, ArithmeticError):
         return None
 
 
-def moved_on_cpu(operator: Operator, family: str) -> int | None:
+def moved_on_cpu(operator: Operator) -> int | None:
     """As moved_bytes, but 0 for a call that leaves its work to another of its family.
 
     On a CPU both are activities, on a GPU only what launches something is.
     """
     called = map(family_of, operator.get("calls", []))
-    return 0 if family in called else moved_bytes(operator, family)
+    return 0 if family_of(operator["operator"]) in called else moved_bytes(operator)
 
 
-def booked(found: pd.DataFrame, amounts: pd.Series, own: pd.Series) -> pd.Series:
+def booked(found: pd.DataFrame, amounts: pd.Series) -> pd.Series:
     """The bytes of each activity of a phase; those of a call lie with one of its activities.
 
-    amounts, own: the bytes of a call of each recorded operator, and its family. They lie with the
-    call's first activity in that family, because a product may clear a workspace before and add up
-    what it split after; or else with its first kernel. Setting memory moves none of the bytes of
-    another operator. Missing where unknown, and for activities without an operator.
+    amounts: the bytes of a call of each recorded operator. They lie with the call's first activity
+    in its family, because a product may clear a workspace before and add up what it split after; or
+    else with its first kernel. Setting memory moves none of the bytes of another operator. Missing
+    where unknown, and for activities without an operator.
     """
     known = found["operator"] != NOT_ALIGNED
-    other = found["operator"].map(own) != found["family"]
+    other = found["own_family"] != found["family"]
     clears = other & (found["kind"] == "set")
     order = found.assign(other=other, clears=clears).sort_values(["clears", "other"], kind="stable")
     elsewhere = order.duplicated(["step", "call"]).reindex(found.index) | clears
     return found["operator"].map(amounts).mask(known & elsewhere, 0.0)
 
 
-def _written(operator: Operator, family: str) -> int | None:
+def _written(operator: Operator) -> int | None:
     """Bytes of the outputs, or None. Raises what arithmetic raises for odd inputs.
 
     An output that was given counts as an input. Of what is written in place, copies and fills
@@ -116,7 +115,7 @@ def _written(operator: Operator, family: str) -> int | None:
         return _bytes(*given[1:4]) if "backward" in name else _bytes(given[2])
     if name.endswith("_"):
         return _in_place(operator, given)
-    return _elementwise(name, given) if family == "elementwise" else None
+    return _elementwise(name, given) if family_of(name) == "elementwise" else None
 
 
 def _in_place(operator: Operator, given: Sequence[Tensor]) -> int:
@@ -130,7 +129,7 @@ def _in_place(operator: Operator, given: Sequence[Tensor]) -> int:
 
 
 def _elementwise(name: str, given: Sequence[Tensor]) -> int:
-    """As large as the inputs together; its dtype is the widest of those with dimensions."""
+    """As large as the inputs, broadcast; its dtype is the widest of those with dimensions."""
     shape = np.broadcast_shapes(*(tuple(each[0]) for each in given))
     dtypes = [dtype for shape, dtype in given if shape] or [dtype for _, dtype in given]
     widest = max(dtypes, key=lambda dtype: ("float" in dtype, SIZES[dtype]))
