@@ -19,7 +19,7 @@ from workflow_src.common.read_table import read_table
 from workflow_src.common.remedies import GRAPH, REMEDIES
 from workflow_src.studies.join_points import prepared
 from workflow_src.studies.study import Row
-from workflow_src.tables.remedies import Run, predictions
+from workflow_src.tables.remedies import predictions
 
 KEYS = ["case", "phase", "remedies"]
 NEEDED = ("timings", "operators", "products", "ceilings")
@@ -139,7 +139,7 @@ def of_run(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         levers = pd.read_csv(path)
         cases = [case for case in levers["case"].unique() if case in set(run["timings"]["case"])]
         timings = with_plain(run["timings"], levers)
-        predicted = pd.DataFrame(predictions(Run(**run | {"timings": timings}), cases))
+        predicted = pd.DataFrame(predictions(run | {"timings": timings}, cases))
         yield "levers", compared(predicted, in_levers(levers))
 
 

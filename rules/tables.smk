@@ -120,13 +120,14 @@ rule join:
     log:
         "results/{tag}/logs/tables.log",
     params:
-        folders=output_folder,
+        folder=output_folder,
+        names=TABLES,
         code=dag.code("tables.join"),
     message:
         "Join the tables of all cases of {wildcards.tag}"
     shell:
-        "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folders:q}"
-        " --output {params.folders:q} > {log:q} 2>&1"
+        "python -m workflow_src.tables.join --plan {input.plan:q} --cases {params.folder:q}"
+        " --names {params.names} --output {params.folder:q} > {log:q} 2>&1"
 
 
 rule findings:
@@ -149,7 +150,8 @@ rule findings:
         " --names findings --output {params.folder:q} > {log:q} 2>&1"
 
 
-# What each step would take with remedies, by replay, from the joined tables alone.
+# What each step would take with remedies, by replay, from the joined tables alone; the table of
+# ceilings stands beside them.
 rule remedies:
     input:
         tables=expand(
@@ -167,5 +169,5 @@ rule remedies:
     message:
         "Predict the remedies of {wildcards.tag}"
     shell:
-        "python -m workflow_src.tables.remedies --tables {params.tables:q}"
-        " --ceilings {input.ceilings:q} --output {output:q} > {log:q} 2>&1"
+        "python -m workflow_src.tables.remedies --tables {params.tables:q} --output {output:q}"
+        " > {log:q} 2>&1"

@@ -1,15 +1,19 @@
 """The tables of all cases, joined."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from workflow_src.common.arguments import Parser, existing_file, existing_folder, new_folder
+from workflow_src.common.arguments import (
+    existing_file,
+    existing_folder,
+    new_folder,
+    stage_arguments,
+)
 from workflow_src.common.atomic_write import write_csv
-from workflow_src.common.case import CASE_COLUMNS, PHASES, TABLES
+from workflow_src.common.case import CASE_COLUMNS, PHASES
 from workflow_src.common.errors import StageError, one_sentence, remake
 from workflow_src.common.read_table import read_table
 from workflow_src.common.reading import reading
@@ -41,22 +45,15 @@ def join(folders: Path, cases: Sequence[Mapping[Any, Any]], name: str) -> pd.Dat
 
 @one_sentence()
 def main() -> None:
-    """Join the tables of the planned cases into one CSV each."""
-    parser = Parser(description=__doc__)
-    parser.add_argument("--plan", type=existing_file, required=True, help="plan.csv")
-    folders = "folder of the cases' folders"
-    parser.add_argument("--cases", type=existing_folder, required=True, help=folders)
-    joined = "folder for the joined CSVs"
-    parser.add_argument("--output", type=new_folder, required=True, help=joined)
-    parser.add_argument("--names", nargs="+", default=TABLES, help="the tables to join")
-    given = parser.parse_args()
+    """Join tables of the planned cases, whose folders stand in one, into one CSV each."""
+    files = {"plan": existing_file, "cases": existing_folder, "output": new_folder}
+    given = stage_arguments(__doc__, **files, names=[str])
     cases = read_table(given.plan, "plan").to_dict("records")
     if not any((given.cases / case["case"]).is_dir() for case in cases):
         raise StageError(f"--cases: {given.cases} holds the tables of no case of {given.plan}")
     tables = {name: join(given.cases, cases, name) for name in given.names}
     for name, table in tables.items():
         write_csv(given.output / f"{name}.csv", table)
-    print(json.dumps({name: len(table) for name, table in tables.items()}))
 
 
 if __name__ == "__main__":
