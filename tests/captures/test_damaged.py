@@ -97,16 +97,12 @@ def test_a_recorded_capture_that_was_changed_ends_in_right_tables_or_a_sentence(
     assert failure(seed) == ""
 
 
-def test_the_command_writes_all_tables_or_none(
-    export: Export, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_all_tables_or_none(export: Export, tmp_path: Path) -> None:
     given = ["--capture", str(export.write()), "--output"]
     read_capture.main([*given, str(tmp_path / "out")])
     found = sorted(path.name for path in (tmp_path / "out").iterdir())
     drawn = ("step.svg", "step.trace.json.gz")
     assert found == sorted([*(f"{name}.csv" for name in tables.TABLES), *drawn])
-    said = "1 ns of device time in 1 activities: 1 ns in 1 paths, 0 ns in none\n"
-    assert capsys.readouterr().out == said
     with pytest.raises(SystemExit, match="--domains: the capture has no domain 'x'"):
         read_capture.main([*given, str(tmp_path / "b"), "--domains", "x"])
     assert not (tmp_path / "b").exists()

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 from workflow_src.captures.capture import UNREADABLE, Capture, Note, counted
 from workflow_src.captures.domains import domain_names
 from workflow_src.captures.export_case import exported
@@ -21,7 +19,7 @@ from workflow_src.common.errors import TraceError, one_sentence
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.ranks import read_all
-from workflow_src.tables.capture_tables import TABLES, sentences, tables_of
+from workflow_src.tables.capture_tables import TABLES, tables_of
 from workflow_src.timeline.make import write_trace
 from workflow_src.timeline.picture import draw
 from workflow_src.timeline.steps import timeline
@@ -42,8 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def write_capture(
     given: argparse.Namespace, folder: Path, apart: bool = False, note_problem: bool = False
-) -> dict[str, pd.DataFrame]:
-    """Write the tables of a capture into a folder, and a step of it; gives the tables.
+) -> None:
+    """Write the tables of a capture into a folder, and a step of it.
 
     given: `capture`, its files, and add_options'. apart: whether traces of other ranks were given,
     of which nothing shows that they are its job's. Raises TraceError if it can't be read, or with
@@ -66,7 +64,6 @@ def write_capture(
         write_csv(folder / f"{name}.csv", tables[name])
     write_text(folder / "step.svg", draw(step))
     write_trace(folder / "step.trace.json.gz", step, folder.name)
-    return tables
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,8 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=new_folder, required=True, help="the folder")
     given = parser.parse_args(arguments)
     with one_sentence():
-        tables = write_capture(given, given.output, given.apart, given.note_problem)
-        print(*sentences(tables), sep="\n")
+        write_capture(given, given.output, given.apart, given.note_problem)
 
 
 if __name__ == "__main__":

@@ -120,36 +120,35 @@ def _kernels(sums: pd.DataFrame, in_steps: InSteps) -> pd.DataFrame:
 
 def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
     """A row per process, also of those without device work, and one for all."""
-    work, ranges, processes = found.work, found.placed.ranges, found.capture.processes
+    work, ranges, by = found.work, found.placed.ranges, found.capture.recording
+    of_process, ns = work["process"], work["duration_ns"]
     ranges = ranges[(ranges["name"] != WHOLE) | (ranges["thread"] != NOWHERE)]
     threads = ranges[["process", "thread"]].drop_duplicates()
     # Operators of a CPU are on no device.
     streams = work[["kind", "process", "device", "stream"]].drop_duplicates()
     streams = streams[streams.pop("kind") != OPERATOR].drop_duplicates()
-    placed, backward, told = (
-        work["duration_ns"].where(holds, 0)
-        for holds in (work["path"] != NOWHERE, work["made_in"] != NOWHERE, work["made_in"] >= 0)
-    )
+    of_work = {
+        "total_ns": ns,
+        "placed_ns": ns.where(work["path"] != NOWHERE, 0),
+        "backward_ns": ns.where(work["made_in"] != NOWHERE, 0),
+        "backward_placed_ns": ns.where(work["made_in"] >= 0, 0),
+    }
     counts = {
         "ranges": ranges["process"].value_counts(),
         "threads_with_ranges": threads["process"].value_counts(),
         "devices": streams.groupby("process")["device"].nunique(),
         "streams": streams["process"].value_counts(),
-        "activities": work["process"].value_counts(),
-        "total_ns": work["duration_ns"].groupby(work["process"]).sum(),
-        "placed_ns": placed.groupby(work["process"]).sum(),
-        "backward_ns": backward.groupby(work["process"]).sum(),
-        "backward_placed_ns": told.groupby(work["process"]).sum(),
+        "activities": of_process.value_counts(),
+        **{name: part.groupby(of_process).sum() for name, part in of_work.items()},
         "steps": step_counts,
     }
-    table = pd.DataFrame({
-        name: each.reindex(processes, fill_value=0).astype("int64")
-        for name, each in counts.items()
-    })  # fmt: skip
+    processes = found.capture.processes
+    whole = {name: each.reindex(processes, fill_value=0) for name, each in counts.items()}
+    table = pd.DataFrame(whole).astype("int64")
     every = table.sum().to_frame().T.assign(devices=streams["device"].nunique())
     table = pd.concat([table, every], ignore_index=True)
     table.insert(0, "process", [*map(str, processes), "all"])
-    by, steps_of = found.capture.recording, table.pop("steps")
+    steps_of = table.pop("steps")
     return table.assign(
         unplaced_ns=table["total_ns"] - table["placed_ns"],
         profiler=by.profiler,
@@ -159,15 +158,3 @@ def summary(found: Attributed, step_counts: "pd.Series[int]") -> pd.DataFrame:
         steps=steps_of,
         steps_by=found.steps.rule.value,
     )
-
-
-def sentences(tables: dict[str, pd.DataFrame]) -> list[str]:
-    """What the command prints: the totals, then a line per note."""
-    every, paths, notes = tables["summary"].iloc[-1], len(tables["paths"]), tables["notes"]
-    return [
-        f"{every['total_ns']} ns of device time in {every['activities']} activities: "
-        f"{every['placed_ns']} ns in {paths} paths, {every['unplaced_ns']} ns in none"
-    ] + [
-        f"{count}{about and f' ({about})'}: {meaning}"
-        for _, _, count, about, meaning in notes.itertuples(name=None)
-    ]

@@ -4,7 +4,7 @@ All values are per step. Of a process without steps, or without API calls in the
 `diagnoses` has a row that says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -75,8 +75,8 @@ def _of_process(
     row |= division(subject, diagnosis) | account(subject, diagnosis)
     return {
         "diagnoses": pd.DataFrame([row]),
-        "findings": _findings(diagnosis, plain),
-        "smaller": pd.DataFrame([_found(each) for each in diagnosis.smaller]),
+        "findings": _findings(diagnosis, diagnosis.findings, plain),
+        "smaller": _findings(diagnosis, diagnosis.smaller, plain),
         "step_work": facts.step_work(subject),
         "step_calls": facts.step_calls(subject),
         "waits": facts.waits(subject),
@@ -90,7 +90,9 @@ def _of_process(
 def findings_of(subject: Subject, plain_ns: float | None = None) -> pd.DataFrame:
     """The table `findings` of some steps, without their process."""
     diagnosis, _, plain = _diagnosed(subject, plain_ns)
-    return _findings(diagnosis, plain).reindex(columns=list(COLUMNS["findings"]))
+    return _findings(diagnosis, diagnosis.findings, plain).reindex(
+        columns=list(COLUMNS["findings"])
+    )
 
 
 def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str | None, bool]:
@@ -109,34 +111,26 @@ def _diagnosed(subject: Subject, plain_ns: float | None) -> tuple[Diagnosis, str
     return found, None, plain_ns is not None and found.understood
 
 
-def _findings(diagnosis: Diagnosis, plain: bool) -> pd.DataFrame:
+def _findings(diagnosis: Diagnosis, findings: Sequence[Finding], plain: bool) -> pd.DataFrame:
     """A row per finding, in their order, with its words; plain: as in the table `diagnoses`."""
     rows = [
-        _found(each)
-        | {
+        {
+            "mechanism": each.key,
+            "name": MECHANISMS[each.key].name,
+            "path": each.where,
+            "host_ms": each.host_ms,
+            "device_ms": each.device_ms,
             "step_ms": diagnosis.step_ms,
+            "saves_ms": each.saves_ms,
             "saves_with_above_ms": each.saves_with_above_ms,
             "headline": headline(each, diagnosis.step_ms, plain),
+            "assumes": assumed(each),
+            "remedy": MECHANISMS[each.key].remedy,
+            **each.told,
         }
-        for each in diagnosis.findings
+        for each in findings
     ]
     return pd.DataFrame(rows)
-
-
-def _found(finding: Finding) -> Row:
-    """What, where, when and how much of a finding."""
-    words = MECHANISMS[finding.key]
-    return {
-        "mechanism": finding.key,
-        "name": words.name,
-        "path": finding.where,
-        "host_ms": finding.host_ms,
-        "device_ms": finding.device_ms,
-        "saves_ms": finding.saves_ms,
-        "assumes": assumed(finding),
-        "remedy": words.remedy,
-        **finding.told,
-    }
 
 
 def account(subject: Subject, diagnosis: Diagnosis) -> Row:

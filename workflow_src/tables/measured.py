@@ -17,11 +17,11 @@ from workflow_src.model.flops import parameter_count
 
 Row = dict[str, Any]
 
-AROUND = (*HOST_SPEEDS, "load_average", "other_processes")
-"""What is told of the state before and after measuring."""
-
 SIZES = {"parameters": "parameters", "tokens": "tokens_per_step", "samples": "samples_per_step"}
 """The columns of what is known of a model and its batch; of a brought one by its benchmark."""
+
+REPLAYED = ("median_ms", "p20_ms", "p80_ms")
+"""What is told of a replay's samples."""
 
 COUNTER_STEP_S = 0.1
 """An H200's energy counter changes so often: when it is read, up to this much may not be in it."""
@@ -88,9 +88,8 @@ def _readings(readings: Sequence[Sequence[Any]]) -> dict[str, float]:
 def _energy(found: Row) -> Row:
     """Cells of the energy of a step, with the least and the most that it may be.
 
-    By the counter, it may be off by what COUNTER_STEP_S takes. Without one it is the mean of the
-    power that was read times the time, and at least and at most that with the lowest and the
-    highest reading, as power lags behind the work.
+    By the counter, it may be off by what COUNTER_STEP_S takes; without one it is that of the mean,
+    the lowest and the highest power that was read, as power lags behind the work.
     """
     if found.get("status") != "ok":
         return {}
@@ -105,41 +104,36 @@ def _energy(found: Row) -> Row:
         watts, by, ends = float(np.mean(powers)), "sampled power", (min(powers), max(powers))
     else:
         return {}
-    names = ("joules_per_step", "joules_least", "joules_most")
     a_step = seconds / found["steps"]
-    joules = {name: each * a_step for name, each in zip(names, (watts, *ends), strict=True)}
-    return joules | {"watts": watts, "energy_by": by}
+    joules = [each * a_step for each in (watts, *ends)]
+    names = ("joules_per_step", "joules_least", "joules_most")
+    return dict(zip(names, joules, strict=True)) | {"watts": watts, "energy_by": by}
 
 
 def _replayed(found: Row | None) -> Row:
-    """A replay's cells: replay_status, replay_reason and, if it ran, a summary of its samples."""
     if found is None:
         return {}
-    row = {"replay_status": found["status"], "replay_reason": found["reason"]}
-    if found["status"] == "ok":
-        summary = summarize(found["samples_ns"])
-        row |= {f"replayed_{name}": summary[name] for name in ("median_ms", "p20_ms", "p80_ms")}
-    return row
+    summary = summarize(found["samples_ns"]) if found["status"] == "ok" else {}
+    times = {f"replayed_{name}": summary[name] for name in REPLAYED if name in summary}
+    return {"replay_status": found["status"], "replay_reason": found["reason"]} | times
 
 
 def doubts(result: Row) -> Row:
     """What may have disturbed a measurement, as codes and numbers; limits are its readers' affair.
 
     throttled: the driver's reasons but for the limit of power where readings during steps tell of
-    that by phase (see timings.csv); other_processes_most: on the device
-    at one time; host_change_most: how many times as long as before something took on the host after
-    a process measured, or the other way around; host_changed_processes: in how many of them by more
-    than HOST_CHANGED.
+    that by phase (see timings.csv); host_change_most: how many times as long as before something
+    took on the host after a process, or the other way around; host_changed_processes: in how many
+    of them by more than HOST_CHANGED.
     """
     around = result.get("processes", [result])
     states = [
         part[when] for part in around for when in ("before", "during", "after") if when in part
     ]
-    changes = host_changes(around)
     phases = result.get("phases", {}).values()
     readings = [why for row in phases for *_, why in row.get("readings", ())]
-    reasons = {why for state in states for why in state.get("throttle", [])}
-    reasons |= {reason for why in readings for reason in why}
+    reasons = {why for state in states for why in state.get("throttle", [])}.union(*readings)
+    changes = [change for part in around if (change := _changed(part["before"], part["after"]))]
     return {
         "throttled": "; ".join(sorted(reasons - ({POWER_CAP} if readings else set()))),
         "other_processes_most": max(state.get("other_processes", 0) for state in states),
@@ -149,28 +143,19 @@ def doubts(result: Row) -> Row:
     }
 
 
-def host_changes(around: list[Row]) -> list[float]:
-    """By how many times the host's speed changed at most, of each process that measured it."""
-    pairs = (
-        [(part["before"].get(name), part["after"].get(name)) for name in HOST_SPEEDS]
-        for part in around
-    )
-    changes = ([max(pair) / min(pair) for pair in each if all(pair)] for each in pairs)
-    return [max(each) for each in changes if each]
+def _changed(before: Row, after: Row) -> float:
+    """By how many times the host's speed changed at most; 0 if it wasn't measured."""
+    pairs = ([before.get(name, 0.0), after.get(name, 0.0)] for name in HOST_SPEEDS)
+    return max((max(pair) / min(pair) for pair in pairs if all(pair)), default=0.0)
 
 
 def _states(result: Row, when: str) -> Row:
-    """The state before or after measuring: of several processes, before the first, after the last.
-
-    The host's speed, which differs most from process to process, is the median of all; the load,
-    for which a result is doubted, the highest.
-    """
+    """The host before or after measuring: of several processes its median speed, which differs most
+    from one to the other, and the highest load, for which a result is doubted."""
     around = [part[when] for part in result.get("processes", [result])]
-    found = dict(result[when])
-    for name in (*HOST_SPEEDS, "load_average"):
-        if known := [part[name] for part in around if name in part]:
-            found[name] = median(known) if name in HOST_SPEEDS else max(known)
-    return {f"{name}_{when}": found[name] for name in AROUND if name in found}
+    how = dict.fromkeys(HOST_SPEEDS, median) | {"load_average": max}
+    known = {name: [part[name] for part in around if name in part] for name in how}
+    return {f"{name}_{when}": how[name](each) for name, each in known.items() if each}
 
 
 def environment(result: Row, profiler_version: str) -> pd.DataFrame:
