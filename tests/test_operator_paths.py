@@ -9,7 +9,6 @@ from tests.test_operators import operator
 from tests.test_product_names import PLAIN, lost, record
 from workflow_src.placing.case_capture import with_places
 from workflow_src.tables.operators import operator_tables
-from workflow_src.tables.records import captured_place
 
 KEYS = ["family", "operator", "forward_operator", "shapes", "dtypes"]
 
@@ -73,16 +72,3 @@ def test_a_gradient_tied_to_several_ranges_has_the_one_around_them() -> None:
     ranges["path"] = ranges["path"].str.replace("y", "x")
     table = operators_of((ranges, activities), launched).set_index("operator")["path"]
     assert table["aten::neg"] == "train_step/forward/block/x"
-
-
-def test_a_recorded_path_that_lost_a_range_is_that_of_a_captured_range() -> None:
-    ranges = ["f", "f/norm", "f/block", "f/block/norm", "f/block/attention"]
-    ranges += ["f/block/attention/scores", "f/block/attention/values"]
-    for recorded, place in {
-        "f/norm": "f/norm",
-        "f/block/scores": "f/block/attention/scores",
-        "f/attention": "f/block/attention",
-        "f/block/attention/other": "f",
-        "f/attention/norm": "f",
-    }.items():
-        assert captured_place(recorded, ranges[::-1]) == place

@@ -4,7 +4,6 @@ A benchmark records, in a step of its own, what launched each activity (measure/
 that record is aligned with each captured step, activity by activity.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from difflib import SequenceMatcher
 from typing import Any
@@ -97,7 +96,7 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     The captured one becomes captured_path. A profiler that recorded what launched the activities
     may have lost a range, which the capture has. So a gradient has the path that the capture gives
     the forward operators recorded as its own is, or the innermost range around them if they have
-    several; if they launched nothing, see `captured_place`.
+    several; if they launched nothing, the recorded one; and its own if no range was captured there.
     """
     known = table["operator"] != NOT_ALIGNED
     gradient = known & (table["forward_operator"] != "")
@@ -105,22 +104,9 @@ def with_paths(table: pd.DataFrame, captured: Collection[str]) -> pd.DataFrame:
     tied = table.assign(of_operator=of_operator)
     own = tied[known & ~gradient].groupby(TIE)["path"].agg(common_path).rename("own")
     recorded = (table["phase"] + "/" + table["range_path"]).str.rstrip("/")
-    places = {path: captured_place(path, captured) for path in recorded[gradient].unique()}
-    path = tied.join(own, on=TIE)["own"].astype(object).fillna(recorded.map(places))
+    placed = recorded.where(recorded.isin(captured), table["path"])
+    path = tied.join(own, on=TIE)["own"].astype(object).fillna(placed)
     return table.assign(path=path.where(gradient, table["path"]), captured_path=table["path"])
-
-
-def captured_place(recorded: str, captured: Collection[str]) -> str:
-    """The path of a captured range for a recorded path, of which a profiler may have lost parts.
-
-    It is the recorded one if a range has it; otherwise the innermost range around all that end with
-    its last part and have the others in this order, or the phase.
-    """
-    if recorded in captured:
-        return recorded
-    parts = "/(?:.+/)?".join(map(re.escape, recorded.split("/")))
-    around = common_path(path for path in captured if re.fullmatch(parts, path))
-    return around or recorded.partition("/")[0]
 
 
 def normal_names(names: pd.Series) -> pd.Series:
