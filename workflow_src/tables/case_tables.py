@@ -40,7 +40,7 @@ def stats_total_ns(report: Path) -> int | None:
 
 
 def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
-    """A row per path and step: instances and, summed over them, host, busy and span time (ms)."""
+    """A row per path and step."""
     inside = ranges[ranges["phase"] != ""]
     inside = inside.assign(instances=1, host_ns=inside["end_ns"] - inside["start_ns"])
     times = ["host_ns", "busy_ns", "span_ns"]
@@ -50,11 +50,7 @@ def ranges_table(ranges: pd.DataFrame) -> pd.DataFrame:
 
 
 def kernels_table(ranges: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """A row per path, kind and name: calls and device time launched with that innermost path, and
-    short_name, family and, if the name reveals it, precision_ran.
-
-    Launches outside every step range have an empty phase and path.
-    """
+    """A row per innermost path, kind and name, whose phase and path are empty outside of steps."""
     path = activities["path"].where(activities["phase"] != "", "")
     placed = activities.assign(path=path).astype({"name": object})
     grouped = placed.groupby(["phase", "path", "kind", "name"], as_index=False)
@@ -103,10 +99,7 @@ def capture_table(case: CaseCapture, kernels: pd.DataFrame, stats_ns: int | None
 
 
 def work_table(result: dict[str, Any]) -> pd.DataFrame:
-    """A row per component of a forward pass: FLOPs and bytes, by formula.
-
-    Of a brought model, a row per operator whose FLOPs torch counts; its bytes are not known.
-    """
+    """FLOPs and bytes of a forward pass by formula; of a brought model FLOPs that torch counts."""
     case = case_of(result["case"])
     if isinstance(case, Brought):
         counted = result["phases"]["forward"].get("counted", {}).get("flops", {})

@@ -34,8 +34,8 @@ from workflow_src.tables.diagnosis_tables import findings_of
 def case_findings(export: Path, timings: pd.DataFrame) -> pd.DataFrame:
     """A row per finding, by phase and `rank`, which is 1 for what saves most; see diagnosis_tables.
 
-    saves_share: of the step. Empty on a CPU, whose steps have no launches to replay. timings: the
-    case's table. Raises TraceError if the capture in the export's folder can't be read.
+    Empty on a CPU, whose steps have no launches to replay. timings: the case's table. Raises
+    TraceError if the capture in the export's folder can't be read.
     """
     case = read_case(export)
     require_complete(case)

@@ -1,9 +1,5 @@
 """What must hold in the tables of every run, whatever was measured: the laws of conservation.
 
-Device time is counted once and is the same in every table: kernels = captures = ledger = ranges =
-operators, and that of products is that of the kernels that multiply. FLOPs are those of the sizes,
-and bytes those of the shapes. Parts are at most their whole.
-
 laws.csv has a row per law. Its sides are sums per key, as "EXPRESSION of ROWS where CONDITION", or
 "max" or "nunique EXPRESSION of ...": the rows are those that `derived` gives; expression and
 condition as for pandas' `eval` and `query`.
@@ -31,8 +27,6 @@ PHASE = ["case", "phase"]
 ADDING = ("aten::addmm", "aten::baddbmm")
 """They also read what they add to a product, such as a layer's bias."""
 
-COLUMNS = ("case", "phase", "law", "where", "left", "right", "difference", "allowed")
-
 READ = ("captures", "kernels", "ranges", "ledger", "operators", "products", "alignment")
 SIDE = re.compile(
     r"(?:(?P<how>max|nunique) )?(?P<what>.+) of (?P<rows>\w+)(?: where (?P<where>.+))?"
@@ -44,18 +38,18 @@ ROUNDING = 1e-12
 LAST_DIGIT = 0.5e-6
 """Times of operators and products (ms) are rounded to whole nanoseconds per step."""
 
-AT_MOST = "<="
-
 FLOAT = 1e-9
 """What a sum of so many times (ms) loses at most."""
+
+AT_MOST = "<="
 
 Tables = Mapping[str, pd.DataFrame]
 
 
 def _among(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> "pd.Series[bool]":
     """Whether `others` have a row with the keys of each row."""
-    known = pd.MultiIndex.from_frame(others[keys])
-    return pd.Series(pd.MultiIndex.from_frame(rows[keys]).isin(known), rows.index)
+    mine, known = (pd.MultiIndex.from_frame(each[keys]) for each in (rows, others))
+    return pd.Series(mine.isin(known), rows.index)
 
 
 def derived(tables: Tables) -> dict[str, pd.DataFrame]:
@@ -74,18 +68,17 @@ def derived(tables: Tables) -> dict[str, pd.DataFrame]:
     ns = (ranges[["host_ms", "busy_ms"]] * NS_PER_MS).round().astype("int64")
     ranges = ranges.assign(host_ns=ns["host_ms"], busy_ns=ns["busy_ms"])
     inner = ranges.query("path != phase")
-    causes = ledger[[f"idle_{cause}_ns" for cause in CAUSES]]
-    counted = tables["captures"].dropna(subset="stats_total_ns")
+    outer = inner["path"].str.rpartition("/")[0]
+    causes = ledger[[f"idle_{cause}_ns" for cause in CAUSES]].sum(axis=1, skipna=False)
+    counted = _among(kernels, tables["captures"].dropna(subset="stats_total_ns"), ["case"])
     return {
         **tables,
         "phases": phases,
-        "kernels": kernels.assign(
-            captured_path=kernels["path"], counted=_among(kernels, counted, ["case"])
-        ),
+        "kernels": kernels.assign(captured_path=kernels["path"], counted=counted),
         "kernels_with_outer_paths": _with_outer_paths(tables["kernels"]),
         "ranges": ranges,
-        "inner_ranges": inner.assign(path=inner["path"].str.rpartition("/")[0]),
-        "ledger": ledger.assign(causes_ns=causes.sum(axis=1, skipna=False)),
+        "inner_ranges": inner.assign(path=outer),
+        "ledger": ledger.assign(causes_ns=causes),
         "operators": operators.assign(lost=~_among(operators, ranges, [*PHASE, "path"])),
         "products": _products(products),
     }
@@ -150,8 +143,10 @@ class Law:
     why: str
 
     def compared(self, rows: Tables) -> pd.DataFrame:
-        """A row per key with its parts, left, right, difference (left - right, all in `unit`) and
-        what is allowed of it. Raises KeyError if the tables lack one, or a column, of the law."""
+        """A row per key with its parts, left, right, their difference and what is allowed of it.
+
+        Raises KeyError if the tables lack one, or a column, of the law.
+        """
         try:
             left, right = self._summed(rows, self.left), self._summed(rows, self.right)
         except UndefinedVariableError as error:
@@ -180,32 +175,28 @@ class Law:
         return lost.reindex(right.index, fill_value=0.0)
 
     def broken(self, compared: pd.DataFrame) -> pd.DataFrame:
-        """The rows of `compared` that violate the law, with COLUMNS.
+        """The rows of `compared` that violate the law, with its name, `case` and `phase`.
 
-        where: the parts of the key besides case and phase.
+        where: the parts of the key besides these two.
         """
         difference = compared["difference"]
         beyond = difference if self.relation == AT_MOST else difference.abs()
         found = compared[~(beyond <= compared["allowed"])]
         names = [name for name in self.keys.split() if name not in PHASE]
-        rows = (row for _, row in found.iterrows())
-        where = [", ".join(f"{name} {row[name]}" for name in names) for row in rows]
-        made = found.assign(law=self.name, where=where)
-        return made.assign(phase=made.get("phase", ""))[[*COLUMNS]]
+        rows = found[names].to_dict("records")
+        where = [", ".join(f"{name} {part}" for name, part in row.items()) for row in rows]
+        return found.assign(law=self.name, where=where, phase=found.get("phase", ""))
 
 
 LAWS = tuple(Law(**row) for row in csv_rows(Path(__file__).with_name("laws.csv")))
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """The joined tables that the laws are about, by name. Raises StageError if one can't be read.
-
-    A run without a record of operators has those tables too, without rows.
-    """
+    """The joined tables that the laws are about. Raises StageError if one can't be read."""
     return {name: with_texts(read_table(folder / f"{name}.csv", name), name) for name in READ}
 
 
 def check(tables: Tables, laws: Sequence[Law] = LAWS) -> pd.DataFrame:
-    """A row with COLUMNS per violation of laws. Raises KeyError: see `Law.compared`."""
+    """A row per violation of laws. Raises KeyError: see `Law.compared`."""
     rows = derived(tables)
     return pd.concat([law.broken(law.compared(rows)) for law in laws], ignore_index=True)
