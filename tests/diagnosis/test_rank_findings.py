@@ -40,6 +40,7 @@ def rank(export: Export, process: int, late: int, pace: int = 5) -> None:
         export.range("data", begin * US, (begin + late + 1) * US, process, process)
         at = begin + late + 5
         launch(export, process, at, "gemm", at + 2, at + 52)
+        call(export, process, "cudaStreamWaitEvent_v3020", at + 2, at + 3)
         reduced = max(at + 52, at + pace + 2)
         launch(export, process, at + pace, REDUCE, reduced, begin + 500, stream=9)
         call(export, process, "cudaStreamWaitEvent_v3020", at + 2 * pace, at + 2 * pace + 1)

@@ -127,45 +127,13 @@ def test_activities_wait_for_the_record_that_their_stream_waited_for(name: str) 
     assert dict(zip(pairs["work"], pairs["after"], strict=True)) == after
 
 
-@pytest.mark.parametrize(
-    ("event", "starts", "gap"),
-    [
-        pytest.param(True, 413, 1, id="its stream waits for an event"),
-        pytest.param(False, 413, 1, id="late, as the other one ended"),
-        pytest.param(False, 405, -7, id="beside the last blocks of the other one"),
-    ],
-)
-def test_an_activity_is_tied_to_one_of_another_stream_that_ended_as_it_started(
-    tmp_path: Path, event: bool, starts: int, gap: int
+def test_an_activity_is_tied_to_one_of_another_stream_that_its_stream_waited_for(
+    tmp_path: Path,
 ) -> None:
     program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
-    if event:
-        program.does("cudaStreamWaitEvent_v3020", 120, 122)
-    recording = program.does(LAUNCH, 130, 140, at=starts, length=100, stream=9).recording()
-    assert recording.ties.to_numpy().tolist() == [[n + 1, n, gap * US] for n in (0, 2, 4)]
-
-
-def test_a_kernel_that_had_no_room_beside_a_later_one_waits_as_long(tmp_path: Path) -> None:
-    # The second kernel of stream 7 could start at 413, and starts after one of stream 9, at 614.
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=300, stream=7)
-    program.does(LAUNCH, 120, 130, at=614, length=100, stream=7)
-    recording = program.does(LAUNCH, 140, 150, at=413, length=200, stream=9).recording()
-    assert recording.ties.to_numpy().tolist()[::2] == [[n + 1, n, 202 * US] for n in (0, 3, 6)]
-    assert check(recording).replayed_ns == pytest.approx(check(recording).recorded_ns, rel=1e-3)
-    shorter = replay(recording, [Edit(work=np.array([0]), factor=0.5)])
-    assert (replay(recording).work_end_ns - shorter.work_end_ns)[:2].tolist() == [150 * US] * 2
-
-
-def test_such_a_wait_counts_from_the_latest_end_of_earlier_work(tmp_path: Path) -> None:
-    # Stream 7 is free at 162. A kernel of stream 8 ends at 412, and one launched later at 614.
-    program = Program(tmp_path).does(LAUNCH, 100, 110, at=112, length=50, stream=7)
-    program.does(LAUNCH, 120, 130, at=132, length=280, stream=8)
-    program.does(LAUNCH, 140, 150, at=614, length=100, stream=7)
-    recording = program.does(LAUNCH, 160, 170, at=413, length=200, stream=9).recording()
-    assert [2, 1, 202 * US] in recording.ties.to_numpy().tolist()
-    # Of the 280, half: it starts at 474 instead of 614.
-    shorter = replay(recording, [Edit(work=np.array([1]), factor=0.5)])
-    assert (replay(recording).work_end_ns - shorter.work_end_ns)[2] == 140 * US
+    program.does("cudaStreamWaitEvent_v3020", 120, 122)
+    recording = program.does(LAUNCH, 130, 140, at=413, length=100, stream=9).recording()
+    assert recording.ties.to_numpy().tolist() == [[n + 1, n, US] for n in (0, 2, 4)]
 
 
 def test_a_start_that_nothing_explains_makes_a_step_not_understood(tmp_path: Path) -> None:

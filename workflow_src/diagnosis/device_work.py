@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 
 from workflow_src.captures.call_kinds import matching
-from workflow_src.captures.capture import KERNEL, OPERATOR, UNKNOWN
+from workflow_src.captures.capture import OPERATOR, UNKNOWN
 from workflow_src.captures.rows import rows_where, spans
 from workflow_src.common.intervals import BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.diagnosis.recording import TIES
 from workflow_src.placing.attributed import Attributed
 
 PROMPT_NS = 20_000
@@ -57,14 +56,11 @@ def lane_before(work: pd.DataFrame) -> Indices:
 def timed(
     work: pd.DataFrame, launched_ns: Indices, awaited: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The work with latency_ns and gap_ns, and the ties.
+    """The work with latency_ns and gap_ns, and the ties, of pairs as of event_ties.
 
     launched_ns: when the call that launched each activity would return if nothing held it up.
-    awaited: pairs of activities as of event_ties.
     Delays and gaps are as recorded, but none is longer than usual: what made an activity wait
-    longer must be in the model, or its replay shows that it isn't. But a kernel that waited for the
-    device while one of another lane ran that was launched later starts as long as recorded after
-    the latest end of work that was launched before it.
+    longer must be in the model, or its replay shows that it isn't.
     """
     (start, end), before = spans(work), lane_before(work)
     freed = np.where(before == NOWHERE, BEFORE_ALL, end[before])
@@ -72,46 +68,15 @@ def timed(
     by_launch = launched_ns >= freed
     longest_delay = _usual(delay[by_launch & (delay < PROMPT_NS)], USUAL_DELAY_NS)
     longest_gap = _usual(gap[~by_launch & (gap < PROMPT_NS)], USUAL_GAP_NS)
-    prompt = work.assign(
+    since = start[awaited["work"]] - end[awaited["after"]]
+    return work.assign(
         latency_ns=np.minimum(delay, longest_delay), gap_ns=np.minimum(gap, longest_gap)
-    )
-    held, after = (awaited[name].to_numpy() for name in ("work", "after"))
-    since = start[held] - end[after]
-    ordered = pd.DataFrame({"work": held, "after": after, "gap_ns": np.minimum(since, longest_gap)})
-    late = np.minimum(delay, gap)
-    np.minimum.at(late, held, since)
-    return prompt, pd.concat([ordered, _observed(work, late, freed)], ignore_index=True)
+    ), awaited.assign(gap_ns=np.minimum(since, longest_gap))
 
 
 def _usual(values: Indices, otherwise: int) -> int:
     """What nine of ten values don't exceed."""
     return int(np.quantile(values, 0.9)) if len(values) else otherwise
-
-
-def _observed(work: pd.DataFrame, late: Indices, freed: Indices) -> pd.DataFrame:
-    """Ties of each activity that was late (ns) to the one of another lane that ended last before.
-
-    It counts only if the activity then started promptly, or shortly before that end, beside its
-    last blocks: then the gap is negative. One that was launched before it comes first; one launched
-    later counts only among kernels, which share the device. Then the tie is to what ended last of
-    all that was launched before; freed: when the lane of each was free.
-    """
-    (start, end), lane, call = spans(work), work["lane"].to_numpy(), work["call"].to_numpy()
-    is_kernel = (work["kind"] == KERNEL).to_numpy()
-    by_end = np.argsort(end, kind="stable")
-    rows = np.flatnonzero(late > PROMPT_NS)
-    moments = start[rows, None] + [-PROMPT_NS, 1, PROMPT_NS]
-    at = np.searchsorted(end[by_end], moments)
-    found: list[tuple[int, int, int]] = []
-    for row, (first, last, beyond) in zip(rows.tolist(), at.tolist(), strict=True):
-        others = np.concatenate([by_end[first:last][::-1], by_end[last:beyond]])
-        others = others[(lane[others] != lane[row]) | (call[others] == call[row])]
-        earlier = others[others < row][:1]
-        shares = is_kernel[row] & is_kernel[others] & (others > row)
-        if not len(earlier) and shares.any() and freed[row] > BEFORE_ALL:
-            earlier = by_end[:last][by_end[:last] < row][-1:]
-        found += [(row, other, int(start[row] - end[other])) for other in earlier.tolist()]
-    return pd.DataFrame(found, columns=list(TIES), dtype="int64")
 
 
 def event_ties(

@@ -7,8 +7,7 @@ from math import nan
 
 import numpy as np
 
-from workflow_src.captures.rows import spans
-from workflow_src.common.intervals import Indices, Union
+from workflow_src.common.intervals import Indices
 from workflow_src.common.thresholds import (
     FINDING_AT_LEAST,
     FINDING_OF_ITS_OWN,
@@ -29,10 +28,10 @@ class Diagnosis:
     """The findings, those that save most first; general ones, true of whole programs, last.
 
     step_ms: the step's time that savings are of: the plain one if it is known. understood: whether
-    the model takes the recorded time; if not, nothing is said of savings. bounds: the step's time
-    (ns) if the device, or the host, took none; left: the same without all findings but general
-    ones; launching_ns: what the launches of that take the host, were all like the median one.
-    smaller: what saves less than FINDING_AT_LEAST and takes SMALLER_AT_LEAST, most first.
+    the model takes the recorded time; if not, nothing is said of savings, and what takes most comes
+    first. left: bounds without all findings but general ones; launching_ns: what the launches of
+    that take the host, were all like the median one. smaller: what saves less than FINDING_AT_LEAST
+    and takes SMALLER_AT_LEAST, most first.
     """
 
     findings: tuple[Finding, ...]
@@ -54,7 +53,7 @@ class Pace(StrEnum):
 
 
 def pace(diagnosis: Diagnosis) -> Pace | None:
-    """What sets the pace of a step that is understood."""
+    """What sets the pace of a step, if that is understood."""
     if not diagnosis.understood:
         return None
     alone, least_ns = diagnosis.bounds, SETS_THE_PACE * diagnosis.step_ms * NS_PER_MS
@@ -64,21 +63,20 @@ def pace(diagnosis: Diagnosis) -> Pace | None:
 
 
 def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
-    """The findings of a subject; plain_ns: the time of a step without a profiler, if known.
-
-    Raises TraceError if plain_ns can't be the time of this program's steps.
-    """
+    """The findings of a subject; plain_ns and TraceError as of `plain`."""
     found = [place for find in KINDS for place in find(subject)]
     if not subject.check.understood:
-        unknown = Bounds(nan, nan)
-        return Diagnosis(_facts(subject, found), nan, False, unknown, unknown)
+        least_ms, unknown = (
+            FINDING_AT_LEAST * subject.check.recorded_ns / NS_PER_MS,
+            Bounds(nan, nan),
+        )
+        much = sorted(found, key=lambda each: -each.takes_ms)
+        much = [each for each in much if each.takes_ms >= least_ms]
+        return Diagnosis(tuple(much), nan, False, unknown, unknown)
     host: list[Change] = []
     if plain_ns is not None:
         share = WITHOUT_PROFILER.get(subject.attributed.capture.recording.profiler, UNKNOWN)
-        # Of each gap of the host the time in which it ran: what kept it, no profiler made longer.
-        held = [edit for each in found if each.key == "other_thread" for edit in each.edits]
-        running_ns = changed(subject.recording, held).gap_ns
-        host = [plain(subject.recording, plain_ns, running_ns, share)]
+        host = [plain(subject.recording, plain_ns, share)]
     step_ms = replay(subject.recording, host).step_ns / NS_PER_MS
 
     def saved_ms(*some: Finding) -> float:
@@ -106,22 +104,6 @@ def diagnose(subject: Subject, plain_ns: float | None = None) -> Diagnosis:
     small.sort(key=lambda each: (-each.saves_ms, -each.takes_ms))
     launching_ns = _launching_ns(subject, [*named, *host])
     return Diagnosis(tuple(ranked), step_ms, True, alone, left, launching_ns, tuple(small))
-
-
-def _facts(subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The places that take much of a step, those that take most first, without savings.
-
-    Where a device sets the pace the host's time is spent in waiting for it, and counts least.
-    """
-    step_ms = subject.check.recorded_ns / NS_PER_MS
-    busy_ns = Union.of(*spans(subject.work)).total()
-    hidden = subject.ms_a_step(busy_ns) >= SETS_THE_PACE * step_ms
-
-    def takes(each: Finding) -> tuple[float, float]:
-        return (each.device_ms, each.host_ms) if hidden else (each.takes_ms, 0.0)
-
-    much = [each for each in found if max(takes(each)) >= FINDING_AT_LEAST * step_ms]
-    return tuple(sorted(much, key=takes, reverse=True))
 
 
 def _launching_ns(subject: Subject, changes: Sequence[Change]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from workflow_src.common.intervals import AFTER_ALL, Indices
+from workflow_src.common.intervals import Indices
 
 Factors = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -201,28 +201,23 @@ def merged(recording: Recording, calls: Indices, group: Indices, ns: Indices) ->
     return only, Edit(calls[~first], gap=0, cost=0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ScaleHost:
     """Of the host's own time between calls, and of their cost, the first up_to_ns is scaled.
 
-    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Nor is
-    what makes a gap longer than running_ns, one for each call, if that is known: that part, in
-    which the host didn't run, is scaled by held. Calls beside the loop stay.
+    What a profiler adds, it adds for each call and range: a long sleep is no longer for it. Calls
+    beside the loop stay.
     """
 
     factor: float
     up_to_ns: int
-    running_ns: int | Indices = AFTER_ALL
-    held: float = 1.0
 
     def apply(self, plan: Plan) -> None:
         """Change a plan."""
         own = ~plan.recording.columns["calls.beside"]
-        beyond = np.maximum(plan.gap_ns - self.running_ns, 0)
-        for times, most in ((plan.gap_ns, self.running_ns), (plan.cost_ns, AFTER_ALL)):
-            scaled = np.clip(np.minimum(times, most)[own], 0, self.up_to_ns)
+        for times in (plan.gap_ns, plan.cost_ns):
+            scaled = np.clip(times[own], 0, self.up_to_ns)
             times[own] -= np.rint(scaled * (1 - self.factor)).astype(np.int64)
-        plan.gap_ns[own] -= np.rint(beyond[own] * (1 - self.held)).astype(np.int64)
 
 
 Change = Edit | ScaleHost
