@@ -20,7 +20,7 @@ from workflow_src.captures.capture import UNKNOWN_TEXT
 from workflow_src.common.intervals import Indices
 from workflow_src.common.printable import printable
 from workflow_src.common.units import NS_PER_MS
-from workflow_src.diagnosis.recording import Edit, Edits, Mask, Plan
+from workflow_src.diagnosis.recording import Edit, Edits, Mask, Plan, Recording
 from workflow_src.diagnosis.replay import changed
 from workflow_src.diagnosis.subject import END, NUMBER, Subject, main_place
 from workflow_src.placing.kernel_names import short_names
@@ -90,7 +90,7 @@ def found(
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
         where = main_place(named) if "lane" in rows else common_path(rows["path"])
-    recording, changes = subject.recording, _changes(subject, edits)
+    recording, changes = subject.recording, _changes(subject.recording, edits)
     counted = np.arange(len(changes.calls)) >= recording.first_counted
     if device_ns is None:
         device_ns = subject.work.loc[changes.work[subject.work.index], "device_ns"]
@@ -132,8 +132,7 @@ class Changes(NamedTuple):
     of_gaps: bool
 
 
-def _changes(subject: Subject, edits: Edits) -> Changes:
-    recording = subject.recording
+def _changes(recording: Recording, edits: Edits) -> Changes:
     before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
     work = after.dropped | (after.duration_ns != before.duration_ns)
     returns = np.unique(columns["waits.call"][~after.waits])
@@ -149,7 +148,7 @@ def _changes(subject: Subject, edits: Edits) -> Changes:
 
 
 def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
-    """The part of a step with most of the work of changed calls, if `where` isn't of it."""
+    """The part of a step with most of the work of changed calls, if `where` isn't of it; or ""."""
     work = subject.work[changes.calls[subject.work["call"]]]
     if not where or work.empty:
         return ""
@@ -159,11 +158,8 @@ def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
 
 
 def _example(subject: Subject, family: str, changes: Changes) -> str:
-    """The kernel, copy or call that takes most of what a place changes; "" if none does.
-
-    Of a mechanism that one family shows, the kernel is of that. Launches that only take less show
-    nothing.
-    """
+    """The kernel, if possible of a family, copy or waiting call that takes most of what a place
+    changes; "" if none does."""
     work = subject.work[changes.work[subject.work.index]]
     if work.empty:
         calls = subject.calls[changes.calls[subject.calls.index] & ~subject.calls["launches"]]
@@ -183,27 +179,30 @@ def _example(subject: Subject, family: str, changes: Changes) -> str:
 def _gaps(subject: Subject, edits: Edits) -> dict[str, Any]:
     """Where gaps lie that edits shorten, if they change nothing else, and what is left of each.
 
-    between: which calls, and gap_paths: which ranges, if that is one pair alone; next_step: whether
-    all of the calls after are of the next step; kept_ms: on average. What comes before the first
-    call of all, and after the last one, isn't known.
+    between: which calls, and ranges: which ones, if that is one pair alone; next_step: whether all
+    of the calls after are of the next step; kept_ms: on average. What comes before the first call
+    of all, and after the last one, isn't known.
     """
     sides, step = subject.sides, subject.own["step"]
     every = sides.loc[np.concatenate([each.calls for each in edits])]
     inside = every[(every["launched_before"] != "") & (every["launched"] != END)]
     inside = inside if len(inside) else every
     pairs = inside.drop_duplicates()
-    after, after_path, before, before_path = pairs.iloc[0].astype(str)
-    paths = quotable(after_path), quotable(before_path)
+    kept = [np.broadcast_to(e.gap, e.calls.shape) for e in edits if e.gap is not None]
+    later = step != step.shift(fill_value=step.iloc[0])
+    told = {
+        "kept_ms": float(np.concatenate(kept).mean()) / NS_PER_MS,
+        "next_step": bool(later.loc[inside.index].all()),
+    }
+    if len(pairs) > 1:
+        return told
+    after, *paths, before = pairs.iloc[0, [0, 1, 3, 2]].astype(str)
+    paths = [*map(quotable, paths)]
     ends = zip((after, before), paths, strict=True)
     calls = [f"{short(call) or 'the start'}{' in ' * bool(path)}{path}" for call, path in ends]
-    gaps = [(each.calls, each.gap) for each in edits if each.gap is not None]
-    kept_ns = np.concatenate([np.broadcast_to(gap, calls.shape) for calls, gap in gaps])
-    return {
-        "kept_ms": float(kept_ns.mean()) / NS_PER_MS,
-        "between": " and ".join(calls) if len(pairs) == 1 else "",
-        "gap_paths": paths if len(pairs) == 1 else ("", ""),
-        "next_step": bool((step != step.shift(fill_value=step.iloc[0])).loc[inside.index].all()),
-    }
+    names = [f"`{path}`" if path else "no range" for path in paths]
+    ranges = f"between {' and '.join(names)}" if paths[0] != paths[1] else ""
+    return told | {"between": " and ".join(calls), "ranges": ranges}
 
 
 def short(name: str) -> str:

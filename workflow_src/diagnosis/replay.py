@@ -1,7 +1,6 @@
 """Replays recorded steps with edits: how long each would take, on host and device."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +10,8 @@ from workflow_src.common.nesting import NOWHERE
 from workflow_src.common.thresholds import REPLAYED_WITHIN
 from workflow_src.diagnosis.recording import Change, Edit, Plan, Recording
 
-HALVINGS = 12
-"""Of the interval that a largest value is looked for in."""
 
-
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(NamedTuple):
     """When calls return and activities start and end (ns), since the beginning of the first gap.
 
     times_ns: of each step, as `time_ns` of Recording.steps.
@@ -29,22 +24,22 @@ class Replayed:
 
     @property
     def step_ns(self) -> float:
-        """The mean time from step to step; of a single step, its own."""
+        """As mean_step_ns."""
         return mean_step_ns(self.times_ns)
 
 
 def mean_step_ns(times_ns: Indices) -> float:
-    """The mean time from step to step: the first step's is not from one to the next."""
+    """The mean time from step to step, which the first one's isn't; of a single step, its own."""
     return float(times_ns[1:].mean() if len(times_ns) > 1 else times_ns.mean())
 
 
 def replay(recording: Recording, changes: Iterable[Change] = ()) -> Replayed:
-    """The steps of a recording with all of these changes."""
+    """The steps of a recording with changes."""
     return replayed(changed(recording, changes))
 
 
 def changed(recording: Recording, changes: Iterable[Change] = ()) -> Plan:
-    """What a replay with all of these changes does."""
+    """What a replay with changes does."""
     plan = Plan.of(recording)
     for change in changes:
         change.apply(plan)
@@ -147,7 +142,7 @@ def _by_row(columns: Iterable[Indices]) -> dict[int, list[tuple[int, int]]]:
 
 
 def _step_times(plan: Plan, began: Indices, returned: Indices, end: Indices) -> Indices:
-    """The times of steps, as in Replayed, by when calls begin and return, and when work ends.
+    """The time of each step by when calls begin and return, and when work ends.
 
     A step's end is that of its range or of the last work launched so far. Its range ends after its
     last call by what it was recorded to, but before the next call.
@@ -177,14 +172,14 @@ def largest(takes: Callable[[float], float], most: float, enough: float) -> floa
     if takes(most) <= enough:
         return most
     low, high = 0.0, most
-    for _ in range(HALVINGS):
+    for _ in range(12):
         middle = (low + high) / 2
         low, high = (middle, high) if takes(middle) <= enough else (low, middle)
     return low
 
 
 class Check(NamedTuple):
-    """The replay without changes beside the recording: time of a step (ns), mean as in step_ns."""
+    """The time of a step (ns) as recorded and as replayed without changes, by mean_step_ns."""
 
     recorded_ns: float
     replayed_ns: float
@@ -197,7 +192,7 @@ class Check(NamedTuple):
 
 
 def check(recording: Recording) -> Check:
-    """How well the model understands a recording."""
+    """Replay a recording as it is."""
     recorded = mean_step_ns(recording.steps["time_ns"].to_numpy())
     return Check(recorded, replay(recording).step_ns)
 
@@ -214,11 +209,8 @@ class Bounds(NamedTuple):
 
 
 def bounds(recording: Recording, changes: Sequence[Change] = ()) -> Bounds:
-    """What the host and the device alone would take for a step with these changes."""
+    """The bounds of a step with these changes."""
     own = np.flatnonzero(~recording.columns["calls.beside"])
-    no_work = Edit(work=np.arange(len(recording.work)), factor=0)
-    no_host = Edit(np.arange(len(recording.calls)), cost=0), Edit(own, gap=0)
-    return Bounds(
-        replay(recording, [*changes, no_work]).step_ns,
-        replay(recording, [*changes, *no_host]).step_ns,
-    )
+    no_work = [Edit(work=np.arange(len(recording.work)), factor=0)]
+    no_host = [Edit(np.arange(len(recording.calls)), cost=0), Edit(own, gap=0)]
+    return Bounds(*(replay(recording, [*changes, *no]).step_ns for no in (no_work, no_host)))

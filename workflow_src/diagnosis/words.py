@@ -26,9 +26,10 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     place = f"in {where}" if where else "outside all ranges"
     some = told["in_steps"] < told["of_steps"]
     steps = f"{told['in_steps'] if some else 'each'} of {told['of_steps']} steps"
+    lies = told.get("ranges") or place
     named = {
         "place": place,
-        "between": _between(told, place),
+        "between": f"from one step to the next, {lies}" if told.get("next_step") else lies,
         "times": "once" if told["calls"] == 1 else f"{told['calls']} times",
         "steps": steps,
     }
@@ -58,12 +59,3 @@ def _numbers(finding: Finding) -> dict[str, Any]:
 def _ms(milliseconds: float) -> str:
     """Whole milliseconds from 10 on, else two digits."""
     return f"{milliseconds:.0f}" if milliseconds >= 9.95 else f"{milliseconds:#.2g}"
-
-
-def _between(told: Any, place: str) -> str:
-    """Between which ranges gaps of the host lie, or in which one, and whether between steps."""
-    after, before = (
-        f"`{path}`" if path else "no range" for path in told.get("gap_paths", ("", ""))
-    )
-    place = place if after == before else f"between {after} and {before}"
-    return f"from one step to the next, {place}" if told.get("next_step") else place

@@ -10,25 +10,15 @@ from workflow_src.common.intervals import Indices
 from workflow_src.common.remedies import GRAPH
 from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.recording import Edit, Mask, Plan, Span, graphed, merged
+from workflow_src.diagnosis.remedies import steps
 from workflow_src.diagnosis.remedies.rates import About, around, flops_of, products
-from workflow_src.diagnosis.remedies.steps import (
-    BACKWARD,
-    CORE,
-    CORE_PRODUCT,
-    ELEMENTWISE,
-    FORWARD,
-    OPTIMIZER,
-    PRODUCT,
-    UPDATE,
-    chains,
-)
 
-OPTIMIZER_TRAFFIC_BYTES = {"adamw": 88, "foreach": 80, "fused": 28}
-"""Bytes per parameter in float32 that each reads and writes in a step.
+UPDATES = {"foreach": (80, 8, Span(0.2, 0.5, 1.5)), "fused": (28, 1, Span(0.1, 0.3, 1.0))}
+"""Of torch's own optimizers: bytes per parameter in float32 that a step reads and writes, passes
+over tensors, and what the host takes for each parameter's tensor, in launches.
 
 AdamW has to read weight, gradient and two moments, and to write all but the gradient. Written out,
-its operators move 88 (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters);
-torch's foreach takes 8 elementwise passes over two to four tensors each.
+its operators move 88 bytes (`operators.csv` of examples/h100: 299.8 GB for 3,406.8 M parameters).
 """
 
 Ends = Mapping[str, int]
@@ -47,7 +37,7 @@ STACKS = (
 )
 """What is put on top of each other, as far as it changes the case."""
 
-CASTS_LAUNCHED = {FORWARD: Span(1.0, 1.6, 2.0), BACKWARD: Span(0.5, 0.8, 1.2)}
+CASTS_LAUNCHED = {steps.FORWARD: Span(1.0, 1.6, 2.0), steps.BACKWARD: Span(0.5, 0.8, 1.2)}
 """Casts for each product outside of attention's core, by pass, in launches of the usual price."""
 
 NARROWER = {
@@ -67,7 +57,7 @@ AS_WIDE = Span(0.8, 1.0, 1.2)
 BACKWARD_SHARE = 2.5
 """FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
 
-ATTENTION_KERNELS = {FORWARD: 1, BACKWARD: 2}
+ATTENTION_KERNELS = {steps.FORWARD: 1, steps.BACKWARD: 2}
 
 FUSED_PRICE = Span(1.0, 2.0, 4.0)
 """Of the call of fused attention, in launches."""
@@ -79,13 +69,8 @@ ATen/native/cuda/MultiTensorApply.cuh)."""
 UPDATE_OPERATORS = 9
 """Operators of AdamW written out, for each tensor of parameters."""
 
-UPDATE_PASSES = {"foreach": 8, "fused": 1}
-
 PASSES_UNSURE = 0.15
 """A kernel that moves known bytes seldom runs at a copy's rate exactly."""
-
-TENSOR_PRICE = {"foreach": Span(0.2, 0.5, 1.5), "fused": Span(0.1, 0.3, 1.0)}
-"""What the host takes for each parameter's tensor in torch's own optimizers, in launches."""
 
 CHAIN_LEFT = Span(0.5, 1.0, 2.0)
 """Of a chain's time over its length, which is that of one kernel that reads first, writes last."""
@@ -102,8 +87,7 @@ class NotKnownError(Exception):
 class Trial:
     """A step that remedies are applied to, one after another.
 
-    about: the case; plan: the step so far; ends: at which end of its span each uncertain quantity
-    is; precision: the present one; asked: the quantities that were asked for.
+    plan: the step so far; precision: the present one; asked: the quantities that were asked for.
     """
 
     about: About
@@ -114,7 +98,7 @@ class Trial:
     asked: set[str] = field(default_factory=set)
 
     def change(self, *edits: Edit) -> None:
-        """Apply edits to what is left."""
+        """Apply edits to the plan."""
         for edit in edits:
             edit.apply(self.plan)
 
@@ -127,7 +111,7 @@ class Trial:
         """An uncertain quantity at its present end."""
         return span.at(self.end(name))
 
-    def merge(self, calls: Indices, groups: int, each_ns: float, price: float = 1.0) -> None:
+    def merge(self, calls: Indices, groups: int, each_ns: float, price: float) -> None:
         """Launches become so many, evenly, each of which takes so long and costs `price` ones."""
         groups = max(1, min(groups, len(calls)))
         group = np.arange(len(calls)) * groups // len(calls)
@@ -146,11 +130,11 @@ def _narrow(precision: str, trial: Trial) -> None:
     ms = products_ms[:, trial.end("products")]
     if bf16:
         ms = ms + casts_ms[:, trial.end("casts")]
-    factor, passes = np.ones(len(step.work)), step.of("kind", ELEMENTWISE)
+    factor, passes = np.ones(len(step.work)), step.of("kind", steps.ELEMENTWISE)
     factor[rows] = ms / step.work["device_ms"].to_numpy()[rows]
     for name in ATTENTION_KERNELS:
         if span := about.beside.get(("core", precision, name)):
-            core = step.of("leaf", *CORE) & step.of("pass", name)
+            core = step.of("leaf", *steps.CORE) & step.of("pass", name)
             factor[core] = trial.value("attention's core", span)
             passes &= ~core
     if bf16:
@@ -158,7 +142,7 @@ def _narrow(precision: str, trial: Trial) -> None:
         leaves = step.texts["leaf"][passes]
         factor[passes] = [NARROWER.get(leaf, AS_WIDE).at(end) for leaf in leaves]
         for name, casts in CASTS_LAUNCHED.items():
-            calls = step.where(step.of("kind", PRODUCT) & step.of("pass", name))
+            calls = step.where(step.of("kind", steps.PRODUCT) & step.of("pass", name))
             more = trial.value("launches of casts", casts)
             trial.change(Edit(calls, gap_factor=1 + more))
     trial.change(Edit(work=np.arange(len(step.row)), factor=factor[step.row]))
@@ -168,13 +152,13 @@ def _narrow(precision: str, trial: Trial) -> None:
 def _fuse_attention(trial: Trial) -> None:
     """One kernel forward and two backward in place of each layer's scores, softmax and values."""
     step = trial.about.step
-    products = step.of("kind", CORE_PRODUCT) & step.of("pass", FORWARD)
+    products = step.of("kind", steps.CORE_PRODUCT) & step.of("pass", steps.FORWARD)
     if not products.any():
         raise NotKnownError("no range of it is attention written out: scores, softmax, values")
     took = {name: _attention_ms(trial, products, name) for name in ATTENTION_KERNELS}
     layers = int(step.work.loc[products, "launches"].max())
     for name, kernels in ATTENTION_KERNELS.items():
-        calls = step.where(step.of("leaf", *CORE) & step.of("pass", name))
+        calls = step.where(step.of("leaf", *steps.CORE) & step.of("pass", name))
         if len(calls):
             count = kernels * layers
             price = trial.value("price", FUSED_PRICE)
@@ -198,37 +182,36 @@ def _attention_ms(trial: Trial, products: Mask, name: str) -> float:
     present = flops / max(now_ms, 1e-9)
     most = max(about.rates.product_flops_per_ms.get(trial.precision, present), present)
     rate = trial.value("fused attention", Span(present, (present * most) ** 0.5, most))
-    return flops / rate * (BACKWARD_SHARE if name == BACKWARD else 1.0)
+    return flops / rate * (BACKWARD_SHARE if name == steps.BACKWARD else 1.0)
 
 
 def _update(optimizer: str, trial: Trial) -> None:
     """Torch's AdamW over all parameters at once, in some passes or in one."""
     about = trial.about
-    calls = about.step.where(about.step.of("kind", UPDATE))
+    calls = about.step.where(about.step.of("kind", steps.UPDATE))
     if not len(calls):
         return
     if not about.parameters:
         raise NotKnownError("its optimizer's operators don't tell the number of parameters")
-    count = round(UPDATE_PASSES[optimizer] * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
-    moved = OPTIMIZER_TRAFFIC_BYTES[optimizer] * about.parameters
-    copied_ms = moved / about.rates.copy_bytes_per_ms
+    moved_bytes, passes, price = UPDATES[optimizer]
+    count = round(passes * max(1.0, about.parameters / ELEMENTS_AT_ONCE))
+    copied_ms = moved_bytes * about.parameters / about.rates.copy_bytes_per_ms
     ms = trial.value("bytes of AdamW", around(copied_ms, PASSES_UNSURE))
-    tensors = len(calls) / UPDATE_OPERATORS
-    host = trial.value("price of tensors", TENSOR_PRICE[optimizer]) * tensors
+    host = trial.value("price of tensors", price) * len(calls) / UPDATE_OPERATORS
     trial.merge(calls, count, ms * NS_PER_MS / count, 1 + host / count)
 
 
 def _fuse_chains(trial: Trial) -> None:
     """The elementwise kernels of a range become one, which reads first and writes last."""
     step = trial.about.step
-    if not step.of("kind", ELEMENTWISE).any():
+    if not step.of("kind", steps.ELEMENTWISE).any():
         raise NotKnownError("no chain of elementwise kernels is known of it")
-    calls, group, share = chains(step, trial.fused_attention)
+    calls, group, share = steps.chains(step, trial.fused_attention)
     left = np.minimum(1.0, share * trial.value("what fusion leaves", CHAIN_LEFT))
     whole_ns = np.bincount(group, trial.plan.duration_ns[calls], len(left))
     ns = np.rint(left * whole_ns).astype(np.int64)
     trial.change(*merged(trial.plan.recording, calls, group, ns))
-    inside = step.where(~step.of("pass", OPTIMIZER))
+    inside = step.where(~step.of("pass", steps.OPTIMIZER))
     trial.change(Edit(inside, gap_factor=trial.value("price of compiled code", COMPILED_PRICE)))
 
 

@@ -1,7 +1,6 @@
-"""What is known of a case's phase before any remedy: its step, and what its work would take.
+"""What is known of a case's phase before any remedy, and how fast a run's machine is.
 
-That is of products in another precision and of the casts beside them, from the ceilings and the
-products of a run.
+Products in another precision, and the casts beside them, go by its ceilings and its products.
 """
 
 from collections.abc import Mapping
@@ -13,20 +12,7 @@ import pandas as pd
 
 from workflow_src.common.intervals import Indices
 from workflow_src.diagnosis.recording import Factors, Span
-from workflow_src.diagnosis.remedies.steps import (
-    BACKWARD,
-    CORE_PRODUCT,
-    FORWARD,
-    PRODUCT,
-    SIZES,
-    Launched,
-)
-
-
-def around(usual: float, share: float) -> Span:
-    """A quantity that may be off by a share either way."""
-    return Span(usual * (1 - share), usual, usual * (1 + share))
-
+from workflow_src.diagnosis.remedies import steps
 
 NEAREST = 5
 """The rate of a product in another type is that of so many of the run that are nearest in size."""
@@ -45,6 +31,11 @@ CAST_ACTIVATIONS = Span(0.3, 0.6, 1.0)
 
 CAST_GRADIENTS, CAST_CORE = Span(0.8, 1.0, 1.2), Span(0.5, 1.0, 1.2)
 """The same of the gradients of weights, and of what attention's values are computed from."""
+
+
+def around(usual: float, share: float) -> Span:
+    """A quantity that may be off by a share either way."""
+    return Span(usual * (1 - share), usual, usual * (1 + share))
 
 
 @dataclass(frozen=True)
@@ -72,14 +63,14 @@ class Rates:
         if own.empty:
             most = self.product_flops_per_ms[precision]
             return most * SLOWEST_SHARE ** np.array([0.0, 0.5, 1.0])
-        off = np.abs(np.log(own[SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
+        off = np.abs(np.log(own[steps.SIZES].to_numpy("float64")) - np.log(sizes)).sum(axis=1)
         near = np.argsort(off, kind="stable")[:NEAREST]
         return np.asarray(np.quantile(own["flops_per_ms"].to_numpy()[near], (1.0, 0.5, 0.0)))
 
 
 def flops_of(work: pd.DataFrame) -> "pd.Series[float]":
     """The FLOPs of rows of work that multiply."""
-    return 2.0 * work[[*SIZES, "launches"]].astype("float64").prod(axis=1)
+    return 2.0 * work[[*steps.SIZES, "launches"]].astype("float64").prod(axis=1)
 
 
 def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
@@ -92,7 +83,7 @@ def rates_of(ceilings: pd.DataFrame, products: pd.DataFrame) -> Rates:
     positive = products[["flops_per_step", "busy_ms_per_step", "matrices"]].gt(0).all(axis=1)
     table = products[positive]
     core = (table["matrices"] > 1) | table["product"].isin(("scores", "values"))
-    compared = table[["precision", *SIZES]].assign(
+    compared = table[["precision", *steps.SIZES]].assign(
         group=table["size"].astype(str) + " " + table["context"].astype(str),
         direction=table["direction"].where(~core, "core"),
         flops_per_ms=table["flops_per_step"] / table["busy_ms_per_step"],
@@ -113,7 +104,7 @@ class About:
     tokens: of a batch; parameters: 0 if it isn't known.
     """
 
-    step: Launched
+    step: steps.Launched
     rates: Rates
     precision: str
     tokens: int
@@ -125,7 +116,7 @@ class About:
 
         Not attention's, whose masked half a fused kernel skips; and none longer than recorded.
         """
-        work = self.step.work[self.step.of("kind", PRODUCT)]
+        work = self.step.work[self.step.of("kind", steps.PRODUCT)]
         ms = flops_of(work) / self.rates.fastest(precision)
         return float(np.minimum(ms, work["device_ms"]).sum())
 
@@ -134,23 +125,22 @@ class About:
 def products(about: About, precision: str) -> tuple[Indices, Factors, Factors]:
     """Rows of work that multiply, and what each (ms) and its casts take in another precision.
 
-    A column per end of the span, so that -1 is the last: usual, most, least.
+    A column per end as of Span.at, so that -1 is the last: usual, most, least.
     """
-    rows = np.flatnonzero(about.step.of("kind", PRODUCT, CORE_PRODUCT))
+    rows = np.flatnonzero(about.step.of("kind", steps.PRODUCT, steps.CORE_PRODUCT))
     work, rates = about.step.work.iloc[rows], about.rates
     # Which product of a layer each is: layouts differ in speed by up to two times.
-    core = (work["kind"] == CORE_PRODUCT) | (work["matrices"] > 1)
+    core = (work["kind"] == steps.CORE_PRODUCT) | (work["matrices"] > 1)
     weight = np.where(work["k"] == about.tokens, "weight gradient", "input gradient")
-    kinds = np.where(core, "core", np.where(work["pass"] == BACKWARD, weight, "forward"))
+    kinds = np.where(core, "core", np.where(work["pass"] == steps.BACKWARD, weight, "forward"))
     known, flops = (work["m"] > 0).to_numpy(), flops_of(work).to_numpy()
     most = rates.product_flops_per_ms[precision]
     ratio = rates.product_flops_per_ms.get(about.precision, most) / most
     ms = np.outer(ratio * work["device_ms"], RATIO_UNSURE)
-    sizes = work[SIZES].to_numpy(np.float64)
+    sizes = work[steps.SIZES].to_numpy(np.float64)
     for row in np.flatnonzero(known):
         ms[row] = flops[row] / rates.likely(precision, str(kinds[row]), sizes[row])
     casts_ms = _casts_ms(about, work)
-    # A span is (least, usual, most).
     return rows, ms[:, [1, 2, 0]], casts_ms[:, [1, 2, 0]]
 
 
@@ -160,8 +150,8 @@ def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
     A row per product, as a span. Where sizes aren't known, it is the product's part by its time of
     what all take, if that was measured.
     """
-    m, n, k, matrices = work[SIZES].to_numpy(np.float64).T
-    core, forward = work["kind"] == CORE_PRODUCT, work["pass"] == FORWARD
+    m, n, k, matrices = work[steps.SIZES].to_numpy(np.float64).T
+    core, forward = work["kind"] == steps.CORE_PRODUCT, work["pass"] == steps.FORWARD
     moved = np.where(forward, m * k, m * n)
     moved = np.where(core, matrices * m * k * (work["leaf"] == "values"), moved)
     spans = np.array([CAST_CORE, CAST_ACTIVATIONS, CAST_GRADIENTS])
@@ -169,9 +159,9 @@ def _casts_ms(about: About, work: pd.DataFrame) -> Factors:
     whole = np.where(forward & ~core, n * k, 0.0)
     elements = whole[:, None] + moved[:, None] * spans[kind]
     ms: Factors = CAST_BYTES * work["launches"].to_numpy()[:, None] * elements
-    for name in (FORWARD, BACKWARD):
+    for name in (steps.FORWARD, steps.BACKWARD):
         measured = about.beside.get(("cast_bytes", "bf16", name))
-        alike = (work["pass"] == name) & (work["kind"] == PRODUCT)
+        alike = (work["pass"] == name) & (work["kind"] == steps.PRODUCT)
         if measured is not None:
             share = (work["device_ms"] / work.loc[alike, "device_ms"].sum())[alike & (m == 0)]
             ms[(alike & (m == 0)).to_numpy()] = np.outer(share, measured)
