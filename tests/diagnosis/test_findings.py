@@ -193,8 +193,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("empty_cache", "step/forward/block.2", 600, {"block2": in_turn(FREES, ALLOCATES)}),
     ("small_collectives", "step", 9 * 60,
      {"end": launches(*["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] * 10, takes=10)}),
-    ("forward_twice", "step/forward", 9 * 60, {"forward": forward}),
-    ("evaluation", "step/evaluation", 9 * 60, {"end": evaluates}),
+    ("forward_in_vain", "step/forward", 9 * 60, {"forward": forward}),
+    ("forward_in_vain", "step/evaluation", 9 * 60, {"end": evaluates}),
     # A choice, and a softmax beside the loss's, which has a gradient; not the loss.
     ("metrics", "step/forward", 3 * 60, {
         "forward": in_turn(LOSS, softmax("SoftMaxForward"), CHOICE, CHOICE),

@@ -21,7 +21,7 @@ KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     *(numbers.fetched, numbers.sent_numbers),
     *(host.held_up, host.computes, host.launch_bound),
     products.convolution_layout,
-    *(passes.passes_in_vain, passes.recomputation, passes.metrics),
+    *(passes.forward_in_vain, passes.recomputation, passes.metrics),
     *(optimizer.parameter_by_parameter, optimizer.dense_gradients),
     optimizer.index_gradients,
     *(products.float32_products, products.unaligned_products, products.float64),

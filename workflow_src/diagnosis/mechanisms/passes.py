@@ -4,7 +4,7 @@ Products of the loop's own thread are forward's; backward's are launched by auto
 nothing is told of a program whose autograd runs on the loop's thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -77,72 +77,52 @@ def in_micro_batches(subject: Subject) -> bool:
     kind = forward.groupby("names", sort=False).ngroup()
     alike = forward[kind.isin(kind.mode()[:1])]
     updates = subject.work.loc[subject.work["family"] == "optimizer", "call"].to_numpy()
-    updated = np.diff(np.searchsorted(np.sort(updates), alike["first"])) > 0
-    in_one = (updated & (np.diff(alike["step"]) == 0)).any()
-    counts = alike["step"].value_counts()
-    return counts.nunique() == 1 and bool(counts.iloc[0] > 1) and not in_one
+    updated = np.searchsorted(np.sort(updates), alike["first"])
+    counts = alike.groupby(["step", updated]).size()
+    of_one_update = len(counts) == alike["step"].nunique()
+    return of_one_update and counts.nunique() == 1 and bool(counts.iloc[0] > 1)
 
 
+@once
 def needless_passes(subject: Subject) -> list[tuple[int, int]]:
-    """The calls, from the first to before the second, of each forward pass without backward's."""
-    every: list[Any] = [*product_runs(subject).itertuples()]
-    pairs = [(run, after) for run, after in pairwise(every) if run.forward]
-    spans = [_in_vain(subject, run.calls, run.names, len(after.names)) for run, after in pairs]
-    found = [span for span in spans if span]
-    shortest = min((len(run.names) for run, _ in pairs), default=0)
-    if found and every[-1].forward and len(every[-1].names) == shortest:
-        # The last one of the capture, which would be followed by the next step's.
-        found.append((int(every[-1].first), int(subject.calls.index[-1])))
-    return found
+    """The calls, from the first to before the second, of each forward pass without backward's.
 
-
-def _in_vain(
-    subject: Subject, products: Sequence[int], names: tuple[str, ...], backward: int
-) -> tuple[int, int] | None:
-    """The first call of forward passes without backward's, and that of the pass after them.
-
-    products: the calls of forward's products with their names; backward: how many it has. A second
-    pass is told from the next of layers that are all alike by launches before its first product
-    that come between no others before it. As long as the calls before both first products launch
-    the same, they belong to the passes.
+    A second pass is told from the next of layers that are all alike by launches before its first
+    product that come between no others before it. As long as the calls before both first products
+    launch the same, they belong to the passes.
     """
-    times = repeated(names, backward / OF_BACKWARD)
-    kept = len(names) // times * (times - 1)
-    if times == 1:
-        return None
-    calls = subject.launching(True)
+    calls, spans = subject.launching(True), list[tuple[int, int]]()
     rows, launched = calls.index.to_numpy(), calls["launched"].to_numpy()
-    at = np.searchsorted(rows, products[: kept + 1]).tolist()
-    between = [set(launched[one + 1 : other]) for one, other in pairwise(at)]
-    if between[-1] <= set().union(*between[:-1]):
-        return None
-    one, other = at[0], at[-1]
-    while one > 0 and other - 1 > one and launched[one - 1] == launched[other - 1]:
-        one, other = one - 1, other - 1
-    return int(rows[one]), int(rows[other])
+    every: list[Any] = [*product_runs(subject).itertuples()]
+    for run, backward in pairwise(every):
+        times = repeated(run.names, len(backward.names) / OF_BACKWARD)
+        if not run.forward or times == 1:
+            continue
+        kept = len(run.names) // times * (times - 1)
+        at = np.searchsorted(rows, run.calls[: kept + 1]).tolist()
+        between = [set(launched[one + 1 : other]) for one, other in pairwise(at)]
+        if between[-1] <= set().union(*between[:-1]):
+            continue
+        one, other = at[0], at[-1]
+        while one > 0 and other - 1 > one and launched[one - 1] == launched[other - 1]:
+            one, other = one - 1, other - 1
+        spans.append((int(rows[one]), int(rows[other])))
+    lengths = [len(run.names) for run in every if run.forward]
+    if spans and every[-1].forward and lengths[-1] == min(lengths):
+        # The last one of the capture, which would be followed by the next step's.
+        spans.append((int(every[-1].first), int(subject.calls.index[-1])))
+    return spans
 
 
-def passes_in_vain(subject: Subject) -> Iterator[Finding]:
-    """Forward passes without backward's.
-
-    forward_twice: in the same range and step as those with; evaluation: in a range of its own, or
-    after the optimizer.
-    """
-    spans = needless_passes(subject)
-    if not spans:
-        return
-    calls = subject.calls
-    inside = np.concatenate([rows_of(calls.loc[first : after - 1]) for first, after in spans])
-    products = subject.work[subject.work["family"].isin(PRODUCTS)]
-    needless = products["call"].isin(inside)
-    forward = products["call"].isin(subject.launching(True).index)
-    where = common_path(products.loc[needless, "path"])
-    kept = common_path(products.loc[forward & ~needless, "path"])
-    first, after = calls["step"].reindex(np.ravel(spans)).to_numpy().reshape(-1, 2).T
-    apart = where != kept or bool((first != after).any())
-    key, passes = "evaluation" if apart else "forward_twice", calls.loc[[one for one, _ in spans]]
-    edit = Edit(inside, gap=0, cost=0, drops=True)
-    yield found(subject, key, passes, edit, where=where)
+def forward_in_vain(subject: Subject) -> Iterator[Finding]:
+    """Forward passes without backward's, such as of an evaluation."""
+    if spans := needless_passes(subject):
+        calls, work = subject.calls, subject.work
+        inside = np.concatenate([rows_of(calls.loc[first : after - 1]) for first, after in spans])
+        products = work[work["family"].isin(PRODUCTS) & work["call"].isin(inside)]
+        passes, where = calls.loc[[first for first, _ in spans]], common_path(products["path"])
+        edit = Edit(inside, gap=0, cost=0, drops=True)
+        yield found(subject, "forward_in_vain", passes, edit, where=where)
 
 
 def recomputation(subject: Subject) -> Iterator[Finding]:
@@ -150,10 +130,8 @@ def recomputation(subject: Subject) -> Iterator[Finding]:
     forward, backward = subject.launching(True), subject.launching(False)
     names, launched = forward["launched"].tolist(), backward["launched"].tolist()
     known = {tuple(names[n : n + SEQUENCE]) for n in range(len(names) - SEQUENCE + 1)}
-    again = np.zeros(len(backward), dtype=bool)
-    for n in range(len(launched) - SEQUENCE + 1):
-        if tuple(launched[n : n + SEQUENCE]) in known:
-            again[n : n + SEQUENCE] = True
+    begins = [tuple(launched[n : n + SEQUENCE]) in known for n in range(len(launched))]
+    again = pd.Series(begins, backward.index, float).rolling(SEQUENCE, min_periods=1).max() > 0
     rows = backward[again & (backward["family"] != COLLECTIVE)]
     repeats, products = (calls["family"].isin(PRODUCTS).sum() for calls in (rows, forward))
     if repeats >= max(RECOMPUTED * products, 1):
@@ -168,25 +146,20 @@ def metrics(subject: Subject) -> Iterator[Finding]:
     With what comes directly before the first, in between, and shortly after the last of them.
     """
     calls = _after_products(subject)
-    calls["begins"] = _without_gradient(subject, calls)
-    if calls.loc[calls["begins"], "step"].nunique() <= MOST * subject.step_count:
+    begins = _without_gradient(subject, calls)
+    if calls.loc[begins, "step"].nunique() <= MOST * subject.step_count:
         return  # It may be an evaluation.
     # Softmaxes with a gradient, and what else is of a loss.
     loss = matching(calls["launched"], SOFTMAX) | (calls["family"] == "loss").to_numpy()
-    own = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | calls["begins"].to_numpy())
+    own = calls["family"].isin(ARITHMETIC).to_numpy() & (~loss | begins)
     elsewhere = calls[["path", "step", "after"]]
-    breaks = (elsewhere != elsewhere.shift()).any(axis=1).to_numpy()
-    calls = calls.assign(segment=runs(own, breaks))
-    rows = []
-    for _, each in calls[calls["segment"] != NOWHERE].groupby("segment"):
-        at = np.flatnonzero(each["begins"])
-        if len(at):
-            rows.append(rows_of(each.iloc[max(at[0] - 1, 0) : at[-1] + 1 + LAST]))
-    if rows:
-        calls = subject.calls.loc[np.concatenate(rows)]
-        work = subject.work[subject.work["call"].isin(calls.index)]
-        edit = Edit(rows_of(calls), gap=0, cost=0, drops=True)
-        yield found(subject, "metrics", calls, edit, where=common_path(work["path"]))
+    segment = runs(own, (elsewhere != elsewhere.shift()).any(axis=1).to_numpy())
+    nth = pd.Series(np.arange(len(calls)), calls.index)
+    of_segment = nth.where(begins & (segment != NOWHERE)).groupby(segment)
+    first, last = of_segment.transform("min"), of_segment.transform("max")
+    rows = calls[(segment != NOWHERE) & nth.between(first - 1, last + LAST)]
+    if len(rows):
+        yield found(subject, "metrics", rows, Edit(rows_of(rows), gap=0, cost=0, drops=True))
 
 
 def _after_products(subject: Subject) -> pd.DataFrame:
