@@ -1,19 +1,8 @@
 """Which ranges of a capture are steps.
 
-They are found by the first of these rules that finds any, unless a name is asked for:
-
-1. The outermost ranges of one name on a process's main thread, if they repeat, hardly overlap, and
-   nearly all work of that thread's ranges is theirs.
-2. ProfilerStep#N, which torch.profiler pushes for each step of its own, if there are two.
-3. As 1, for ranges whose names differ by numbers alone: "iteration 3" (see `shapes`).
-4. Those of a main thread that are named as steps and numbered, wherever they are and whatever works
-   besides: "Warm-up Step 3". Of several such names, that with most work.
-5. What lies between a thread's updates by torch's optimizer (see `between_updates`).
-6. As 1, 3 and 4, however few there are: one that is named as a step, or two. Then one ProfilerStep
-   alone, which may be all that was recorded, as 5 if there are two updates, and from one turn of a
-   loop's parts to the next (see turns.py).
-
-Whatever finds them, steps last, and on their thread they come one after another.
+Unless a name is asked for, the first candidates that are any count (docs/captures.md lists them):
+first those that are surely steps, as there are several, then fewer, then turns (turns.py). Whatever
+finds them, steps last, and on their thread they come one after another.
 """
 
 from collections.abc import Iterator
@@ -26,7 +15,7 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.captures.rows import Mask, Values, spans
 from workflow_src.common.intervals import Union
 from workflow_src.common.nesting import NOWHERE
-from workflow_src.placing.paths import shapes
+from workflow_src.placing.paths import ANY, shapes
 from workflow_src.placing.placing import Placed
 from workflow_src.placing.turns import (
     NEARLY_ALL,
@@ -45,8 +34,6 @@ PROFILERS = r"\AProfilerStep(#\d*|#\*)?\Z"
 
 CALLED = r"(?i)((?<![a-z])(step|iteration|iter|batch)[^a-z]*|\Aexecute_(context_)?\*)\Z"
 """The shape of a range that is named as a step, and maybe numbered; also as vLLM's are."""
-
-NUMBERED = r"\*\Z"
 
 BY_MODULE = "step by module"
 """The range of profile_ranges.py's step that is no step, as its hooks in backward take time."""
@@ -133,20 +120,16 @@ def is_profilers(names: "pd.Series[str] | Values") -> Mask:
 
 
 def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
-    """Those outermost ranges of main threads that repeat by name, and hold nearly all work.
-
-    In processes without any such, those of the same names.
-    """
+    """Those outermost ranges of main threads that repeat by name, hardly overlap, and hold nearly
+    all work; in processes without any such, those of the same names."""
     alike = outermost.groupby(["process", "name"])["busy_ns"]
     total, every = alike.transform("sum"), outermost.groupby("process")["busy_ns"].transform("sum")
     enough = alike.transform("size") >= least - matching(outermost["name"], CALLED)
     found = outermost[enough & (total > 0) & (total >= NEARLY_ALL * every)]
-
-    def hardly_overlap(ranges: pd.DataFrame) -> bool:
-        start, end = spans(ranges)
-        return Union.of(start, end).total() >= NEARLY_ALL * int((end - start).sum())
-
-    found = found.groupby("process").filter(hardly_overlap)
+    length_ns = found["end_ns"] - found["start_ns"]
+    found = found.groupby("process").filter(
+        lambda own: Union.of(*spans(own)).total() >= NEARLY_ALL * length_ns[own.index].sum()
+    )
     # A window that opens within a step of one process leaves work beside its steps.
     elsewhere = outermost["name"].isin(found["name"]) & (total > 0)
     return pd.concat([found, outermost[elsewhere & ~outermost["process"].isin(found["process"])]])
@@ -154,7 +137,7 @@ def _repeated(outermost: pd.DataFrame, least: int) -> pd.DataFrame:
 
 def _called(main: pd.DataFrame, least: int) -> pd.DataFrame:
     """Ranges of main threads that are named as steps and numbered, of the name with most work."""
-    found = main[matching(main["name"], CALLED) & matching(main["name"], NUMBERED)]
+    found = main[matching(main["name"], CALLED) & main["name"].str.endswith(ANY)]
     busy = found.groupby("name")["busy_ns"].agg(["sum", "size"])
     busy = busy[(busy["size"] >= least) & (busy["sum"] > 0)]
     return found[found["name"] == busy["sum"].idxmax()] if len(busy) else found[:0]

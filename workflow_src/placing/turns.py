@@ -55,11 +55,10 @@ def whole(work: pd.DataFrame) -> pd.DataFrame:
 
 
 def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:
-    """Ranges from the end of each update to the end of the next, of each process and thread.
+    """Ranges from the end of each update by torch's optimizer to the end of the next, of a thread.
 
-    fewest: updates by one optimizer, from which on there are steps between them. Of several
-    optimizers, that which updates least often, as one of a model and one of its critic; of updates
-    inside of each other, as of an optimizer made of others, the outermost ones.
+    Of several optimizers with this many updates, as of a model and its critic, that which updates
+    least often; of updates inside of each other, as of one made of others, the outermost ones.
     """
     updates = ranges[ranges["name"].str.startswith(UPDATE)].sort_values("start_ns")
     # Under emit_nvtx, a name ends with the number of its operator.
@@ -74,10 +73,8 @@ def between_updates(ranges: pd.DataFrame, fewest: int) -> pd.DataFrame:
 def in_turn(main: pd.DataFrame, work: pd.DataFrame, numbered: bool) -> pd.DataFrame:
     """Ranges, one a step, of each process that has such a loop; main: ranges of main threads.
 
-    Its parts are ranges of the main thread side by side, of at least two names in one order again
-    and again, with nearly all device work that is launched meanwhile. A name that is there once
-    doesn't count. Nothing tells the end of the last turn.
-    numbered: whether names that differ by numbers alone are one.
+    Its parts are ranges side by side, of at least two names in one order again and again, with
+    nearly all device work that is launched meanwhile. A name that is there once doesn't count.
     """
     main = main.assign(called=shapes(main["name"]) if numbered else main["name"])
     main = main[main.duplicated(["process", "parent", "called"], keep=False)]

@@ -42,36 +42,29 @@ def draw(found: Timeline) -> str:
     """
     if found.steps.empty:
         return svg.picture([svg.label("The capture holds no step.", 4, 18)], svg.EMPTY_HEIGHT + 4)
-    found = _with_few_names(found)
-    colors = svg.palette(in_model_order(_names(found)))
-    order = {phase: place for place, phase in enumerate(PHASES)}
-    steps = found.steps.sort_values("start_ns").sort_values(
-        "phase", key=lambda phases: phases.map(order).fillna(len(order)), kind="stable"
-    )
-    parts, top = [], 4.0
-    for _, step in steps.iterrows():
-        drawn, top = _step(step, found, colors, top)
+    found, names = _with_few_names(found)
+    colors, parts, top = svg.palette(names), list[str](), 4.0
+    of_phase = {step["phase"]: step for _, step in found.steps.sort_values("start_ns").iterrows()}
+    for phase in sorted(of_phase, key=[*PHASES, *of_phase].index):
+        drawn, top = _step(of_phase[phase], found, colors, top)
         parts += drawn
     causes = {f"idle: {cause}": CAUSE_COLORS[cause] for cause in dict.fromkeys(found.idle["cause"])}
     below, height = svg.legend(colors | causes, top)
     return svg.picture([*parts, below], top + height + 6)
 
 
-def _names(found: Timeline) -> set[str]:
-    return {*found.ranges["component"], *found.activities["component"]}
-
-
-def _with_few_names(found: Timeline) -> Timeline:
-    """The same with at most as many components as there are colors."""
-    if len(_names(found)) <= len(svg.COLORS):
-        return found
-    times = found.activities.groupby("component")["duration_ns"].sum()
-    most = times.nlargest(len(svg.COLORS) - 1).index
-    ranges, work = (
-        rows.assign(component=rows["component"].where(rows["component"].isin(most), OTHERS))
-        for rows in (found.ranges, found.activities)
-    )
-    return replace(found, ranges=ranges, activities=work)
+def _with_few_names(found: Timeline) -> tuple[Timeline, list[str]]:
+    """The same with at most as many components as there are colors, and these."""
+    names = {*found.ranges["component"], *found.activities["component"]}
+    if len(names) > len(svg.COLORS):
+        times = found.activities.groupby("component")["duration_ns"].sum()
+        names = {*times.nlargest(len(svg.COLORS) - 1).index, OTHERS}
+        ranges, work = (
+            rows.assign(component=rows["component"].where(rows["component"].isin(names), OTHERS))
+            for rows in (found.ranges, found.activities)
+        )
+        found = replace(found, ranges=ranges, activities=work)
+    return found, in_model_order(names)
 
 
 def _step(
