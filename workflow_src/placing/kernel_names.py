@@ -135,10 +135,8 @@ def by_name(names: pd.Series, text: Callable[[str], str]) -> pd.Series:
 
 
 def distinct_names(names: pd.Series) -> pd.Series:
-    """Short names, with what tells them apart where several of these names share one; same index.
-
-    That is the first words, or else numbers, that not all names of one short name hold:
-    `vectorized_elementwise(add): BFloat16`. Where these are the same, names are numbered.
+    """Short names; those that several share with the first words, or else numbers, that not all of
+    these hold: `vectorized_elementwise(add): BFloat16`, or if these are the same, with a number.
     """
     every = pd.Series(sorted(names.unique()), dtype=object)
     short = short_names(every)
@@ -149,7 +147,6 @@ def distinct_names(names: pd.Series) -> pd.Series:
 
 
 def _told_apart(short: str, names: list[str]) -> list[str]:
-    """A different form of the one short name of each of these names."""
     held = [_words(name) for name in names]
     common = set.intersection(*map(set, held))
     differing = [[word for word in mine if word not in common] for mine in held]
@@ -181,7 +178,6 @@ def _short(name: str) -> str:
 
 
 def _function(path: str, rest: str) -> str:
-    """The function at the end of `path`, with the operation that its template, `rest`, names."""
     if not rest:
         return path
     parts = path.split("::")

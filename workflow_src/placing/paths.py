@@ -110,11 +110,8 @@ def paths_of(ranges: pd.DataFrame, fold_numbers: bool = False) -> Paths:
 
 
 def _folded(names: Names) -> tuple[Names, tuple[Note, ...]]:
-    """Different names as they are written, and a note.
-
-    Those of emit_nvtx are without what tells calls apart, and of what differs from MANY by numbers
-    alone there is the shape.
-    """
+    """Names without what tells emit_nvtx's calls apart, of MANY that differ by numbers alone their
+    shape, and a note."""
     number, different = pd.factorize(of_each(names, lambda name: _CALL.sub("", name)), sort=True)
     alike = shapes(different)
     group, _ = pd.factorize(alike)

@@ -33,9 +33,8 @@ COLLECTIVE = "communication"
 
 
 def waits(work: pd.DataFrame) -> tuple[Indices, bool, int]:
-    """How long each activity (with `family`) waited for other processes (ns), all in one capture;
-    whether that could be told of collectives; and how many of their kernels could not be matched.
-    """
+    """How long each activity (with `family`) waited for other processes (ns), whether that could be
+    told of collectives, and how many of their kernels could not be matched."""
     waited = np.zeros(len(work), dtype=np.int64)
     found = collectives(work) if work["process"].nunique() > 1 else work[:0]
     if found["process"].nunique() < 2:
@@ -85,10 +84,7 @@ def collectives(work: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_all(paths: Sequence[Path]) -> Capture:
-    """The capture in one file, or in those of several ranks of one job.
-
-    Raises TraceError if one can't be read, or several aren't of one job.
-    """
+    """The capture in one file, or in those of several ranks of one job; else raises TraceError."""
     if len(paths) == 1:
         return read(paths[0])
     if len(found := jobs(paths)) > 1:
@@ -102,10 +98,7 @@ def read_all(paths: Sequence[Path]) -> Capture:
 
 
 def _joined(captures: dict[Rank, Capture]) -> Capture:
-    """One capture of several ranks' captures, each of one process, whose number becomes the rank.
-
-    Raises TraceError if one has several processes.
-    """
+    """One capture of several ranks' captures, each of one process, which becomes the rank."""
     for rank, capture in captures.items():
         own = [process for process in capture.processes if process != UNKNOWN]
         if len(own) > 1:

@@ -87,10 +87,8 @@ class InSteps:
         return cls(inside[0], inside[1], ranges.loc[is_step, "process"].value_counts())
 
     def added(self, table: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
-        """A table of processes with `steps` and, per step, the sums over all steps of each row.
-
-        Of a process without steps, they are missing.
-        """
+        """A table of processes with `steps` and, per step, the sums over all steps of each row, if
+        its process has steps."""
         steps = table["process"].map(self.steps).fillna(0).astype("int64")
         per_step = sums.div(steps.where(steps > 0), axis=0).round(DECIMALS).add_suffix("_per_step")
         return pd.concat([table.assign(steps=steps), per_step], axis=1)

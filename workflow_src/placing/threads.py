@@ -149,8 +149,8 @@ def _threads(capture: Capture, ranges: pd.DataFrame) -> list[Thread]:
 def _helpers(threads: Sequence[Thread]) -> tuple[dict[Thread, str], list[Thread]]:
     """Why some of a process's threads are helpers for sure, and the callers, the main one first.
 
-    The main thread is the process's first, unless that launches less than a tenth of the busiest
-    one's device time; without it, the busiest one, or of several such the one with most ranges.
+    That is the process's first, unless it launches less than a tenth of the busiest one's device
+    time; without it, the busiest one, or of several such the one with most ranges.
     """
     having = [each for each in threads if len(each.ranges)]
     speaking = [
