@@ -17,7 +17,7 @@ from workflow_src.placing.families import families
 from workflow_src.placing.kernel_names import short_names
 from workflow_src.tables import products, records
 from workflow_src.tables.records import Launched
-from workflow_src.tables.traffic import booked, moved_bytes, moved_on_cpu
+from workflow_src.tables.traffic import booked
 
 
 def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
@@ -27,9 +27,8 @@ def operators_table(found: pd.DataFrame, launched: Launched) -> pd.DataFrame:
     differs from it for gradients. Bytes count once per call (see `booked`), and are missing where
     unknown.
     """
-    moved = moved_on_cpu if (found["kind"] == "operator").any() else moved_bytes
-    amounts = pd.Series([*map(moved, launched["operators"])], dtype="float64")
-    table = found.assign(bytes=booked(found, amounts), operator=found["operator_name"])
+    moved = booked(found, launched["operators"])
+    table = found.assign(bytes=moved, operator=found["operator_name"])
     return _per_step(table[table["family"] != "bookkeeping"], "operators", "bytes")
 
 

@@ -52,11 +52,14 @@ def _bytes(*given: Tensor) -> int:
     return sum(prod(shape) * SIZES[dtype] for shape, dtype in given)
 
 
-def moved_bytes(operator: Operator) -> int | None:
+def moved_bytes(operator: Operator, on_cpu: bool = False) -> int | None:
     """Bytes read and written by one call; None if that can't be told.
 
-    What lies in memory of inputs is recorded where it differs from the shapes.
+    What lies in memory of inputs is recorded where it differs from the shapes. On a CPU, where both
+    are activities, a call that leaves its work to another of its family moves none.
     """
+    if on_cpu and family_of(operator["operator"]) in map(family_of, operator.get("calls", [])):
+        return 0
     try:
         written = _written(operator)
         read = tensors(operator, "stored" if "stored" in operator else "shapes")
@@ -65,23 +68,15 @@ def moved_bytes(operator: Operator) -> int | None:
         return None
 
 
-def moved_on_cpu(operator: Operator) -> int | None:
-    """As moved_bytes, but 0 for a call that leaves its work to another of its family.
-
-    On a CPU both are activities, on a GPU only what launches something is.
-    """
-    called = map(family_of, operator.get("calls", []))
-    return 0 if family_of(operator["operator"]) in called else moved_bytes(operator)
-
-
-def booked(found: pd.DataFrame, amounts: pd.Series) -> pd.Series:
+def booked(found: pd.DataFrame, operators: Sequence[Operator]) -> pd.Series:
     """The bytes of each activity of a phase; those of a call lie with one of its activities.
 
-    amounts: the bytes of a call of each recorded operator. They lie with the call's first activity
-    in its family, because a product may clear a workspace before and add up what it split after; or
-    else with its first kernel. Setting memory moves none of the bytes of another operator. Missing
-    where unknown, and for activities without an operator.
+    That is its first activity in the family of its operator, because a product may clear a
+    workspace before and add up what it split after; or else its first kernel. Setting memory moves
+    none of the bytes of another operator. Missing where unknown, and without an operator.
     """
+    on_cpu = bool((found["kind"] == "operator").any())
+    amounts = pd.Series([moved_bytes(each, on_cpu) for each in operators], dtype="float64")
     known = found["operator"] != NOT_ALIGNED
     other = found["own_family"] != found["family"]
     clears = other & (found["kind"] == "set")
