@@ -89,15 +89,14 @@ def products_of(operators: Sequence[Operator], case: AnyCase) -> dict[int, Produ
     that forward products there may have several numbers of rows.
     """
     rows: dict[tuple[Any, ...], set[int]] = defaultdict(set)
-    brought = isinstance(case, Brought)
-    for each in operators if brought else ():
+    for each in operators:
         if not each["forward_operator"] and (product := product_of(each, ())):
             rows[each["range"], each["operator"], each.get("order")].add(product.m)
+    tokens = None if isinstance(case, Brought) else {case.batch * case.context}
     found = {}
     for number, each in enumerate(operators):
         place = each["range"], each["forward_operator"], each.get("order")
-        product = product_of(each, rows[place] if brought else {case.batch * case.context})
-        if product:
+        if product := product_of(each, tokens or rows[place]):
             found[number] = product
     return found
 
