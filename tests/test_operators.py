@@ -35,7 +35,7 @@ from workflow_src.tables.case_tables import case_tables
 from workflow_src.tables.laws import check
 from workflow_src.tables.operators import operator_tables
 from workflow_src.tables.products import expected_flops
-from workflow_src.tables.records import align, normal_names
+from workflow_src.tables.records import REACH, align, normal_names
 from workflow_src.tables.traffic import moved_bytes
 
 # As many tokens as d_model: sizes alone don't tell a weight's gradient from an input's.
@@ -206,15 +206,19 @@ LETTERS = list("abcdefghijklmnopqrstuvwxyz")
         (LETTERS, LETTERS[:5] + LETTERS[8:], [*range(5), -1, -1, -1, *range(5, 23)]),
         (["x", *LETTERS], LETTERS, [-1, *range(26)]),
         ([*LETTERS[:5], "x", *LETTERS[6:]], LETTERS, [*range(5), -1, *range(6, 26)]),
-        ([*"abxcydz"], [*"abcd"], [0, 1, -1, 2, -1, 3, -1]),
-        (["a"] * 9 + ["b"], ["a"] * 10 + ["b"], [*range(1, 11)]),
-        (["a"] * 10 + ["b"], ["a"] * 9 + ["b"], [-1, *range(10)]),
+        (["a"] * 9 + ["b"], ["a"] * 10 + ["b"], [*range(9), 10]),
     ],
 )
 def test_sequences_are_aligned_where_they_agree(
     names: Sequence[str], others: Sequence[str], expected: list[int]
 ) -> None:
     assert align(names, others).tolist() == expected
+
+
+def test_beyond_reach_only_the_ends_are_aligned() -> None:
+    far = [f"x{n}" for n in range(2 * REACH)]
+    found = align([*LETTERS, *far, *LETTERS], [*LETTERS, *LETTERS]).tolist()
+    assert found == [*range(26), *[-1] * len(far), *range(26, 52)]
 
 
 def test_both_profilers_names_have_the_same_normal_form() -> None:

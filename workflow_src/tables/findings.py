@@ -11,12 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow_src.common.arguments import (
-    existing_file,
-    existing_folder,
-    new_file,
-    stage_arguments,
-)
+from workflow_src.common.arguments import existing_file, existing_folder, new_file, stage_arguments
 from workflow_src.common.atomic_write import write_csv
 from workflow_src.common.case import PHASES
 from workflow_src.common.errors import StageError, TraceError, one_sentence, remake
