@@ -7,27 +7,19 @@ from workflow_src.captures.call_kinds import matching
 from workflow_src.common.intervals import AFTER_ALL, BEFORE_ALL, Indices
 from workflow_src.common.nesting import NOWHERE
 from workflow_src.diagnosis.device_work import lane_before
-from workflow_src.diagnosis.recording import QUEUE, SHORT_NS, SYNCHRONIZE, WAITS
+from workflow_src.diagnosis.recording import NONE, QUEUE, SHORT_NS, SYNCHRONIZE, WAITS
 
 RETURN_NS = 30_000
 """A waiting call returns at most so long after what it waited for, or it waited for more."""
 
 WHOLE_DEVICE = r"(?:Device|Ctx)Synchronize|Free"
 
-LEAST_QUEUE = 200
-"""Fewer pending launches are no full queue."""
+FULL, LEAST_QUEUE = 0.97, 200
+"""A queue is full, if it ever is, from this share of the deepest on, and so many launches."""
 
-LEAST_HELD = 10
-"""Launches that a full queue holds up; fewer may be slow for another reason."""
-
-FULL = 0.97
-"""Of the deepest that a queue ever was: from there on it is full, if it ever is."""
-
-SLOW = 4
-"""A launch is slow if it takes so many times the usual."""
-
-HELD_UP = 1.5
-"""A launch that takes so many times the usual is held up, if the queue is full."""
+HELD_UP, LEAST_HELD = 1.5, 10
+"""A full queue holds up launches that take so many times the usual, if there are so many; fewer may
+be slow for another reason."""
 
 
 def waits(calls: pd.DataFrame, work: pd.DataFrame) -> pd.DataFrame:
@@ -92,10 +84,7 @@ def own_costs(
 
 
 def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
-    """How many launches a lane takes before the next one waits, and the calls that it held up.
-
-    The queue was full if most slow launches found it as deep as ever.
-    """
+    """How many launches a lane takes before the next one waits, and the calls that it held up."""
     took = (calls["end_ns"] - calls["start_ns"]).to_numpy()
     launches = work[work["call"] != NOWHERE].drop_duplicates("call")
     call = launches["call"].to_numpy()
@@ -106,9 +95,8 @@ def queue_of(calls: pd.DataFrame, work: pd.DataFrame) -> tuple[int, Indices]:
         begun = np.searchsorted(started, returned[rows], side="right")
         depth[rows] = np.maximum(np.arange(len(rows)) - begun, 0)
     deepest = int(depth.max(initial=0))
-    usual = float(np.median(took[call])) if len(call) else 0.0
-    full, slow = depth >= max(FULL * deepest, LEAST_QUEUE), took[call] > SLOW * usual
-    if (full & slow).sum() < max(LEAST_HELD, slow.sum() / 2):
-        return max(QUEUE, deepest), np.zeros(0, dtype=np.int64)
-    held = full & (took[call] > HELD_UP * usual)
-    return int(np.median(depth[held & slow])), call[held]
+    slow = took[call] > HELD_UP * np.median(took[call]) if len(call) else depth > 0
+    held = slow & (depth >= max(FULL * deepest, LEAST_QUEUE))
+    if held.sum() < max(LEAST_HELD, slow.sum() / 2):
+        return max(QUEUE, deepest), NONE
+    return int(np.median(depth[held])), call[held]

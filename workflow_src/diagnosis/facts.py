@@ -13,11 +13,8 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.subject import LARGE, MOST, Subject
 from workflow_src.placing.kernel_names import precision_ran
 
-SHORTEST, LONGEST = 4, 4096
-"""Launches of a sequence that repeats."""
-
-TIMES = 3
-"""What repeats comes so many times in a row at least, and is most of a step."""
+SHORTEST, LONGEST, TIMES = 4, 4096, 3
+"""Launches of a sequence that repeats, and how often it does in a row at least."""
 
 
 def repeated(subject: Subject) -> tuple[int, int]:
@@ -85,11 +82,10 @@ def _a_step(subject: Subject, rows: pd.DataFrame, keys: list[str]) -> pd.DataFra
 
 def waits(subject: Subject) -> pd.DataFrame:
     """A row per call and path that the device held up: call, path, calls, blocked_ms."""
-    held = subject.calls[subject.calls["blocked_ns"] > 0]
-    table = held.groupby(["name", "path"], sort=False)["blocked_ns"].agg(["size", "sum"])
-    table = (table / [1, NS_PER_MS] / subject.step_count).reset_index()
-    table.columns = pd.Index(["call", "path", "calls", "blocked_ms"])
-    return table.sort_values("blocked_ms", ascending=False, ignore_index=True)
+    held = subject.calls[subject.calls["blocked_ns"] > 0].rename(columns={"name": "call"})
+    groups = held.groupby(["call", "path"], sort=False)["blocked_ns"]
+    sums = groups.agg(calls="size", blocked_ms="sum") / [1, NS_PER_MS] / subject.step_count
+    return sums.reset_index().sort_values("blocked_ms", ascending=False, ignore_index=True)
 
 
 def copies(subject: Subject) -> pd.DataFrame:
@@ -98,12 +94,9 @@ def copies(subject: Subject) -> pd.DataFrame:
     blocked_ms is how long the host waited in the calls that copied; bytes are unknown where those
     of one copy are.
     """
-    work, blocked = subject.work.loc[subject.copies.index], subject.calls["blocked_ns"]
-    known = subject.copies.assign(
-        path=work["path"],
-        device_ms=work["device_ns"] / NS_PER_MS,
-        blocked_ms=work["call"].map(blocked).fillna(0) / NS_PER_MS,
-    )
+    work = subject.copies.join(subject.work[["path", "call", "device_ns"]])
+    blocked_ns = work["call"].map(subject.calls["blocked_ns"]).fillna(0)
+    known = work.assign(device_ms=work["device_ns"] / NS_PER_MS, blocked_ms=blocked_ns / NS_PER_MS)
     places = ["direction", "source", "target", "path"]
     groups = known.groupby(places, observed=True, sort=False, dropna=False)
     sums = groups[["bytes", "device_ms", "blocked_ms"]].sum(skipna=False)
@@ -122,6 +115,6 @@ def large_gaps(subject: Subject) -> pd.DataFrame:
     gap_ms = subject.own["gap_ns"] / NS_PER_MS
     large = places.assign(gap_ms=gap_ms)[gap_ms > LARGE * gap_ms.median()]
     groups = large.groupby([*places], observed=True, sort=False)["gap_ms"]
-    found = groups.agg(gaps="size", gap_ms="sum", longest_ms="max").reset_index()
+    found = groups.agg(gaps="size", gap_ms="sum", longest_ms="max")
     found[["gaps", "gap_ms"]] /= subject.step_count
-    return found.sort_values("gap_ms", ascending=False, ignore_index=True)
+    return found.reset_index().sort_values("gap_ms", ascending=False, ignore_index=True)

@@ -1,9 +1,9 @@
 """What can be wrong with a step, and each place where it is: what it takes, and what shows it.
 
 A kind of finding is a function that selects rows of a Subject's calls or work, and says by which
-edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv. It
-compares within one capture. What a place takes is what its edits take away, of the same steps that
-the time of a step is the mean of, so that a replay saves no more; what it saves, diagnose.py tells.
+edits a step does without them; one kind may have several reasons, each a row of mechanisms.csv.
+What a place takes is what its edits take away, of the same steps that the time of a step is the
+mean of, so that a replay saves no more; what it saves, diagnose.py tells.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,27 +83,27 @@ def found(
 ) -> Finding:
     """Some calls, activities or transfers as one place of a mechanism, which its edits do without.
 
-    where: the range that all calls lie in, or the main place of activities, unless it is given. It
-    takes what edits take away of the host, at most a step, and of the device all that the changed
-    work takes, or device_ns of it (by its rows). facts: what only this mechanism's words say.
+    where: the range that all calls lie in, or the main place of activities, unless it is given. Of
+    the device it takes all that the changed work does, or device_ns of it (by its rows). facts:
+    what only this mechanism's words say.
     """
     if where is None:
         named = rows if device_ns is None else rows.assign(device_ns=device_ns)
         where = main_place(named) if "lane" in rows else common_path(rows["path"])
-    recording, changes = subject.recording, _changes(subject.recording, edits)
-    counted = np.arange(len(changes.calls)) >= recording.first_counted
-    if device_ns is None:
-        device_ns = subject.work.loc[changes.work[subject.work.index], "device_ns"]
-    work_ns = float(device_ns[counted[subject.work.loc[device_ns.index, "call"]]].sum())
+    recording, every = subject.recording, subject.work
+    changed_calls, changed_work, saved_ns, of_gaps = _changes(recording, edits)
+    calls, work = np.flatnonzero(changed_calls), every[changed_work[every.index]]
+    counted = np.arange(len(changed_calls)) >= recording.first_counted
+    device_ns = work["device_ns"] if device_ns is None else device_ns
+    work_ns = float(device_ns[counted[every.loc[device_ns.index, "call"]]].sum())
     # Where the device lags, the host's time between the ends of two steps isn't a step's.
-    host_ns = min(
-        float(changes.host_ns[counted].sum()) / recording.counted, subject.check.recorded_ns
-    )
+    host_ns = float(saved_ns[counted].sum()) / recording.counted
+    host_ns = min(host_ns, subject.check.recorded_ns)
     # What is between two steps belongs to the later one.
     last = recording.steps["last_call"].to_numpy()
     often, occurs = (
         np.bincount(np.searchsorted(last, each), minlength=len(last))[: len(last)]
-        for each in (rows.get("call", rows.index), np.flatnonzero(changes.calls))
+        for each in (rows.get("call", rows.index), calls)
     )
     at = np.flatnonzero(occurs) if occurs.any() else np.arange(len(last))
     timed = at[last[at] >= recording.first_counted]
@@ -111,28 +111,21 @@ def found(
         "calls": max(round(float(np.median(often[timed if len(timed) else at]))), 1),
         "in_steps": len(at),
         "of_steps": len(last),
-        "also_in": _elsewhere(subject, where, changes),
-        "example": _example(subject, MECHANISMS[key].shown_by, changes),
+        "also_in": _elsewhere(subject, where, every[every["call"].isin(calls)]),
+        "example": "" if of_gaps else _example(subject, MECHANISMS[key].shown_by, work, calls),
     }
-    told |= _gaps(subject, edits) if changes.of_gaps else {}
+    told |= _gaps(subject, edits) if of_gaps else {}
     device_ms = work_ns / NS_PER_MS / recording.counted
     return Finding(key, where, host_ns / NS_PER_MS, device_ms, edits, told | facts)
 
 
-class Changes(NamedTuple):
-    """What edits change of a replay: calls and work, host_ns that they take away at each call.
+def _changes(recording: Recording, edits: Edits) -> tuple[Mask, Mask, Indices, bool]:
+    """What edits change of a replay: which calls and work, and the host's time (ns) that they take
+    away at each call.
 
-    calls: that take less or launch other work, or, of_gaps: if there are none, those before which
-    the host's own time becomes less.
+    Calls are those that take less or launch other work, or if there are none, and no such work, as
+    the last part says, those before which the host's own time becomes less.
     """
-
-    calls: Mask
-    work: Mask
-    host_ns: Indices
-    of_gaps: bool
-
-
-def _changes(recording: Recording, edits: Edits) -> Changes:
     before, after, columns = Plan.of(recording), changed(recording, edits), recording.columns
     work = after.dropped | (after.duration_ns != before.duration_ns)
     returns = np.unique(columns["waits.call"][~after.waits])
@@ -144,12 +137,11 @@ def _changes(recording: Recording, edits: Edits) -> Changes:
     host_ns[returns] += np.maximum(blocked[returns], 0)
     host_ns = np.where(columns["calls.beside"], 0, host_ns)
     of_gaps = bool((gaps_ns > 0).any()) and not calls.any() and not work.any()
-    return Changes(gaps_ns > 0 if of_gaps else calls, work, host_ns, of_gaps)
+    return gaps_ns > 0 if of_gaps else calls, work, host_ns, of_gaps
 
 
-def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
+def _elsewhere(subject: Subject, where: str, work: pd.DataFrame) -> str:
     """The part of a step with most of the work of changed calls, if `where` isn't of it; or ""."""
-    work = subject.work[changes.calls[subject.work["call"]]]
     if not where or work.empty:
         return ""
     most = str(work["device_ns"].groupby(subject.parts(work["path"])).sum().idxmax())
@@ -157,15 +149,13 @@ def _elsewhere(subject: Subject, where: str, changes: Changes) -> str:
     return "" if f"{inner}/".startswith(f"{outer}/") else most
 
 
-def _example(subject: Subject, family: str, changes: Changes) -> str:
+def _example(subject: Subject, family: str, work: pd.DataFrame, changed: Indices) -> str:
     """The kernel, if possible of a family, copy or waiting call that takes most of what a place
     changes; "" if none does."""
-    work = subject.work[changes.work[subject.work.index]]
     if work.empty:
-        calls = subject.calls[changes.calls[subject.calls.index] & ~subject.calls["launches"]]
-        if changes.of_gaps or calls.empty:
-            return ""
-        return short(str(calls.groupby("name", observed=True)["blocked_ns"].sum().idxmax()))
+        calls = subject.calls[subject.calls.index.isin(changed) & ~subject.calls["launches"]]
+        held = calls.groupby("name", observed=True)["blocked_ns"].sum()
+        return short(str(held.idxmax())) if len(held) else ""
     of_family = work[work["family"] == family]
     longest = of_family if len(of_family) else work
     name = longest.groupby("name", observed=True)["device_ns"].sum().idxmax()

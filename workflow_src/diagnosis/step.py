@@ -5,7 +5,7 @@ autograd's, are one order of calls: each call comes the host's own time after th
 All times are integer nanoseconds.
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,32 +24,31 @@ from workflow_src.placing.ledger import blocking
 from workflow_src.placing.steps import step_ranges
 
 MOST_CALLS = 100_000
-"""Calls of a process in the steps of a recording, so that a replay takes less than half a second.
-"""
+"""Of a process in a recording, so that a replay takes less than half a second."""
 
 TRIFLE_NS = 5_000
 """A call of kind "other", such as looking up a kernel's name, counts if it takes so long."""
 
 
-@dataclass(frozen=True)
-class Loop:
-    """A training loop: its process, the thread that its steps are ranges of, and their ranges."""
+class Loop(NamedTuple):
+    """A training loop: its process, the thread that its steps are ranges of, their ranges, and
+    since when calls count (ns)."""
 
     process: int
     thread: int
     steps: pd.DataFrame
+    since_ns: int
 
 
 def recorded(attributed: Attributed, process: int) -> Recording:
-    """The steps of a process, found as in placing.steps.
+    """The steps of a process, found as in placing.steps; of many the last, of MOST_CALLS calls.
 
-    Of many steps, the last ones, of MOST_CALLS calls together. Raises TraceError if the capture has
-    no steps of the process, or no API calls in them, or lost its kernels.
+    Raises TraceError if it has no steps, or no API calls in them, or the capture lost its kernels.
     """
     if attributed.capture.kernels_lost:
         raise TraceError("its kernels were lost")
-    since_ns, loop = _last_steps(loop_of(attributed, process), attributed.capture.calls)
-    calls = _host_calls(attributed, loop, since_ns)
+    loop = loop_of(attributed, process)
+    calls = _host_calls(attributed, loop)
     work = device_work(attributed, process, calls)
     steps = _steps(loop, calls, work)
     if steps["call"].iloc[0] == 0:
@@ -62,35 +61,26 @@ def recorded(attributed: Attributed, process: int) -> Recording:
     places = attributed.work.loc[work["activity"], ["device", "stream"]]
     awaited = event_ties(work, places, calls, events[events["process"] == process])
     work, ties = timed(work, np.append(returned, 0)[work["call"]], awaited)
-    tables = calls[list(CALLS)], work[list(WORK)], waiting, ties
-    return Recording(process, *tables, steps, queue)
+    return Recording(process, calls[[*CALLS]], work[[*WORK]], waiting, ties, steps, queue)
 
 
 def loop_of(attributed: Attributed, process: int) -> Loop:
-    """The thread of a process with most steps, and these in order of start."""
+    """The thread of a process with most steps, and these in order of start: the last of many."""
     found = step_ranges(attributed)
     found = found[found["process"] == process]
     if not len(found):
         raise TraceError(f"process {process} has no steps: capture_step (--step) names their range")
     thread = int(found["thread"].value_counts().index[0])
-    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]]
-    return Loop(process, thread, steps.sort_values("start_ns", ignore_index=True))
-
-
-def _last_steps(loop: Loop, calls: pd.DataFrame) -> tuple[int, Loop]:
-    """The last steps that hold at most MOST_CALLS calls, at least one, and since when calls count.
-
-    That is BEFORE_ALL if these are all steps.
-    """
-    own = np.sort(calls["start_ns"].to_numpy()[(calls["process"] == loop.process).to_numpy()])
-    start = loop.steps["start_ns"].to_numpy()
+    steps = found.loc[found["thread"] == thread, ["start_ns", "end_ns"]].sort_values("start_ns")
+    calls, start = attributed.capture.calls, steps["start_ns"].to_numpy()
+    own = np.sort(calls["start_ns"].to_numpy()[(calls["process"] == process).to_numpy()])
     after = len(own) - np.searchsorted(own, start)
-    kept = min(int((after > MOST_CALLS).sum()), len(start) - 1)
-    steps = loop.steps[kept:].reset_index(drop=True)
-    return (int(start[kept]) if kept else BEFORE_ALL), replace(loop, steps=steps)
+    gone = min(int((after > MOST_CALLS).sum()), len(start) - 1)
+    since_ns = int(start[gone]) if gone else BEFORE_ALL
+    return Loop(process, thread, steps[gone:].reset_index(drop=True), since_ns)
 
 
-def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFrame:
+def _host_calls(attributed: Attributed, loop: Loop) -> pd.DataFrame:
     """The calls of all threads that work for the loop or launch work beside it, by start.
 
     Columns: those of CALLS but cost_ns, and `may_wait`. Calls inside of others, threads that launch
@@ -104,7 +94,7 @@ def _host_calls(attributed: Attributed, loop: Loop, since_ns: int) -> pd.DataFra
     helping = {loop.thread, *shares.index[shares > 0.5]} - {UNKNOWN}
     launching = {*helping, *work["thread"].unique()} - {UNKNOWN}
     calls = attributed.capture.calls
-    calls = calls[(calls["start_ns"] >= since_ns) & (calls["process"] == loop.process)]
+    calls = calls[(calls["start_ns"] >= loop.since_ns) & (calls["process"] == loop.process)]
     calls = _outermost(calls[calls["thread"].isin(launching) & (calls["kind"] != OVERHEAD)])
     calls = calls.assign(may_wait=calls.index.isin(blocking(calls).index))
     number, known = pd.factorize(calls["name"])

@@ -24,8 +24,8 @@ END = "end of the last step"
 """The name of the call that ends a Subject's recording."""
 
 MOST, MANY = 0.5, 8
-"""What holds of more than this share mostly holds; what there are so many of is no single one: of
-places, of tensors or parameters a step, of collectives in a row."""
+"""What holds of more than this share mostly holds; so many places, tensors or collectives are many.
+"""
 
 LARGE = 20
 """A gap of the host is large if it is so many times as long as the median one."""
@@ -36,20 +36,14 @@ MAIN_SHARE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The recorded steps of one process, and the capture that they are from.
-
-    Rows of `calls` and `work` keep the numbers that they have in the recording, which edits need.
-    """
+    """The recorded steps of one process, whose rows of `calls` and `work` keep their numbers."""
 
     attributed: Attributed
     recording: Recording
 
     @classmethod
     def of(cls, attributed: Attributed, process: int) -> "Subject":
-        """The steps of a process, found as in step.recorded, to the end of the last one.
-
-        Raises TraceError as that does.
-        """
+        """The steps of a process to the end of the last one; raises TraceError as step.recorded."""
         return cls(attributed, ended(recorded(attributed, process)))
 
     @property
@@ -59,12 +53,12 @@ class Subject:
 
     @cached_property
     def check(self) -> Check:
-        """How well the model understands the recording."""
+        """That of the recording."""
         return check(self.recording)
 
     @cached_property
     def bounds(self) -> Bounds:
-        """What the host and the device alone would take for a step."""
+        """Those of the recording."""
         return bounds(self.recording)
 
     @cached_property
@@ -94,10 +88,8 @@ class Subject:
 
     @cached_property
     def sides(self) -> pd.DataFrame:
-        """What was launched, or called, before and at each call of the loop, and in which ranges.
-
-        Columns: launched_before and before (its path), launched and after.
-        """
+        """What was launched, or called, before and at each call of the loop, and in which ranges:
+        launched_before and before (its path), launched and after."""
         own = self.own[["launched", "path"]]
         before = own.shift(fill_value="").set_axis(["launched_before", "before"], axis=1)
         return before.join(own.rename(columns={"path": "after"}))
@@ -109,10 +101,8 @@ class Subject:
 
     @cached_property
     def work(self) -> pd.DataFrame:
-        """Recording.work that the steps' calls launched, with device_ns and `alone`.
-
-        device_ns: its duration; alone: whether its call launched nothing else.
-        """
+        """Recording.work that the steps' calls launched, with device_ns, its duration, and `alone`:
+        whether its call launched nothing else."""
         work, steps = self.recording.work, self.recording.steps
         work = work[work["call"].between(steps["call"].iloc[0], steps["last_call"].iloc[-1])]
         return work.assign(
@@ -130,7 +120,7 @@ class Subject:
 
     @cached_property
     def loop_thread(self) -> int:
-        """The thread that runs the loop: the one that makes the first call of most steps."""
+        """The thread that makes the first call of most steps."""
         first = self.recording.steps["call"].to_numpy()
         return int(self.recording.calls["thread"].iloc[first].mode().iloc[0])
 
@@ -151,10 +141,8 @@ once = lru_cache(maxsize=1)
 
 
 def ended(recording: Recording) -> Recording:
-    """A recording to the end of its last step, which is a call that takes no time.
-
-    So what the host does between the last call and the end is a gap as any other.
-    """
+    """A recording to the end of its last step, a call that takes no time: what the host does
+    between the last call and the end is a gap as any other."""
     calls, steps = recording.calls, recording.steps.copy()
     last, end = int(steps["last_call"].iloc[-1]), int(steps["end_ns"].iloc[-1])
     tail = max(end - int(calls["end_ns"].iloc[last]), 0)
@@ -171,8 +159,7 @@ def ended(recording: Recording) -> Recording:
 def main_place(work: pd.DataFrame) -> str:
     """The innermost place that takes much of the time of some work, the first such one, as a path.
 
-    Paths that differ in numbers alone, such as those of layers, are one place, with * for them,
-    unless all of its work has the same.
+    Paths that differ in numbers alone, such as those of layers, are one place, with * for them.
     """
     place = work["path"].str.replace(NUMBER, "*", regex=True)
     sums = work["device_ns"].groupby(place, sort=False).sum()

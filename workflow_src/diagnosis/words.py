@@ -8,11 +8,7 @@ from workflow_src.diagnosis.finding import MECHANISMS, Finding, quotable
 
 SAVES = "; fixing it saves about {saves_ms} of a {plain}step's {step_ms} ms"
 LIMIT = "; one launch for all, the best case, saves {saves_ms} of a {plain}step's {step_ms} ms"
-"""What follows a fact where the model understands the step; the second, of what holds of a whole
-program, and can only be made less."""
-
-RECORDED = " (as recorded)"
-"""Comes before where the time of a step without a profiler is known: the fact takes less in it."""
+"""What follows a fact where the model understands the step; the second, of a whole program."""
 
 
 def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
@@ -41,7 +37,8 @@ def headline(finding: Finding, step_ms: float, plain: bool = False) -> str:
     saved = (LIMIT if mechanism.general else SAVES).format(
         plain="plain " * plain, saves_ms=_ms(finding.saves_ms), step_ms=_ms(step_ms)
     )
-    return f"{fact}{RECORDED * plain}{saved}."
+    # Without a profiler the fact takes less.
+    return f"{fact}{' (as recorded)' * plain}{saved}."
 
 
 def assumed(finding: Finding) -> str:

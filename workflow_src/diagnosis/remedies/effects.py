@@ -46,13 +46,11 @@ NARROWER = {
     "feed_forward": Span(0.45, 0.55, 0.75),
     "rotary": Span(1.0, 1.3, 1.6),
     "block": Span(1.0, 1.4, 1.8),
+    "": Span(0.8, 1.0, 1.2),
 }
-"""By range, what passes over tensors take under autocast, of their time in float32: scores and the
-feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and where both
-types meet, torch has no vectorized kernel."""
-
-AS_WIDE = Span(0.8, 1.0, 1.2)
-"""The same of all other ranges."""
+"""By range, "" for others, what passes over tensors take under autocast, of their time in float32:
+scores and the feed-forward layer's are half as wide, softmax's in float32 but for its maximum, and
+where both types meet, torch has no vectorized kernel."""
 
 BACKWARD_SHARE = 2.5
 """FLOPs of fused attention's backward pass, which computes the scores again, over forward's."""
@@ -140,7 +138,7 @@ def _narrow(precision: str, trial: Trial) -> None:
     if bf16:
         end = trial.end("other passes in bf16")
         leaves = step.texts["leaf"][passes]
-        factor[passes] = [NARROWER.get(leaf, AS_WIDE).at(end) for leaf in leaves]
+        factor[passes] = [NARROWER.get(leaf, NARROWER[""]).at(end) for leaf in leaves]
         for name, casts in CASTS_LAUNCHED.items():
             calls = step.where(step.of("kind", steps.PRODUCT) & step.of("pass", name))
             more = trial.value("launches of casts", casts)

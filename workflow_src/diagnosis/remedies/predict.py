@@ -1,10 +1,9 @@
 """The time of a plain step with remedies, by replay, with its interval.
 
 The host's own time for a launch is solved pass by pass from the plain times of the phases. Where
-the device sets the pace, the plain time doesn't tell it: then it is between the least that the
-run's launch-bound cases of that host show, and the most that the plain time allows. Where the host
-does, it is what phases differ by, which were timed at different moments; so it is known only as
-well as they are steady.
+the device sets the pace, these don't tell it: then it is between the least that the run's
+launch-bound cases show, and the most that the plain time allows. Where the host does, it is what
+phases differ by, which were timed at different moments: it is known as well as they are steady.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +49,7 @@ REPEATED = 0.005
 """A plain step that the device sets the pace of is repeated no better, relatively: medians of its
 blocks in one process differ by 0.1 to 1 %."""
 
-REMOVED_UNSURE = 0.09
-HOST_UNSURE = 0.6
+REMOVED_UNSURE, HOST_UNSURE = 0.09, 0.6
 """How far predictions were off beyond what else is uncertain of them, as shares of the device's
 work that goes, and of the time in which the device would not work (benchmarks/README.md)."""
 
@@ -59,19 +57,14 @@ LUCK_WIDER = 2.0
 """Another process lies between the fastest and the slowest of three as often as not: 95 % take an
 interval about twice as wide."""
 
-LUCK = "processes' luck"
-DEVICE = "the device's work"
-GAPS = "gaps of a graph"
+LUCK, DEVICE, GAPS = "processes' luck", "the device's work", "gaps of a graph"
 HOST = "host's launches, {}"
 """Uncertain quantities of the plain step itself; the last one, of a pass."""
 
 
 class Solved(NamedTuple):
-    """What a phase tells of its last pass.
-
-    host_ns: the host's time for a launch that gives the plain time, at most; launch_bound: whether
-    the pass's device time is a small share of what the host then takes to launch it.
-    """
+    """What a phase tells of its last pass: the host's time for a launch that gives the plain time,
+    at most, and whether the pass is then launch-bound."""
 
     host_ns: float
     launch_bound: bool
@@ -129,7 +122,7 @@ def host_span(
     usual: Span | None,
     ends_ms: Sequence[tuple[float, float]],
 ) -> Span:
-    """The host's time for a launch (ns), by what gives the plain time.
+    """The host's time for a launch (ns).
 
     usual: of one in the run's launch-bound cases; ends_ms: of the plain times of the phase and the
     one before it, by which their difference may be off.
@@ -167,18 +160,24 @@ class PlainStep:
     graph_gap_ns: Span
 
     def predicted(self, remedies: Sequence[str]) -> Span:
-        """The time with remedies, in their order, with its 95 % interval.
+        """The time (ms) with remedies, in their order, with its 95 % interval.
 
         Raises NotKnownError if the effect of one can't be told.
         """
         graph, step = GRAPH in remedies, self.about.step
 
+        def changed_by(plan: Plan, ends: Ends) -> Trial:
+            trial = Trial(self.about, plan, ends, self.about.precision)
+            for remedy in remedies:
+                EFFECTS[remedy](trial)
+            return trial
+
         def time_ms(ends: Ends) -> float:
-            plan = self._plan(graph, ends)
-            return replayed(self._with(remedies, plan, ends).plan).step_ns / NS_PER_MS
+            plan = changed_by(self._plan(graph, ends), ends).plan
+            return replayed(plan).step_ns / NS_PER_MS
 
         # What it takes of the device without the host.
-        bare = self._with(remedies, Plan.of(step.recording), {})
+        bare = changed_by(Plan.of(step.recording), {})
         device_ms = float(bare.plan.duration_ns[~bare.plan.dropped].sum()) / NS_PER_MS
         removed_ms = abs(float(step.work["device_ms"].sum()) - device_ms)
         usual_ms = time_ms({})
@@ -189,13 +188,6 @@ class PlainStep:
         own = [DEVICE, GAPS] if graph else [LUCK, *map(HOST.format, unsure)]
         least_ms = self.about.least_ms(bare.precision)
         return interval(time_ms, [*sorted(bare.asked), *own], unsure_ms, least_ms)
-
-    def _with(self, remedies: Sequence[str], plan: Plan, ends: Ends) -> Trial:
-        """A plan with remedies and quantities at these ends."""
-        trial = Trial(self.about, plan, ends, self.about.precision)
-        for remedy in remedies:
-            EFFECTS[remedy](trial)
-        return trial
 
     def _plan(self, graph: bool, ends: Ends) -> Plan:
         """The plain step, which takes the plain time.
@@ -228,10 +220,9 @@ def interval(
 ) -> Span:
     """A time with its 95 % interval, which is `unsure` either way if all quantities are certain.
 
-    It begins at `least`, below which no time can be, or at the usual time if that is shorter.
-
-    Each quantity is moved to both of its ends, the time is computed again, and the differences are
-    added as the root of the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
+    It begins at `least`, below which no time can be, or at the usual time if that is shorter. Each
+    quantity is moved to both of its ends, and the differences of the time are added as the root of
+    the sum of their squares (S. J. Kline and F. A. McClintock, "Describing
     uncertainties in single-sample experiments", Mechanical Engineering 75, 1953).
     """
     usual = time({})

@@ -17,8 +17,7 @@ from workflow_src.common.units import NS_PER_MS
 from workflow_src.diagnosis.recording import CALLS, QUEUE, TIES, WAITS, Factors, Mask, Recording
 from workflow_src.diagnosis.recording import WORK as OF_WORK
 
-FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
-PASSES = (FORWARD, BACKWARD, OPTIMIZER)
+PASSES = FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
 PRODUCT, CORE_PRODUCT, ELEMENTWISE = "product", "core product", "elementwise"
 UPDATE, OTHER = "update", "other"
@@ -126,10 +125,10 @@ class Launched:
 
 @lru_cache(maxsize=4)
 def chains(step: Launched, outside_core: bool) -> tuple[Indices, Indices, Factors]:
-    """Elementwise kernels in chains: the launches, the group of each, and each group's share.
+    """Elementwise kernels in chains: the launches, the group of each, and 1 / each group's length.
 
     Of a step all, or those outside of attention's core. A group is the launches of a range each
-    time it runs, in one pass; its share is 1 / its length.
+    time it runs, in one pass.
     """
     rows = step.of("kind", ELEMENTWISE)
     rows &= ~(step.of("leaf", *CORE) & outside_core)
