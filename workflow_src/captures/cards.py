@@ -21,10 +21,8 @@ AMD = re.compile(r"(?i)\b(?:AMD|Instinct|Radeon|gfx\d+)")
 
 @dataclass(frozen=True)
 class Card:
-    """A card by its name; capability: of compute, as (9, 0), of NVIDIA's; None if unknown.
-
-    driver: its version, as 580.159.04, or the CUDA version that it can, or "".
-    """
+    """A card; capability: NVIDIA's of compute, as (9, 0), or None; driver: its version, as
+    580.159.04, or the CUDA version that it can, or ""."""
 
     name: str
     capability: tuple[int, int] | None = None
@@ -41,7 +39,7 @@ def card_of_trace(path: Path) -> Card | None:
 
 
 def one_card(cards: Iterable[tuple[Any, ...]], driver: str) -> Card | None:
-    """The one card of a host; None if its cards differ, as which of them worked isn't told."""
+    """The one card of a host; None if its cards differ."""
     read = {(str(name or ""), *numbers) for name, *numbers in cards}
     if len(read) != 1:
         return None

@@ -36,7 +36,7 @@ def torch_domain(name: str) -> str:
 
 
 def is_library(domain: str) -> bool:
-    """Whether a domain is a library's own."""
+    """Whether a domain is one of LIBRARIES."""
     return domain.casefold() in LIBRARIES
 
 

@@ -138,7 +138,7 @@ def launched(work: pd.DataFrame, made: Numbered) -> tuple[dict[str, Any], int, d
 def all_calls(
     made: Numbered, work: pd.DataFrame, copies: pd.DataFrame, overheads: pd.DataFrame
 ) -> dict[str, Any]:
-    """Capture.calls: API calls, those that copy pageable memory told apart, and overheads."""
+    """Capture.calls: API calls, those that copy pageable memory, and overheads."""
     calls = made.calls
     kinds = np.repeat([0, 2], [len(calls), len(overheads)]).astype(np.int8)
     copying = (copies["source"] == PAGEABLE) | (copies["target"] == PAGEABLE)
@@ -153,7 +153,6 @@ def all_calls(
 
 
 def _at(values: Integers, call: Indices, found: Mask) -> Integers:
-    """The values of calls, UNKNOWN for activities of none."""
     if found.all():
         return values[call]
     each = np.full(len(call), UNKNOWN, dtype=values.dtype)

@@ -26,12 +26,9 @@ DEVICES = 2**16
 LAUNCH_BITS = 32
 """Of a profiler's number of a launch. In a merged trace its rank, from 1, stands above them."""
 
-NAMED = "named"
-"""A column of work: the process that the name of its device says, or UNKNOWN."""
-
-ON_HOST = ("ranges", "calls", "operators")
-NUMBER = re.compile(r"\d+(?=\D*$)")
-"""The last number in a text: that of the process or device itself."""
+NAMED, NUMBER = "named", re.compile(r"\d+(?=\D*$)")
+"""A column of work: the process that the name of its device says, or UNKNOWN; and the last number
+in a text, that of the process or device itself."""
 
 Names = Mapping[int, int]
 """Numbers by those of processes and devices in events."""
@@ -56,7 +53,8 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
 
     texts: the number that each has in events.
     """
-    on_host = {n for part in ON_HOST if part in parts for n in parts[part]["process"].unique()}
+    host = parts.keys() & {"ranges", "calls", "operators"}
+    on_host = {n for part in host for n in parts[part]["process"].unique()}
     hosts = [text for text, number in texts.items() if number in on_host]
     if not hosts:
         return parts, []
@@ -74,7 +72,6 @@ def told_apart(parts: Parts, texts: Mapping[str, int]) -> tuple[Parts, list[Note
 
 
 def _apart(rows: pd.DataFrame, rank: Names, shown: Names, first: Names) -> pd.DataFrame:
-    """Rows of one part, by what their processes are numbered: their rank, and what is shown."""
     own = rows["process"].to_numpy()
     above = _called(own, rank, 0)
     if "correlation" in rows:

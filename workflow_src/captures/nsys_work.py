@@ -1,5 +1,4 @@
-"""What devices did, in an nsys export: kernels, copies, sets and whole graphs, and which streams
-waited for each other."""
+"""What devices did, in an nsys export, and which streams waited for each other."""
 
 from collections import Counter
 from typing import Any
@@ -61,8 +60,7 @@ def process_of(number: Indices) -> Indices:
 def read_work(store: Store, lost: Counter[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The device work of an export, a table after the other, each by time; and its copies.
 
-    Both as in Capture, but of launches the number alone, as `correlation`.
-    lost: how many rows are left out.
+    Both as in Capture, but of launches the number alone, as `correlation`. lost: counts bad rows.
     """
     keys = [key for key, table in WORK_TABLES.items() if store.has(table)]
     names, parts, counts = [coded(np.array([], np.int8), [])], [], list[int]()
@@ -105,7 +103,6 @@ def _in_time(store: Store, table: str, names: tuple[str, ...], lost: Counter[str
 
 
 def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
-    """The name of each activity; that of some is only a number."""
     if key == "MEMSET":
         return coded(np.zeros(len(rows["start"]), dtype=np.int8), ["[CUDA memset]"])
     column = {"KERNEL": "demangledName", "MEMCPY": "copyKind", "GRAPH_TRACE": "graphId"}[key]
@@ -121,7 +118,7 @@ def _names(store: Store, key: str, rows: Columns) -> "pd.Categorical[str]":
 
 
 def _copies(is_copy: bool, rows: Columns, before: int) -> pd.DataFrame:
-    """Copies or sets as in Capture.copies, of work that has so many rows before them."""
+    """Capture.copies of one table's rows, which have so many rows of work before them."""
 
     def meant(column: str, known: dict[int, str]) -> Any:
         code, own = pd.factorize(rows[column])

@@ -63,7 +63,7 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[No
         once[name] = rows.drop(again) if len(again) else rows
     possible = _possible(once)
     steps = ((TWICE, parts, once), (IMPOSSIBLE, once, possible))
-    lost = [(code, n, len(all_[n]) - len(left[n])) for code, all_, left in steps for n in parts]
+    lost = [(code, n, len(some[n]) - len(left[n])) for code, some, left in steps for n in parts]
     ranges = possible["ranges"]
     never = ranges["end_ns"] == LATEST_NS
     if never.any():
@@ -71,9 +71,7 @@ def checked(parts: Parts, doubled: Collection[str] = ()) -> tuple[Parts, list[No
         end = ranges["end_ns"].mask(never, np.maximum(ranges["start_ns"], last))
         possible["ranges"] = ranges.assign(end_ns=end)
         lost.append(("unclosed", "ranges", int(never.sum())))
-    return possible, [
-        Note(code, count, WHAT.get(name, name)) for code, name, count in lost if count
-    ]
+    return possible, [Note(code, n, WHAT.get(name, name)) for code, name, n in lost if n]
 
 
 def _ends(rows: pd.DataFrame) -> Indices:

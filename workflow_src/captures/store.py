@@ -38,7 +38,7 @@ NOT_WORK = re.compile(r"SYNCHRONIZATION|CUDA_EVENT|OVERHEAD|RUNTIME|DRIVER|MARKE
 """Tables of activities that take no time of a device."""
 
 JOINED = 2**18
-"""Rows whose numbers are joined as text at a time: few megabytes."""
+"""Rows whose numbers are joined at a time: few megabytes."""
 
 Columns = dict[str, Indices]
 
@@ -132,7 +132,7 @@ class Store:
 
 
 def _joined(table: str, columns: Mapping[str, int]) -> str:
-    """How many of the next rows there are, the last one, and columns joined by commas."""
+    """A query: how many rows come next, the last one, and columns joined by commas."""
     values = (f'ifnull("{name}", {instead})' for name, instead in columns.items())
     inner = ", ".join(f"{value} AS c{n}" for n, value in enumerate(values))
     joined = ", ".join(f"CAST(group_concat(c{n}) AS BLOB)" for n in range(len(columns)))
@@ -144,7 +144,7 @@ def _joined(table: str, columns: Mapping[str, int]) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The tables of an SQLite file, which is only read. A view, as nsys makes none, is no table."""
+    """The tables of an SQLite file, which is only read. A view is no table."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")

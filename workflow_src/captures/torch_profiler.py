@@ -71,7 +71,7 @@ def read(path: Path) -> Capture:
 
 
 def _capture(found: Trace, every: Parts, done: str) -> Capture:
-    """The capture in these parts; `done`: the one that takes the place of a device's work."""
+    """The capture in these parts; done: that of work."""
     events, left_out = checked({part: every[part] for part in (*HOST, done)}, DOUBLED)
     parts, named = told_apart(events | {part: every[part] for part in ALWAYS}, found.texts)
     ranges, calls, overheads, work = (parts[part] for part in (*HOST, done))
@@ -103,7 +103,6 @@ def _capture(found: Trace, every: Parts, done: str) -> Capture:
 
 
 def _copies(work: pd.DataFrame) -> pd.DataFrame:
-    """Copies and sets, by their names."""
     row = np.flatnonzero(work["kind"].isin((COPY, SET)))
     code, names = pd.factorize(work["name"].to_numpy()[row])
     ends, filled = (pd.Series(names, dtype=object).str.extract(each) for each in (COPIED, FILLED))
@@ -171,7 +170,7 @@ def _operators(operators: pd.DataFrame) -> dict[str, Any]:
 
 
 def _same_call(names: "pd.Series[Any]", start: Indices, parent: Indices) -> Indices:
-    """For each operator the caller whose first of its own name it is, or itself."""
+    """For each operator the caller whose first of its name it is, or itself."""
     code = names.cat.codes.to_numpy()
     alike = (code == code[parent]) & (parent != NOWHERE)
     alike &= names.str.contains(DISPATCHED, regex=False).to_numpy()
