@@ -26,7 +26,8 @@ MECHANISM_OF = {
     "loader_in_the_process": "slow_loader", "parsing_thread": "other_thread",
     "unique_ids": "selection", "average_one_by_one": "parameter_by_parameter",
     "many_tables": "dense_gradients", "debug_checks": "number_of_each_tensor",
-    "evaluation": "forward_in_vain",
+    "evaluation": "forward_in_vain", "python_in_a_layer": "host_gap",
+    "blocking_save": "data_to_host",
 }  # fmt: skip
 """The mechanism of each fault whose name isn't its mechanism's key."""
 
@@ -55,7 +56,7 @@ STEP_OF = {
         ("float64-device.sqlite.gz", 11.3322, "step/forward/block.1/mlp", 0.73),
         ("debug_checks-host.sqlite.gz", 16.3057, "step/forward", 3.9),
         ("evaluation-device.sqlite.gz", 12.0705, "step/evaluation", 1.9),
-        ("stall-host.sqlite.gz", 121.8585, "step", 108.67),
+        ("stall-host.sqlite.gz", 121.8585, "step", 108.58),
         ("data_to_host-device.sqlite.gz", 95.4856, "step/forward/log", 80.35),
         ("blocking_save-device.json.gz", 104.2116, "step/save", 105.56),
         ("dense_gradients-device.sqlite.gz", 4.776, "step/backward", 2.4),

@@ -7,6 +7,7 @@ lie in one layer of several alike, or nothing but what they lie between.
 import re
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from workflow_src.common.thresholds import LAUNCH_BOUND_BELOW_NS
@@ -14,7 +15,8 @@ from workflow_src.diagnosis.finding import Finding, found
 from workflow_src.diagnosis.mechanisms.host_gaps import beyond, held_gaps, host_gaps, paths_in_gaps
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_DEVICE, of_size
 from workflow_src.diagnosis.recording import Edit, graphed
-from workflow_src.diagnosis.subject import LARGE, MOST, Subject, rows_of
+from workflow_src.diagnosis.subject import LARGE, Subject, rows_of
+from workflow_src.placing.kernel_names import MULTIPLYING
 from workflow_src.placing.paths import common_path
 
 OUT_OF_LINE = 5
@@ -33,24 +35,18 @@ programs without such a gap it is at most 1.7 times as long."""
 LOADING = r"(?i)data|load|batch|fetch|next|input"
 """Names of ranges that load a batch, if nothing is computed from one in them."""
 
-PRODUCTS, AROUND = ("convolution", "gemm"), ("", "copy", "fill", "unknown")
-"""Families of kernels that a library looks for by their shapes, and of what it launches before."""
+AROUND = ("", "copy", "fill", "unknown")
+"""Families of what a library launches before a product, as it looks for a kernel by its shapes."""
 
 BEFORE_PRODUCTS, NOT_MOST = 0.9, 0.7
 """The share of gaps' time from which on products are their reason, and the most of all calls that
 come before products: in two recorded loops 99 % and more, of 30 and 64 % of the calls."""
 
-COMPUTES = ("gemm", "attention", "convolution", "normalization", "softmax", "embedding")
-"""Families of kernels of a model."""
-
 
 def _running(subject: Subject) -> pd.DataFrame:
-    """The gaps in which the host ran, as far as is known, and neither loaded nor saved."""
+    """The gaps in which the host ran, as far as is known, and loaded nothing."""
     table = host_gaps(subject).query("~loads")
-    steps = table["step"].where(table["fetched"]).groupby(table["before"]).transform("nunique")
-    saved = table["fetched"] & (steps <= MOST * subject.step_count)
-    held = table.index.isin(held_gaps(subject).index)
-    return table[~(held | saved)]
+    return table.drop(held_gaps(subject).index)
 
 
 def _where(subject: Subject, gaps: pd.DataFrame) -> str:
@@ -58,12 +54,11 @@ def _where(subject: Subject, gaps: pd.DataFrame) -> str:
     return common_path(paths_in_gaps(subject, rows_of(gaps)))
 
 
-def _shorter(
-    subject: Subject, key: str, gaps: pd.DataFrame, like_ns: "pd.Series[float]", where: str
-) -> Finding:
-    """Some gaps as one place, which would take like_ns."""
-    left_ns = like_ns.fillna(0).to_numpy().astype(int)
-    return found(subject, key, gaps, Edit(rows_of(gaps), gap=left_ns), where=where)
+def _shorter(subject: Subject, key: str, gaps: pd.DataFrame, left: str) -> Finding:
+    """Some gaps as one place, which would take the times in the column `left`."""
+    left_ns = gaps[left].fillna(0).to_numpy(dtype=np.int64)
+    edit = Edit(rows_of(gaps), gap=left_ns)
+    return found(subject, key, gaps, edit, where=_where(subject, gaps))
 
 
 def held_up(subject: Subject) -> Iterator[Finding]:
@@ -73,21 +68,20 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     products; stall: a few are long where the same place has no such gap in other steps.
     """
     if len(rows := held_gaps(subject)):
-        where = common_path(rows.loc[rows["after"] != "", "after"])
         key = "new_shapes" if _before_products(subject, rows) else "other_thread"
-        yield _shorter(subject, key, rows, rows["in_line_ns"], where)
+        yield _shorter(subject, key, rows, "in_line_ns")
     gaps = _running(subject)
     rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
-        yield _shorter(subject, "stall", rows, rows["usual_ns"], _where(subject, rows))
+        yield _shorter(subject, "stall", rows, "usual_ns")
 
 
 def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
     """Whether stretched gaps come before products, though most calls don't."""
     family = subject.own["family"]
-    product = family.mask(family.isin(AROUND)).bfill().isin(PRODUCTS)
+    product = family.mask(family.isin(AROUND)).bfill().isin(MULTIPLYING)
     longer_ns = gaps["gap_ns"] - gaps["in_line_ns"]
     share = longer_ns[product[gaps.index]].sum() / longer_ns.sum()
     return bool(share >= BEFORE_PRODUCTS and product.mean() <= NOT_MOST)
@@ -97,17 +91,15 @@ def computes(subject: Subject) -> Iterator[Finding]:
     """A long gap of the host that comes in each step, or in torch's DataLoader in any.
 
     slow_loader: in a DataLoader, in or before a range that loads, or before a batch is sent;
-    python_in_a_layer: in one layer, and not in those alike; host_gap: of which nothing is known but
-    its place.
+    host_gap: of which nothing is known but its place, such as one layer of several.
     """
     table = host_gaps(subject)
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
-        where = _where(subject, loader)
-        yield _shorter(subject, "slow_loader", loader, loader["median_ns"], where)
+        yield _shorter(subject, "slow_loader", loader, "median_ns")
     for rows in _in_each_step(_running(subject)):
-        where = _where(subject, rows)
-        yield _shorter(subject, _reason(subject, rows, where), rows, rows["like_ns"], where)
+        key = "slow_loader" if _is_loader(subject, rows) else "host_gap"
+        yield _shorter(subject, key, rows, "like_ns")
 
 
 def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
@@ -119,9 +111,9 @@ def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """
     rows = gaps[gaps["usual_ns"] > LARGE * gaps["median_ns"]]
     apart = rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"]
-    alone = apart & beyond(rows, rows["sisters_ns"], OUT_OF_LINE) & (rows["calls"] > 1)
-    for _, each in rows[alone].groupby("after"):
-        yield each.assign(like_ns=each["sisters_ns"])
+    for _, each in rows[apart].groupby("after"):
+        if len(each) > 1:
+            yield each.assign(like_ns=each["sisters_ns"])
     rows = rows[~apart]
     longest = rows.groupby(["after", "place"])["gap_ns"].median().groupby("after").max()
     for path, every in rows.groupby("after"):
@@ -141,27 +133,22 @@ def _one_a_step(gaps: pd.DataFrame) -> pd.DataFrame:
     return longest if (longest["gap_ns"] > OUT_OF_LINE * others).all() else gaps
 
 
-def _reason(subject: Subject, rows: pd.DataFrame, where: str) -> str:
-    """What is known of most of the time in the gaps of a place, spent mostly in some range.
+def _is_loader(subject: Subject, rows: pd.DataFrame) -> bool:
+    """Whether a batch comes in most of the time in the gaps of a place.
 
-    Nothing is where they come after data was fetched: then the host does something with that.
+    Where they come after data was fetched the host does something with that.
     """
-    if rows["fetched"].mean() > 0.5:
-        return "host_gap"
+    multiplies = subject.work.loc[subject.work["family"].isin(MULTIPLYING), "path"].unique()
+
+    def loads(path: str) -> bool:
+        """Whether a range is named for a batch, and nothing is computed from one in it."""
+        inside = any(f"{each}/".startswith(f"{path}/") for each in multiplies)
+        return bool(re.search(LOADING, path.rsplit("/", 1)[-1])) and not inside
+
     sent = of_size(subject, TO_DEVICE, SMALL_BYTES + 1)["call"]
-    loads = rows["after"].map(lambda path: _loads(subject, path)) | rows.index.isin(sent)
-    if _loads(subject, where) or 2 * rows.loc[loads, "gap_ns"].sum() > rows["gap_ns"].sum():
-        return "slow_loader"
-    unlike = rows["like_ns"].eq(rows["sisters_ns"])
-    return "python_in_a_layer" if (unlike & rows["in_layers"]).all() else "host_gap"
-
-
-def _loads(subject: Subject, path: str) -> bool:
-    """Whether a range is named for a batch, and nothing is computed from one in it."""
-    if not re.search(LOADING, path.rsplit("/", 1)[-1]):
-        return False
-    computes = subject.work.loc[subject.work["family"].isin(COMPUTES), "path"]
-    return not any(f"{each}/".startswith(f"{path}/") for each in computes.unique())
+    before_batch = rows["after"].map(loads) | rows.index.isin(sent)
+    most = 2 * rows.loc[before_batch, "gap_ns"].sum() > rows["gap_ns"].sum()
+    return bool(rows["fetched"].mean() <= 0.5 and (loads(_where(subject, rows)) or most))
 
 
 def launch_bound(subject: Subject) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from workflow_src.captures.rows import spans
+from workflow_src.captures.rows import of_each, spans
 from workflow_src.common.intervals import Indices, Union
 from workflow_src.diagnosis.mechanisms.transfers import SMALL_BYTES, TO_HOST, of_size
 from workflow_src.diagnosis.step import open_ranges, texts
@@ -52,40 +52,31 @@ def host_gaps(subject: Subject) -> pd.DataFrame:
 
     gap_ns, step; before, after: the paths of the calls on either side; place, sisters: numbers;
     usual_ns: the lower quartile of the place's gaps, sisters_ns: of the usual ones of all its
-    sisters; median_ns: of all; all_ns: the lowest tenth of both; calls: of the place;
-    in_layers: whether the sisters are in other ranges, such as layers; fetched: whether it comes
-    directly after data that is copied to the host; loads: whether most of it passed in torch's
-    DataLoader.
+    sisters; median_ns: of all; all_ns: the lowest tenth of both; fetched: whether it comes directly
+    after data that is copied to the host; loads: whether torch's DataLoader ran midway.
     """
     calls, sides = subject.own, subject.sides
-    folded = sides.apply(lambda each: each.map({n: re.sub(NUMBER, "", n) for n in each.unique()}))
-    number, sisters = (
-        names.groupby([*names], sort=False).ngroup().rename("number") for names in (sides, folded)
-    )
-    table = calls[["gap_ns", "step"]].assign(before=sides["before"], after=sides["after"])
-    nth = table.groupby(["step", number]).cumcount()
-    table["place"], table["sisters"] = table.groupby([number, nth], sort=False).ngroup(), sisters
-    gaps, of_sisters = table.groupby("place")["gap_ns"], table.groupby("sisters")
-    places = table.groupby("place")[["sisters"]].first().assign(usual_ns=gaps.quantile(LOW))
-    of_places = places.groupby("sisters")["usual_ns"]
+    folded = sides.apply(lambda each: of_each(each, lambda name: re.sub(NUMBER, "", name)))
+    number, sisters = (each.groupby([*each], sort=False).ngroup() for each in (sides, folded))
+    table = calls[["gap_ns", "step"]].join(sides[["before", "after"]]).assign(sisters=sisters)
+    nth = table.groupby(["step", number.rename("number")]).cumcount()
+    table["place"] = table.groupby([number, nth], sort=False).ngroup()
+    of_place = table.groupby("place")
+    places = of_place[["sisters"]].first().assign(usual_ns=of_place["gap_ns"].quantile(LOW))
+    of_sisters = places.groupby("sisters")["usual_ns"]
     table["usual_ns"] = table["place"].map(places["usual_ns"])
-    # What comes before the end of all is of the range that the other steps' ends come before.
-    ends, steps = sides["launched"] == END, subject.recording.steps
-    tails = steps["end_ns"].to_numpy() - calls["end_ns"].reindex(steps["last_call"]).to_numpy()
-    tails = np.append(tails[:-1], table.loc[ends, "gap_ns"])
-    table.loc[ends, "usual_ns"] = pd.Series(tails).quantile(LOW)
-    table.loc[ends, "after"] = calls.loc[steps["call"].iloc[-1], "path"]
+    # The last step ends as those before it, which another step follows.
+    ends, begin = sides["launched"] == END, table.loc[subject.recording.steps["call"].iloc[-1]]
+    table.loc[ends, "usual_ns"] = table.loc[ends, "usual_ns"].clip(upper=begin["usual_ns"])
+    table.loc[ends, "after"] = begin["after"]
     fetched = of_size(subject, TO_HOST, SMALL_BYTES + 1)["last"]
-    loading, end = in_torch(subject, LOADER), calls["start_ns"].to_numpy()
-    loads_ns = loading.until(end) - loading.until(end - calls["gap_ns"].to_numpy())
+    midway = (calls["start_ns"] - calls["gap_ns"] // 2).to_numpy()
     return table.assign(
-        sisters_ns=table["sisters"].map(of_places.quantile(LOW, interpolation="lower")),
+        sisters_ns=table["sisters"].map(of_sisters.quantile(LOW, interpolation="lower")),
         median_ns=table["gap_ns"].median(),
-        all_ns=table["sisters"].map(of_sisters["gap_ns"].quantile(LOWEST)),
-        calls=gaps.transform("size"),
-        in_layers=of_sisters["after"].transform("nunique") > 1,
+        all_ns=table["sisters"].map(table.groupby("sisters")["gap_ns"].quantile(LOWEST)),
         fetched=np.append(False, calls.index.isin(fetched)[:-1]),
-        loads=2 * loads_ns > table["gap_ns"],
+        loads=in_torch(subject, LOADER).holds(midway),
     )
 
 
@@ -120,16 +111,14 @@ def _by_chance(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
     """
     stretched = beyond(table, table["all_ns"], STRETCHED)
     rows = table[stretched & (table["gap_ns"] > STRETCHED * table["usual_ns"])]
-    excess_ns = rows["gap_ns"] - rows["all_ns"]
+    excess_ns, gap, sisters = rows["gap_ns"] - rows["all_ns"], table["gap_ns"], table["sisters"]
     many = len(rows) >= MANY_GAPS * len(table) or excess_ns.sum() >= much_ns
     if rows["place"].nunique() < MANY_PLACES or not many:
         return table.iloc[:0]
     least = HELD_SHARE * float(excess_ns.median())
-    shortest = table.groupby("sisters")["gap_ns"].transform("min")
-    in_line = table[table["gap_ns"] - shortest <= least].groupby("sisters")["gap_ns"].median()
-    compared = table.assign(in_line_ns=table["sisters"].map(in_line))
-    found = compared[compared["gap_ns"] - compared["in_line_ns"] > least]
-    return found if found["place"].nunique() >= MANY_PLACES else table.iloc[:0]
+    shortest = gap.groupby(sisters).transform("min")
+    in_line = gap.where(gap - shortest <= least).groupby(sisters).transform("median")
+    return table.assign(in_line_ns=in_line)[gap - in_line > least]
 
 
 def _everywhere(table: pd.DataFrame, much_ns: float) -> pd.DataFrame:
