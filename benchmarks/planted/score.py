@@ -30,7 +30,7 @@ MECHANISM_OF = {
     "synchronize": "synchronize",
     "norm_of_each_parameter": "number_of_each_tensor",
     "scalars_of_the_host": "host_scalars",
-    "garbage_collection": "stall",
+    "garbage_collection": "host_gap",
     "checks_for_nan": "number_of_each_tensor",
     "mask_by_index": "selection",
     "odd_vocabulary": "unaligned_products",

@@ -180,7 +180,7 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
         launches(*["reduce_kernel"] * 4, takes=None))}),
     ("host_gap", "step/forward/block.2", 2000, {"block2": sleeps(2000)}),
     # Steps 1 to 4 count, of which two stall.
-    ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
+    ("host_gap", "step", 2000, {"end": sleeps(4000, 1, 3)}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
      {"update": times(10, updates("lerp", "addcmul", "addcdiv"))}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,

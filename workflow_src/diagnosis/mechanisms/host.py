@@ -65,17 +65,11 @@ def held_up(subject: Subject) -> Iterator[Finding]:
     """The host doesn't run for a while.
 
     other_thread: gaps of all kinds are stretched by alike times; new_shapes: nearly all before
-    products; stall: a few are long where the same place has no such gap in other steps.
+    products.
     """
     if len(rows := held_gaps(subject)):
         key = "new_shapes" if _before_products(subject, rows) else "other_thread"
         yield _shorter(subject, key, rows, "in_line_ns")
-    gaps = _running(subject)
-    rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
-    step_ns = subject.recording.steps["time_ns"].median()
-    rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
-    if len(rows):
-        yield _shorter(subject, "stall", rows, "usual_ns")
 
 
 def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
@@ -88,16 +82,23 @@ def _before_products(subject: Subject, gaps: pd.DataFrame) -> bool:
 
 
 def computes(subject: Subject) -> Iterator[Finding]:
-    """A long gap of the host that comes in each step, or in torch's DataLoader in any.
+    """A long gap of the host.
 
-    slow_loader: in a DataLoader, in or before a range that loads, or before a batch is sent;
-    host_gap: of which nothing is known but its place, such as one layer of several.
+    slow_loader: in torch's DataLoader; in each step in or before a range that loads, or before a
+    batch is sent; host_gap: another one of each step, such as in one layer of several, or one where
+    the same place has none in other steps.
     """
     table = host_gaps(subject)
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
     if len(loader):
         yield _shorter(subject, "slow_loader", loader, "median_ns")
-    for rows in _in_each_step(_running(subject)):
+    gaps = _running(subject)
+    rows = gaps[beyond(gaps, gaps["usual_ns"], OUT_OF_LINE)]
+    step_ns = subject.recording.steps["time_ns"].median()
+    rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
+    if len(rows):
+        yield _shorter(subject, "host_gap", rows, "usual_ns")
+    for rows in _in_each_step(gaps):
         key = "slow_loader" if _is_loader(subject, rows) else "host_gap"
         yield _shorter(subject, key, rows, "like_ns")
 
