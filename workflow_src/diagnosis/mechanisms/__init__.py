@@ -1,4 +1,4 @@
-"""Every kind of finding, a function that gives its places, by what they are about."""
+"""Every kind of finding: each function of these modules that yields findings of a Subject."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,16 +15,9 @@ from workflow_src.diagnosis.mechanisms import (
 )
 from workflow_src.diagnosis.subject import Subject
 
-KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
-    *(fusion.elementwise_chains, fusion.attention),
-    *(transfers.sent_data, transfers.fetched_data, transfers.synchronizations, transfers.memory),
-    *(numbers.fetched, numbers.sent_numbers),
-    *(host.held_up, host.computes, host.launch_bound),
-    products.convolution_layout,
-    *(passes.forward_in_vain, passes.recomputation, passes.metrics),
-    *(optimizer.parameter_by_parameter, optimizer.dense_gradients),
-    optimizer.index_gradients,
-    *(products.float32_products, products.unaligned_products, products.float64),
-    *(ranks.reduced_in_each_micro_batch, ranks.small_collectives),
-    *(ranks.exposed_communication, ranks.late_rank),
+KINDS: tuple[Callable[[Subject], Iterator[Finding]], ...] = tuple(
+    find
+    for module in (fusion, transfers, numbers, host, passes, optimizer, products, ranks)
+    for find in vars(module).values()
+    if getattr(find, "__annotations__", {}).get("return") == Iterator[Finding]
 )
