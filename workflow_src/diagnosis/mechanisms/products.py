@@ -13,29 +13,22 @@ from workflow_src.diagnosis.subject import MOST, NUMBER, Subject, main_place, ro
 from workflow_src.placing.kernel_names import precision_ran
 from workflow_src.placing.kernel_words import built_for
 
-Gains = Mapping[str, float]
-"""How many times as fast as in fp32 a large product is, by precision."""
+Rates = tuple[float, float, float]
+"""How many times as fast as in fp32 a large product is in TF32, in 16 bits, and in fp64."""
 
-BOTH, HOPPER = ("fp16", "bf16"), (9, 0)
-GAINS: Mapping[tuple[int, int], Gains] = {
-    (7, 0): {"fp16": 8},
-    (7, 5): {"fp16": 4},
-    (8, 0): {"tf32": 8} | dict.fromkeys(BOTH, 16),
-    (8, 6): {"tf32": 1} | dict.fromkeys(BOTH, 2),
-    (8, 9): {"tf32": 1, "fp8": 4} | dict.fromkeys(BOTH, 2),
-    HOPPER: {"tf32": 7.5, "fp8": 30, "fp64": 15 / 13} | dict.fromkeys(BOTH, 15),
-    (10, 0): {"tf32": 13, "fp8": 56} | dict.fromkeys(BOTH, 28),
-    (10, 3): {"tf32": 13, "fp8": 56} | dict.fromkeys(BOTH, 28),
-    (12, 0): {"tf32": 1, "fp8": 4} | dict.fromkeys(BOTH, 2),
-}
+HOPPER = (9, 0)
+RATES: Mapping[tuple[int, int], Rates] = {
+    (7, 0): (1, 8, 1), (7, 5): (1, 4, 1), (8, 0): (8, 16, 1), (8, 6): (1, 2, 1),
+    (8, 9): (1, 2, 1), HOPPER: (7.5, 15, 15 / 13), (10, 0): (13, 28, 1), (10, 3): (13, 28, 1),
+    (12, 0): (1, 2, 1),
+}  # fmt: skip
 """At least, by compute capability: the least of the dense rates of NVIDIA's datasheets (V100; T4,
 RTX 2080 Ti; A100; A10, RTX 3090; L4, RTX 4090; B200, B300; RTX 5090), as cards of one capability
 differ. Hopper's 15 is the median of 768 products of an H100 (examples/h100, products.csv). Three
 products each on an H200 (product_kinds.py: benchmarks/README.md) took tf32 1.9 to 2.0, fp32 14.3 to
-15.6 and fp64 12.3 to 13.0 times as long as 16 bits; fp8 is by the datasheet."""
+15.6 and fp64 12.3 to 13.0 times as long as 16 bits."""
 
-LEAST: Gains = {"tf32": 1} | dict.fromkeys(BOTH, 2)
-NONE: Gains = {"fp16": 1}
+LEAST, NONE = (1.0, 2.0, 1.0), (1.0, 1.0, 1.0)
 """The same of any card with tensor cores, such as all AMD Instinct, and with none of them."""
 
 UNALIGNED = {1: 6.5, 2: 3.2, 4: 3.2}
@@ -78,7 +71,7 @@ AROUND = 2
 kernels of such norms know contiguous images alone, those of its batch norms both layouts."""
 
 
-def gains_on(subject: Subject) -> Gains:
+def _rates(subject: Subject) -> Rates:
     """What a capture's card gains, of which no more is claimed than can be told.
 
     If the file names no card, it is the newest that any kernel is built for, if that is Hopper or
@@ -90,8 +83,8 @@ def gains_on(subject: Subject) -> Gains:
         names = subject.work.loc[subject.work["family"].isin(["gemm", "convolution"]), "name"]
         newest = divmod(max((built_for(str(name)) or 0 for name in names.unique()), default=0), 10)
         capability = newest if newest >= HOPPER else None
-    other = LEAST if not capability or capability > min(GAINS) else NONE
-    return {"fp32": 1.0, "fp64": 1.0, **GAINS.get(capability or (0, 0), other)}
+    other = LEAST if not capability or capability > min(RATES) else NONE
+    return RATES.get(capability or (0, 0), other)
 
 
 def _products(subject: Subject, *families: str) -> pd.DataFrame:
@@ -101,15 +94,10 @@ def _products(subject: Subject, *families: str) -> pd.DataFrame:
     return products.assign(precision=precision_ran(products["name"], products["family"]))
 
 
-def _usual_precision(products: pd.DataFrame, gains: Gains) -> str:
-    """The precision of most products that are faster than fp32; if there are none, tf32.
-
-    Where that gains nothing, 16 bits.
-    """
-    faster = products.loc[products["precision"].isin(["tf32", "bf16", "fp16", "fp8"]), "precision"]
-    if len(faster):
-        return str(faster.value_counts().index[0])
-    return "tf32" if gains.get("tf32", 1) > 1 else "fp16"
+def _mostly_narrow(products: pd.DataFrame) -> bool:
+    """Whether most products that are faster than in fp32 are in 16 bits, or fewer."""
+    faster = products.loc[products["precision"].isin(["tf32", *NARROW]), "precision"]
+    return bool((faster != "tf32").mean() > MOST)
 
 
 def float32_products(subject: Subject) -> Iterator[Finding]:
@@ -118,15 +106,15 @@ def float32_products(subject: Subject) -> Iterator[Finding]:
     On the ordinary cores all of them; in TF32, those beside products of their kind in 16 bits,
     which take what 16 bits gain: sizes may differ, so that it is not the others' time.
     """
-    products, gains = _products(subject, "gemm", "convolution"), gains_on(subject)
-    usual = gains.get(_usual_precision(products, gains), gains["fp16"])
+    products, (tf32, narrow, _) = _products(subject, "gemm", "convolution"), _rates(subject)
+    usual = narrow if _mostly_narrow(products) or tf32 == 1 else tf32
     operation = products["name"].str.extract(OPERATION, expand=False).str.lower().fillna("")
     kinds = products["family"].astype(object) + operation.astype(object)
     wide = products["precision"] == "tf32"
     wide &= kinds.isin(kinds[products["precision"].isin(NARROW)])
     wide &= wide.sum() > HEAD * subject.step_count
     slow = products[wide | (products["precision"] == "fp32")]
-    factor = np.where(wide[slow.index], gains.get("tf32", 1) / gains["fp16"], 1 / usual)
+    factor = np.where(wide[slow.index], tf32 / narrow, 1 / usual)
     if (factor < 1).any():
         # Forward's ranges name layers, where there are any; backward's often don't.
         layers = slow[slow["path"].str.contains(NUMBER, regex=True)]
@@ -165,12 +153,10 @@ def float64(subject: Subject) -> Iterator[Finding]:
     slow = every[wide | (casts & before.isin(computes))]
     if not len(slow) or len(slow) > MOST * (others.sum() + len(products)):
         return  # A program that computes most in float64 means to.
-    gains = gains_on(subject)
-    usual = _usual_precision(products, gains)
-    narrow = usual in set(products["precision"]) and usual != "tf32"
-    product = gains["fp64"] / gains.get(usual if narrow else "tf32", 1)
+    (tf32, narrow, fp64), to_narrow = _rates(subject), _mostly_narrow(products)
+    product = fp64 / (narrow if to_narrow else tf32)
     factors = slow["family"].map({"cast": 0.0, "gemm": product}).astype(float)
-    left = np.asarray(factors.fillna(0.25 if narrow else 0.5), np.float64)
+    left = np.asarray(factors.fillna(0.25 if to_narrow else 0.5), np.float64)
     shorter = Edit(work=rows_of(slow), factor=left)
     # Of calls that launch other work, too, such as graphs, the work alone goes.
     calls = slow.loc[slow["alone"] & (slow["family"] == "cast"), "call"].to_numpy()
