@@ -166,9 +166,9 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     # A copy and a wait, and the host's gaps before both.
     ("host_scalars", "step/forward", 4 * 125, {"every": copies(TO_DEVICE, 4, PAGEABLE)}),
     ("pageable_batch", "step/data", 800, {"data": copies(TO_DEVICE, 10**6, PAGEABLE, 800)}),
-    ("data_to_host", "step", 1000, {"end": SAVES}),
+    ("blocking_save", "step", 1000, {"end": SAVES}),
     # What it writes, too, whose gap is before the next step's first call.
-    ("data_to_host", "step", 2000, {"end": in_turn(SAVES, sleeps(4000, 2))}),
+    ("blocking_save", "step", 2000, {"end": in_turn(SAVES, sleeps(4000, 2))}),
     ("data_to_host", "step", 2000, {"end": copies(TO_HOST, 10**6, PAGEABLE, 2000)}),
     ("slow_loader", "step/data", 4000, {"data": sleeps(4000)}),
     ("host_gap", "step/clip", 4000, {"clip": sleeps(4000)}),
@@ -180,7 +180,7 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
         launches(*["reduce_kernel"] * 4, takes=None))}),
     ("host_gap", "step/forward/block.2", 2000, {"block2": sleeps(2000)}),
     # Steps 1 to 4 count, of which two stall.
-    ("host_gap", "step", 2000, {"end": sleeps(4000, 1, 3)}),
+    ("stall", "step", 2000, {"end": sleeps(4000, 1, 3)}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
      {"update": times(10, updates("lerp", "addcmul", "addcdiv"))}),
     ("parameter_by_parameter", "step/optimizer", 29 * 60,
@@ -193,8 +193,8 @@ FAULTS: list[tuple[str, str, float, dict[str, Place]]] = [
     ("empty_cache", "step/forward/block.2", 600, {"block2": in_turn(FREES, ALLOCATES)}),
     ("small_collectives", "step", 9 * 60,
      {"end": launches(*["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] * 10, takes=10)}),
-    ("forward_in_vain", "step/forward", 9 * 60, {"forward": forward}),
-    ("forward_in_vain", "step/evaluation", 9 * 60, {"end": evaluates}),
+    ("forward_twice", "step/forward", 9 * 60, {"forward": forward}),
+    ("forward_twice", "step/evaluation", 9 * 60, {"end": evaluates}),
     # A choice, and a softmax beside the loss's, which has a gradient; not the loss.
     ("metrics", "step/forward", 3 * 60, {
         "forward": in_turn(LOSS, softmax("SoftMaxForward"), CHOICE, CHOICE),
@@ -367,9 +367,11 @@ def test_what_some_steps_have_is_told_and_what_the_first_alone_has_is_not(tmp_pa
     tables = diagnosis_tables(training_loop(tmp_path, end=both).attributed())
     first = tables["findings"].iloc[0]
     assert first[["mechanism", "in_steps", "of_steps", "calls"]].tolist() == [
-        "data_to_host", 1, 5, 2
+        "blocking_save", 1, 5, 2
     ]  # fmt: skip
-    assert first["headline"].startswith("Data is copied to the host 2 times a step in `step`, ")
+    assert first["headline"].startswith(
+        "In 1 of 5 steps data is copied to the host in `step`, 2 times each, and the host waits "
+    )
     assert first["example"] == "copy from device to pageable memory"
     assert tables["smaller"].empty
 

@@ -26,8 +26,7 @@ MECHANISM_OF = {
     "loader_in_the_process": "slow_loader", "parsing_thread": "other_thread",
     "unique_ids": "selection", "average_one_by_one": "parameter_by_parameter",
     "many_tables": "dense_gradients", "debug_checks": "number_of_each_tensor",
-    "evaluation": "forward_in_vain", "python_in_a_layer": "host_gap",
-    "blocking_save": "data_to_host", "stall": "host_gap",
+    "python_in_a_layer": "host_gap",
 }  # fmt: skip
 """The mechanism of each fault whose name isn't its mechanism's key."""
 

@@ -85,8 +85,8 @@ def computes(subject: Subject) -> Iterator[Finding]:
     """A long gap of the host.
 
     slow_loader: in torch's DataLoader; in each step in or before a range that loads, or before a
-    batch is sent; host_gap: another one of each step, such as in one layer of several, or one where
-    the same place has none in other steps.
+    batch is sent; host_gap: another one of each step, such as in one layer of several; stall: one
+    where the same place has none in other steps.
     """
     table = host_gaps(subject)
     loader = table[(table["gap_ns"] > LARGE * table["median_ns"]) & table["loads"]]
@@ -97,7 +97,7 @@ def computes(subject: Subject) -> Iterator[Finding]:
     step_ns = subject.recording.steps["time_ns"].median()
     rows = rows[rows["gap_ns"] - rows["usual_ns"] > LONG_STALL * step_ns]
     if len(rows):
-        yield _shorter(subject, "host_gap", rows, "usual_ns")
+        yield _shorter(subject, "stall", rows, "usual_ns")
     for rows in _in_each_step(gaps):
         key = "slow_loader" if _is_loader(subject, rows) else "host_gap"
         yield _shorter(subject, key, rows, "like_ns")

@@ -115,14 +115,16 @@ def needless_passes(subject: Subject) -> list[tuple[int, int]]:
 
 
 def forward_in_vain(subject: Subject) -> Iterator[Finding]:
-    """Forward passes without backward's, such as of an evaluation."""
+    """Forward passes without backward's: an evaluation if only some steps have one."""
     if spans := needless_passes(subject):
         calls, work = subject.calls, subject.work
         inside = np.concatenate([rows_of(calls.loc[first : after - 1]) for first, after in spans])
         products = work[work["family"].isin(PRODUCTS) & work["call"].isin(inside)]
         passes, where = calls.loc[[first for first, _ in spans]], common_path(products["path"])
+        some = passes["step"].nunique() < subject.step_count
         edit = Edit(inside, gap=0, cost=0, drops=True)
-        yield found(subject, "forward_in_vain", passes, edit, where=where)
+        key = "evaluation" if some else "forward_twice"
+        yield found(subject, key, passes, edit, where=where)
 
 
 def recomputation(subject: Subject) -> Iterator[Finding]:

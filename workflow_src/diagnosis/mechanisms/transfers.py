@@ -84,7 +84,7 @@ def sent_data(subject: Subject) -> Iterator[Finding]:
 
 
 def fetched_data(subject: Subject) -> Iterator[Finding]:
-    """Data is copied to the host.
+    """Data is copied to the host: by data_to_host in most steps, or in few, as by blocking_save.
 
     What the host does with data of a few steps, before and after the copies, goes, too: it saves
     them.
@@ -103,7 +103,7 @@ def fetched_data(subject: Subject) -> Iterator[Finding]:
             Edit(np.setdiff1d(calls, first), gap=0),
             Edit(around, gap=usual_ns),
         )
-        yield found(subject, "data_to_host", each, *edits)
+        yield found(subject, "blocking_save" if rare else "data_to_host", each, *edits)
 
 
 def synchronizations(subject: Subject) -> Iterator[Finding]:
