@@ -112,7 +112,8 @@ def _in_each_step(gaps: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """
     rows = gaps[gaps["usual_ns"] > LARGE * gaps["median_ns"]]
     apart = rows["usual_ns"] > OUT_OF_LINE * rows["sisters_ns"]
-    for _, each in rows[apart].groupby("after"):
+    alone = apart & beyond(rows, rows["sisters_ns"], OUT_OF_LINE)
+    for _, each in rows[alone].groupby("after"):
         if len(each) > 1:
             yield each.assign(like_ns=each["sisters_ns"])
     rows = rows[~apart]
