@@ -16,7 +16,7 @@ from workflow_src.diagnosis.mechanisms.transfers import synchronizations
 from workflow_src.diagnosis.subject import Subject
 from workflow_src.placing.attributed import attributed
 from workflow_src.placing.case_capture import read_case
-from workflow_src.tables.diagnosis_tables import account, division
+from workflow_src.tables.diagnosis_tables import account, diagnosis_tables, division
 from workflow_src.tables.findings import case_findings, measured, steps_of, subjects
 
 DATA = Path("tests/data/captures/planted")
@@ -186,3 +186,10 @@ def test_the_wait_that_ends_a_step_is_how_it_is_timed() -> None:
 def test_a_cpu_s_steps_have_no_launches_to_replay() -> None:
     found = case_findings(OF_CASES / "torch" / "tiny-ctx8-bf16", TIMINGS)
     assert found.empty and {"phase", "rank", "saves_ms"} <= set(found)
+
+
+def test_what_a_loop_does_between_steps_is_of_no_layer() -> None:
+    recorded = attributed(read(DATA.parents[1] / "strangers" / "merged_by_sglang.json"), None)
+    said = diagnosis_tables(recorded)["findings"]["headline"]
+    assert len(said) == 2
+    assert said.str.startswith("The host launches nothing from one step to the next").all()
