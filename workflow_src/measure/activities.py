@@ -24,10 +24,10 @@ TORCHS_OWN = re.compile("#|^ProfilerStep")
 """Found in names of ranges that torch itself emits: ProfilerStep*, Optimizer.step#AdamW.step."""
 
 NODE = "autograd::engine::evaluate_function: "
-"""What precedes the name of a node of autograd's graph where the engine runs it."""
+"""Stands before the name of a node of autograd's graph that the engine runs."""
 
 GRAPH = "## Call CompiledFxGraph "
-"""What precedes the name of a graph that torch.compile made: it runs loops, as an operator does."""
+"""Stands before the name of a graph that torch.compile made: it runs loops, as an operator does."""
 
 
 def activities_of(call: Callable[[], object], device: str) -> list[Row]:
@@ -84,11 +84,10 @@ class Range(NamedTuple):
 class Call:
     """A call of an operator.
 
-    place: the number of the innermost range open on its thread, or -1; node: the call that runs
-    the node of autograd's graph that it belongs to; number: how many calls of the same product
-    came before it in that node or, without one, in that range; calls: the operators that it calls
-    itself; inner: the first of its own name among them, if any; is_inner: whether it is that of its
-    caller.
+    place: the number of the innermost range open on its thread, or -1; node: the call that runs its
+    node of autograd's graph; number: how many calls of the same product came before it in that node
+    or, without one, in that range; calls: the operators that it calls; inner: the first of its own
+    name among them; is_inner: whether it is that of its caller.
     """
 
     event: Any
@@ -121,7 +120,7 @@ class Host:
     """The forward call that made the node with a sequence number."""
 
     def path(self, call: Call) -> str:
-        """The range that a call ran in; on a thread without ranges, what was open elsewhere."""
+        """The range of a call; on a thread without ranges, what was open elsewhere."""
         if call.place >= 0:
             return self.ranges[call.place].path
         moment = call.event.start_time_ns

@@ -22,15 +22,15 @@ from workflow_src.measure.rows import Row
 from workflow_src.measure.workload import Workload
 
 NOT_OF_THE_MODEL = ("measure", "studies")
-"""Subpackages whose lines run the model, and aren't lines of it."""
+"""Subpackages that run the model."""
 
 
 @dataclass
 class Allocation:
     """Memory of `size` bytes from event `start` until event `end`; None if it outlives the record.
 
-    Events are allocations and their ends, counted in order. line: of this project's model, the
-    innermost that asked for it; "" where none did, as in a backward pass.
+    Events are allocations and their ends, counted in order. line: see `own_line`; "" in a backward
+    pass, for example.
     """
 
     size: int
@@ -51,7 +51,7 @@ def _line_here() -> str:
 
 @cache
 def _inside(file: str) -> str:
-    """A file's path in this package, if it is part of the model; "" otherwise."""
+    """The path in this package of a file of the model; "" of others."""
     _, package, inside = file.rpartition("/workflow_src/")
     return "" if not package or inside.split("/")[0] in NOT_OF_THE_MODEL else inside
 
@@ -59,7 +59,7 @@ def _inside(file: str) -> str:
 class AllocatorRecord:
     """While entered, records the current CUDA device's allocator, with the stack of each request.
 
-    `snapshot`, once it has ended, is what torch's own viewer of memory reads.
+    `snapshot`, there afterwards, is what torch's viewer of memory reads.
     """
 
     def __enter__(self) -> Self:
@@ -80,11 +80,11 @@ class AllocatorRecord:
 
     @property
     def events(self) -> int:
-        """How many blocks were handed out and taken back since the record began."""
+        """Blocks handed out and taken back since the record began."""
         return _allocator_events() - self._before
 
     def address(self, tensor: Tensor) -> int:
-        """What the allocation of a tensor has as its address."""
+        """The `address` of a tensor's allocation."""
         return tensor.untyped_storage().data_ptr()
 
     @property
@@ -120,9 +120,8 @@ def allocations_of(trace: Sequence[Mapping[str, Any]]) -> list[Allocation]:
 class LiveTensors(TorchDispatchMode):
     """While entered, notes each storage that an operator returns for the first time.
 
-    `known` are tensors that were there before and stay. `events` counts storages made and ended,
-    `peak_bytes` is the most that lived at a time besides the known ones. What an operator takes and
-    frees inside itself isn't seen.
+    `known` are tensors that were there before and stay; `peak_bytes` is without them. What an
+    operator takes and frees inside itself isn't seen.
     """
 
     def __init__(self, known: Iterable[Tensor] = ()) -> None:
@@ -141,7 +140,7 @@ class LiveTensors(TorchDispatchMode):
         return out
 
     def address(self, tensor: Tensor) -> int:
-        """What the allocation of a tensor has as its address."""
+        """The `address` of a tensor's allocation."""
         return int(tensor.untyped_storage()._cdata)
 
     def _note(self, storage: UntypedStorage) -> None:
@@ -192,13 +191,13 @@ def saved_by(run: Callable[[], Tensor], there: Sequence[Tensor]) -> tuple[dict[i
 
 
 def kept_mib(forward: Callable[[], Tensor]) -> float:
-    """Memory (MiB) that autograd keeps of a forward pass for backward, inputs included."""
+    """Memory (MiB) that autograd keeps of a forward pass, inputs included."""
     found, _ = saved_by(forward, ())
     return float(sum(each["bytes"] for each in found.values())) / MIB
 
 
 def storage_bytes(tensors: Iterable[Tensor]) -> int:
-    """Bytes of the storages of tensors, each once."""
+    """Bytes of tensors' storages, each once."""
     storages = [tensor.untyped_storage() for tensor in tensors]
     return sum({each._cdata: each.nbytes() for each in storages}.values())
 
@@ -246,5 +245,5 @@ def state_tensors(workload: Workload) -> list[Tensor]:
 
 
 def gradients(workload: Workload) -> list[Tensor]:
-    """The gradients of the model's parameters, as far as there are any."""
+    """The gradients that there are."""
     return [each.grad for each in workload.model.parameters() if each.grad is not None]

@@ -1,7 +1,6 @@
 """Benchmark one case: raw samples of every phase and its replay, and the environment.
 
-None of it is profiled. Last, after everything timed, a profiler finds out what launched each
-phase's work.
+None of it is profiled. After everything timed, a profiler finds what launched each phase's work.
 """
 
 import json
@@ -26,10 +25,7 @@ from workflow_src.measure.workload import Built, Workload, build, run_phases
 
 
 def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
-    """Warm up, then time `steps` steps of one phase: raw samples (ns) and peak memory (MiB).
-
-    Of a case that is compiled, what its first call took, too; see measure/compiling.py.
-    """
+    """Warm up, then time `steps` steps of a phase; of a compiled case also the first call."""
     device, step = workload.case.device, workload.phase(phase)
     first = first_call(step, device) if workload.compiles else {}
     if "status" in first:
@@ -59,10 +55,8 @@ def measure_all(
     readings: list[Reading],
     energy_seconds: float = 0,
 ) -> tuple[Workload | None, dict[str, Row]]:
-    """As `measure`, with the workload; on a CUDA device rows that are ok also have `energy`, if it
-    is asked for, and `replay`, and `readings` is filled meanwhile.
-
-    See measure/energy.py and measure/cuda_graph.py.
+    """As `measure`, with the workload; on a CUDA device rows that are ok also have `replay` and, if
+    it is asked for, `energy`, and `readings` is filled meanwhile.
     """
     built = build(case)
     workload, _ = built

@@ -34,10 +34,10 @@ NO_GPU_FOR_TRITON = (
 
 @contextmanager
 def blamed(where: str, what: str, is_all_theirs: bool = True) -> Iterator[None]:
-    """Turn whatever brought code at `where` raises into one sentence, unless memory has run out.
+    """Turn what brought code at `where` raises into a StageError, unless memory has run out.
 
     Of what isn't all theirs, such as a model with a brought attention, exceptions propagate unless
-    that code is among what raised them. Raises StageError.
+    that code is among what raised them.
     """
     try:
         # Code that changes the folder, as hydra does, would move the result elsewhere.
@@ -72,7 +72,7 @@ def place_of(where: str, error: BaseException) -> str:
 def function_of(where: str) -> Callable[..., Any]:
     """The function at file.py:function; modules beside its file can be imported from now on.
 
-    Raises StageError if the file can't be run, or has no such function.
+    Raises StageError if there is none.
     """
     path, _, name = where.rpartition(":")
     file = Path(path)
@@ -92,7 +92,7 @@ def function_of(where: str) -> Callable[..., Any]:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's parameters; none where they aren't known, as of one in C."""
+    """The names of a function's parameters; none of one in C."""
     try:
         return list(inspect.signature(function).parameters)
     except ValueError:
@@ -128,7 +128,7 @@ def made(case: Brought) -> tuple[Workload, set[str]]:
 
 
 def _problem(found: Any, device: str) -> str:
-    """What is wrong with what a function returned; "" if nothing is."""
+    """What is wrong with what a function returned, or ""."""
     if not all(hasattr(found, name) for name in ("model", "batch", "loss")):
         kind = type(found).__name__
         return f"the function must return a Workload(model, batch, loss), not {kind}"
@@ -155,9 +155,8 @@ def _problem(found: Any, device: str) -> str:
 
 
 def batch_size(batch: Iterable[Any]) -> dict[str, int]:
-    """Tokens of a batch whose first tensor is of whole numbers, (batch, length, ...); else samples.
-
-    Those are the first axis of that tensor. Empty for a batch without tensors.
+    """Tokens of a batch whose first tensor is of whole numbers, (batch, length, ...); else samples:
+    the first axis of that tensor. Empty for a batch without tensors.
     """
     first = next((each for each in tree_leaves(list(batch)) if isinstance(each, Tensor)), None)
     if first is None or not first.dim():
@@ -168,7 +167,7 @@ def batch_size(batch: Iterable[Any]) -> dict[str, int]:
 
 
 def _checked_loss(case: Brought, loss: Any, model: nn.Module) -> Tensor:
-    """A loss of a model. Raises StageError if it isn't a scalar tensor with a gradient."""
+    """`loss`. Raises StageError if it isn't a scalar tensor with a gradient."""
     if not isinstance(loss, Tensor):
         why = f"is of type {type(loss).__name__}, not a scalar tensor"
     elif loss.dim():

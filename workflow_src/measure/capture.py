@@ -17,9 +17,9 @@ from workflow_src.common.subprocesses import GAVE_NOTHING, how_it_ended, run_tie
 def profile_command(output: Path, program: Sequence[str], device: str) -> list[str]:
     """The command that captures `program` into `output` (a name that ends in .nsys-rep).
 
-    On a CUDA device the program itself opens and closes the capture window (cudaProfilerApi),
-    after its warm-up; on a CPU that call doesn't exist, and the program emits no range before its
-    window. Sampling and context-switch tracing stay off: they made captures of gigabytes.
+    On a CUDA device the program opens and closes the window (cudaProfilerApi); on a CPU that call
+    doesn't exist, and no range comes before the window. Sampling and context-switch tracing stay
+    off: they made captures of gigabytes.
     """
     window = ["-c", "cudaProfilerApi", "--capture-range-end=stop"] if device == "cuda" else []
     quiet = ["-s", "none", "--cpuctxsw=none", "--force-overwrite=true"]
@@ -30,7 +30,7 @@ def profile(output: Path, program: Sequence[str], device: str) -> None:
     """Run `program` under nsys and write its capture to `output`.
 
     Once more if nsys's importer fails, which it may do for no lasting reason (seen with 2023.4).
-    Raises TraceError, with the cause, if the program failed or nsys left no report.
+    Raises TraceError if the program failed or nsys left no report.
     """
     version()
     command = profile_command(output, program, device)
@@ -60,11 +60,11 @@ def recorder(row: dict[str, Any]) -> list[str]:
 
 
 def capture(row: dict[str, Any], output: Path) -> None:
-    """Capture a plan row into `output`, which is written atomically.
+    """Capture a plan row into `output`, atomically.
 
     The program holds the device, not this process: a profiler that starts or writes its report
-    keeps no other measurement waiting. Raises DeviceError if there is no such device, TraceError
-    if the program or its profiler fails.
+    keeps no measurement waiting. Raises DeviceError without such a device, TraceError if the
+    program or its profiler fails.
     """
     require_lockable(row["device"])
     with partial_folder(output) as folder:

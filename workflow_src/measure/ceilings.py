@@ -27,13 +27,13 @@ from workflow_src.measure.rows import Row, attempt, free, said
 from workflow_src.measure.timing import Call, in_rotation, l2_bytes, sampled, wake
 
 Sizes = Mapping[str, Any]
-"""The sizes of a device: see common.ceilings."""
+"""See common.ceilings."""
 
 TIMES_L2 = 4
-"""A buffer of the bandwidth ceiling is larger than this many times the L2 cache."""
+"""A buffer of the bandwidth ceiling is larger than so many L2 caches."""
 
 SETS = 2
-"""Sets of buffers that calls of the bandwidth ceiling take in turn."""
+"""Sets of buffers that its calls take in turn."""
 
 STREAMS: dict[str, tuple[int, Callable[..., object]]] = {
     "read": (1, lambda x: x.sum()),
@@ -55,7 +55,7 @@ REPEATS = 256
 
 
 def measure(point: Mapping[str, Any]) -> list[Row]:
-    """A row per ceiling measurement: see bandwidths, products and exponentials."""
+    """The rows of bandwidths, products and exponentials."""
     device, sizes = point["device"], point["sizes"]
     rows = bandwidths(device, sizes)
     for precision in point["precisions"]:
@@ -66,7 +66,7 @@ def measure(point: Mapping[str, Any]) -> list[Row]:
 def measured(
     about: Row, make: Callable[[], Call], device: str, sizes: Sizes, pause_ms: float = 0.0
 ) -> Row:
-    """A row `about` a ceiling with samples of the call that `make` builds, or with why it can't."""
+    """A row `about` a ceiling with samples of the call that `make` builds, or with why not."""
     free(device)
     often = FEWEST, sizes["budget_ms"], sizes["sample_ms"], pause_ms
     row = attempt(lambda: sampled(make(), device, *often), partial(free, device))
@@ -75,11 +75,11 @@ def measured(
 
 
 def bandwidths(device: str, sizes: Sizes) -> list[Row]:
-    """Rows of reading, writing, copying, scaling and triad (STREAM's, McCalpin 1995) in float32.
+    """Rows of STREAMS in float32; copy, scale and triad are those of STREAM (McCalpin 1995).
 
-    Each buffer is larger than TIMES_L2 times the L2 cache, by as little as possible where what the
-    sizes say doesn't fit. `bytes` are those that a call reads and writes. Scaling is a copy by an
-    elementwise kernel, which can be faster than a GPU's copy.
+    Where buffers of the sizes don't fit, they are as small as TIMES_L2 allows. `bytes` are those
+    that a call reads and writes. Scaling is a copy by an elementwise kernel, which can be faster
+    than a GPU's copy.
     """
     sets: list[list[Tensor]] = []
     itemsize, least = torch.float32.itemsize, TIMES_L2 * l2_bytes(device) + MIB
@@ -107,7 +107,6 @@ def _allocate(sets: list[list[Tensor]], elements: int, device: str) -> Row:
 
 
 def _stream(name: str, sets: Sequence[Sequence[Tensor]]) -> Call:
-    """The call of one operation, on another set of buffers each time."""
     count, operation = STREAMS[name]
     return in_rotation([partial(operation, *buffers[:count]) for buffers in sets])
 
@@ -117,8 +116,7 @@ def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
 
     In an order that neither sizes nor layouts decide, because a GPU's clock falls while it
     multiplies, and in bursts if the sizes have a pause: in a model a product is short and comes
-    between other work. Factors are standard normal: a GPU's rate may depend on the numbers. `flops`
-    of a call: 2 m k n.
+    between other work. Factors are standard normal: a GPU's rate may depend on the numbers.
     """
     use_precision(precision)
     dtype, why = AUTOCAST.get(precision, torch.float32), unsupported(precision, device)
@@ -140,7 +138,6 @@ def products(device: str, precision: str, sizes: Sizes) -> list[Row]:
 
 
 def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, device: str) -> Call:
-    """A call that multiplies an (m, k) by a (k, n) matrix, each stored as the layout says."""
     m, k, n = shape
     stored = [(m, k) if layout[0] == "n" else (k, m), (k, n) if layout[1] == "n" else (n, k)]
     a, b = (torch.randn(rows, columns, device=device, dtype=dtype) for rows, columns in stored)
@@ -151,8 +148,8 @@ def _product(shape: tuple[int, int, int], layout: str, dtype: torch.dtype, devic
 def exponentials(device: str, sizes: Sizes) -> Row:
     """A row of exponentials in float32: on a GPU repeated in registers by Triton, else torch's.
 
-    `operations` are the exponentials of a call. A GPU takes them in its special-function units,
-    which limit softmax and attention with small heads.
+    A GPU takes them in its special-function units, which limit softmax and attention with small
+    heads.
     """
     elements, is_gpu = sizes["exponentials"], device == "cuda"
     name, repeats = ("exp2 in registers", REPEATS) if is_gpu else ("exp in a cache", 1)

@@ -21,7 +21,7 @@ NO_COMPILER = {
 """By device, why a phase is skipped."""
 
 WITHOUT = ("InvalidCxxCompiler", "TritonMissing", "Failed to find C compiler")
-"""What torch.compile says, or names its error, where a compiler is missing."""
+"""In what torch.compile says, or its error's name, where a compiler is missing."""
 
 RANGE = "compiled"
 """The range of what runs under torch.compile, whatever graphs it consists of."""
@@ -36,7 +36,7 @@ def empty_caches() -> AbstractContextManager[None]:
 
 
 def compile_whole(model: nn.Module) -> None:
-    """Have each call of a model run under torch.compile, from its first call on.
+    """Have each call of a model run under torch.compile.
 
     It is one range, and those inside are silent: a compiled graph would either lose them, or be
     compiled again for the profiler that listens.
@@ -90,8 +90,8 @@ def short(said: str) -> str:
 def first_call(step: Call, device: str) -> Row:
     """What the first call of a compiled phase takes, with nothing of it compiled before.
 
-    first_call_ns: until the device has finished, as a list of one; graphs: compiled in it;
-    break_reasons: why they ended. Or a status and its reason: see `refused`.
+    first_call_ns: until the device has finished, a list of one; break_reasons: why graphs ended. Or
+    what `refused` says.
     """
     graphs, reasons = _counted()
     with empty_caches():
@@ -104,8 +104,8 @@ def first_call(step: Call, device: str) -> Row:
 
 
 def _counted() -> tuple[int, Counter[str]]:
-    """The graphs that this process has compiled, and how often torch.compile met each reason to
-    end one: again in each function that calls the one with the reason."""
+    """The graphs that this process has compiled, and how often torch.compile met each reason to end
+    one: again in each function that calls the one with the reason."""
     from torch._dynamo.utils import counters
 
     found: Counter[str] = Counter()

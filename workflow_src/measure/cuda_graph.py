@@ -25,7 +25,7 @@ WARMUP_CALLS = 3
 
 
 class NotCapturableError(UnavailableError):
-    """A call can't be captured as a CUDA graph; the message says why."""
+    """A call can't be captured as a CUDA graph."""
 
     status = "not_capturable"
 
@@ -73,10 +73,9 @@ def summary(error: RuntimeError) -> str:
 def replays(
     workload: Workload, eager: Mapping[str, Row], warmup_steps: int, steps: int
 ) -> Iterator[tuple[str, Row]]:
-    """Each phase that ran with the row of its replay, given the rows of all phases without one.
+    """Each phase that ran with the row of its replay, given the `eager` rows of all.
 
-    A row has `samples_ns`, or the status oom, skipped, not_capturable or
-    failed and the reason.
+    A row has `samples_ns`, or the status oom, skipped, not_capturable or failed.
     """
 
     def run(phase: str) -> Row:
@@ -90,9 +89,8 @@ def replays(
 
 
 def enough(eager: Row, warmup_steps: int, steps: int) -> tuple[int, int]:
-    """How often to replay a phase before and while timing it, given its row without a replay.
-
-    As often as the phase itself ran, and less often where that takes longer than ENOUGH_NS.
+    """How often to replay a phase before and while timing it: as often as it ran itself, less often
+    where that takes longer than ENOUGH_NS.
     """
     fit = int(ENOUGH_NS / median(eager["samples_ns"]))
     return min(warmup_steps, max(1, fit)), min(steps, max(FEWEST, fit))
@@ -101,8 +99,8 @@ def enough(eager: Row, warmup_steps: int, steps: int) -> tuple[int, int]:
 def replay(workload: Workload, phase: str, warmup_steps: int, steps: int) -> Row:
     """Time one phase as a CUDA graph; raw samples (ns), or the status failed.
 
-    Raises NotCapturableError, and what torch raises if memory runs out, or if the device no longer
-    works afterwards: what broke it may have spoiled what was timed before.
+    Raises NotCapturableError, and what torch raises if memory runs out or the device no longer
+    works: what broke it may have spoiled what was timed before.
     """
     try:
         with workload.capturable():

@@ -1,6 +1,6 @@
 """What a step takes of a GPU's energy: each phase repeated for seconds, by NVML's counter.
 
-Of a GPU without one, the power that is read meanwhile (gpu_state.watched) is all there is.
+A GPU without one has only the power that is read meanwhile (gpu_state.watched).
 """
 
 import time
@@ -13,7 +13,7 @@ from workflow_src.measure.timing import Call, run_through, wake
 from workflow_src.measure.workload import Workload
 
 LEAD_S = 0.5
-"""So long a phase runs before it counts: what NVML says lags behind what the device does."""
+"""So long a phase runs before it counts: NVML lags behind the device."""
 
 
 def energies(
@@ -45,6 +45,6 @@ def repeat(step: Call, device: str, seconds: float) -> Row:
 
 
 def counter_mj() -> int | None:
-    """What the device that is held has taken since its driver was loaded."""
+    """What the held device has taken since its driver was loaded."""
     found: int | None = asked(cuda_devices()[0], "energy_mj")["energy_mj"]
     return found

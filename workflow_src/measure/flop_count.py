@@ -17,8 +17,8 @@ WITH_GRADIENTS = 2
 def counted_flops(step: Callable[[], object]) -> dict[str, int]:
     """FLOPs of one step by operator, as the profiler spells them: {"aten::mm": 4096}.
 
-    Of operators that the counter knows, which are products, convolutions and fused attention, and
-    of ADDED. All else, such as a softmax, counts nothing.
+    Of operators that the counter knows (products, convolutions, fused attention) and ADDED; all
+    else counts nothing.
     """
     here = torch.ops.aten
     known = {getattr(here, name): flops for name, flops in ADDED.items() if hasattr(here, name)}
@@ -29,7 +29,7 @@ def counted_flops(step: Callable[[], object]) -> dict[str, int]:
 
 
 def _grouped(first: Shape, second: Shape, *_: Any, **__: Any) -> int:
-    """2 m n k, of which each row, column or term is in one group; by group where both have one."""
+    """2 m n k, each row, column or term in one group; by group where both have one."""
     groups = first[0] if len(first) == len(second) == 3 else 1
     return 2 * groups * first[-2] * first[-1] * second[-1]
 

@@ -36,7 +36,7 @@ PERIOD_S = 0.04
 """NVML's answers take a millisecond or so, and change about as often as this."""
 
 LOOK_EVERY = 25
-"""Every so many readings, once a second, also say who uses the device."""
+"""Every so many readings, once a second, have the device's processes."""
 
 Reading = tuple[int, list[Any], list[int]]
 """When (CLOCK_MONOTONIC, ns); the SM clock (MHz), the power (W) and what limits the clock; ids of
@@ -63,7 +63,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
     "energy_mj": pynvml.nvmlDeviceGetTotalEnergyConsumption,
     "throttle": _throttles,
 }
-"""What can be asked of a device; power_w is that of the moment."""
+"""power_w is that of the moment."""
 
 
 def asked(device: str, *names: str) -> Row:
@@ -73,10 +73,7 @@ def asked(device: str, *names: str) -> Row:
 
 
 def state(device: str) -> Row:
-    """What limits a device's clock now, if it says so, and how many other processes it has.
-
-    For a CPU, the load average.
-    """
+    """What limits a device's clock now, and its other processes; of a CPU, the load average."""
     if device == "cpu":
         return {"load_average": os.getloadavg()[0]}
     throttle = asked(device, "throttle")["throttle"] or []
@@ -114,13 +111,13 @@ def add_readings(rows: Iterable[Row], readings: list[Reading]) -> None:
 
 
 def neighbors(readings: list[Reading]) -> Row:
-    """The number of other processes that were seen; empty without readings, as of a CPU."""
+    """The number of other processes seen; empty without readings, as of a CPU."""
     seen = {process for _, _, processes in readings for process in processes}
     return {"other_processes": len(seen - {os.getpid()})} if readings else {}
 
 
 def read() -> None:
-    """Print a Reading of the first visible device every PERIOD_S, until this process is ended."""
+    """Print a Reading of the first visible device every PERIOD_S, until ended."""
     (device, *_) = cuda_devices()
     with nvml():
         for number in count():

@@ -1,6 +1,6 @@
-"""The hardware and software that a result was measured on, and how fast its host launches work.
+"""The hardware and software of a result, and how fast its host launches work.
 
-Stored with each result: launch-bound times depend on the host as much as on the model.
+Launch-bound times depend on the host as much as on the model.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SALT = "transformer-step-time host"
 
 OPERATIONS, REPEATS = 200, 25
-"""Operations of the chain that tells a host's speed, and how often it is timed."""
+"""Of the chain that tells a host's speed, and how often it is timed."""
 
 
 def use_threads(row: Mapping[str, Any]) -> None:
@@ -37,7 +37,7 @@ def use_threads(row: Mapping[str, Any]) -> None:
 
 
 def environment(device: str) -> dict[str, Any]:
-    """The CPU, the GPU if that is measured, versions, and the CPU threads that torch uses.
+    """The CPU, the GPU if that is measured, versions, and torch's CPU threads.
 
     `device` is "cpu" or the UUID of a CUDA device.
     """

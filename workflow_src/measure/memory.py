@@ -26,9 +26,9 @@ def limited_memory(device: str, limit_gib: float | None) -> Iterator[None]:
     """Limit what is allocated inside to `limit_gib` GiB, so that running out of it is a result.
 
     On a CUDA device torch's allocator keeps to it, also afterwards; None means all of its memory.
-    On a CPU the kernel does, and the limit is beyond what the process already has and
-    RUNTIME_BYTES; None means most of what is available now, so that the kernel has no reason to
-    kill this process. Raises StageError if there is less than the limit.
+    On a CPU the kernel does, beyond what the process already has and RUNTIME_BYTES; None means
+    USABLE of what is available now, so that the kernel has no reason to kill this process. Raises
+    StageError if there is less than the limit.
     """
     if device == "cuda":
         there, where = torch.cuda.get_device_properties(0).total_memory, "the device has"
@@ -47,14 +47,14 @@ def limited_memory(device: str, limit_gib: float | None) -> Iterator[None]:
 
 
 def peak_memory_mib(device: str) -> float:
-    """Peak memory (MiB) so far: allocated on the CUDA device, or resident for the CPU process."""
+    """Peak memory (MiB) so far: allocated on the CUDA device, or resident of the process."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / MIB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory_before_mib(device: str) -> float:
-    """Memory (MiB) that any peak measured from now on includes: see peak_memory_mib."""
+    """Memory (MiB) that any later peak_memory_mib includes."""
     return torch.cuda.memory_allocated() / MIB if device == "cuda" else peak_memory_mib(device)
 
 

@@ -18,12 +18,12 @@ from workflow_src.common.components import COMPONENTS
 from workflow_src.model.ranges import range_
 
 OWN_RANGES = frozenset((*PHASES, *COMPONENTS))
-"""The names of this project's own ranges, which mean something to its tables and answers."""
+"""The names of this project's own ranges, which its tables and answers know."""
 
 NOT_CALLED = (nn.ModuleList, nn.ModuleDict)
 
 RETURNED = "OptimizedModule"
-"""The class of what torch.compile returns of a module."""
+"""The class of what torch.compile makes of a module."""
 
 
 def is_compiled(module: nn.Module) -> bool:
@@ -68,7 +68,7 @@ def _folded(name: str, module: nn.Module, above: nn.Module, fold: str) -> str:
 
 
 _OPEN = threading.local()
-"""Its `ranges` are those of modules that are open on this thread."""
+"""Its `ranges` are those open on this thread."""
 
 
 @contextmanager
@@ -94,8 +94,8 @@ def module_ranges(model: nn.Module, depth: int, fold: str) -> Iterator[None]:
 class ForwardThenLoss:
     """Tells the calls of a model from the rest of a loss function that calls it.
 
-    As a context manager around a call of that function, it emits the range "forward" until a call
-    of the model returns, and from then on "loss", until the next one.
+    Around a call of that function, it emits the range "forward" until a call of the model returns,
+    then "loss" until the next one.
     """
 
     def __init__(self) -> None:
@@ -114,8 +114,8 @@ class ForwardThenLoss:
     def of(self, model: nn.Module) -> Iterator[None]:
         """While inside, `model` is the one whose calls are told apart.
 
-        From outside, where torch has a module's compiled call, since hooks don't belong into
-        compiled code; of a model that torch.compile returned, not at all.
+        In place of torch's compiled call, since hooks don't belong into compiled code; of a model
+        that torch.compile returned, not at all.
         """
         if type(model).__name__ == RETURNED:
             yield
@@ -140,7 +140,7 @@ class ForwardThenLoss:
             self._open("forward" if self.calls else "loss")
 
     def _open(self, name: str) -> None:
-        """Open a range in place of the one that is open; none if it has no name."""
+        """Open a range, or none, in place of the one that is open."""
         if name != self.name:
             self.range.__exit__(None, None, None)
             self.name, self.range = name, range_(name) if name else nullcontext()

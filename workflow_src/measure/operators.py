@@ -1,7 +1,7 @@
 """What launched each device activity of a step: the operator, its inputs and its range.
 
-A step runs under torch.profiler with shapes recorded, after everything timed. Its events are read
-as they are, because a step may have 30,000 kernels and many more operators.
+A step runs under torch.profiler after everything timed. Its events are read as they are: a step
+may have 30,000 kernels and many more operators.
 """
 
 import json
@@ -21,14 +21,13 @@ LONGEST_LIST = 8
 
 
 def described(call: Call, of: Host, values: Sequence[Any]) -> Row:
-    """An operator and its inputs: equal for all calls that differ only in when they ran.
+    """An operator and its inputs: equal for calls that differ only in when they ran.
 
-    range: of the forward operator, for one that is part of a backward pass; shapes, dtypes: per
-    input, None where it is no tensor, lists where it is a list of tensors; stored: see `_stored`,
-    where it differs from the shapes; values: whole numbers and lists of them among the other
-    inputs; calls: the operators that it calls itself, if any. A product also has strides, order
-    (among the products of its range, of the forward operator) and part (among those of its backward
-    node).
+    range: in a backward pass the forward operator's; shapes, dtypes: per input, None where it is no
+    tensor, a list for a list of tensors; stored: see `_stored`, where it differs from the shapes;
+    values: whole numbers and lists of them among the other inputs. A product also has strides,
+    order (among the products of its range, of the forward operator) and part (among those of its
+    backward node).
     """
     node = call.node
     forward = of.forward.get(node.event.extra_fields.sequence_number) if node else None
@@ -72,25 +71,23 @@ def _stored(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _each(value: Any, say: Callable[[Any], Any]) -> Any:
-    """What `say` says of a tensor or of each tensor in a list; None for anything else."""
     if isinstance(value, list):
         return [_each(part, say) for part in value]
     return say(value) if hasattr(value, "sizes") else None
 
 
 def _whole(value: Any) -> Any:
-    """A whole number or a short list of them; None for anything else."""
     given = value if isinstance(value, list) else [value]
     is_whole = len(given) <= LONGEST_LIST and all(isinstance(each, int) for each in given)
     return value if is_whole else None
 
 
 def compact(result: Any, device: str) -> Row:
-    """A step's device activities with what launched them, each distinct thing written once.
+    """A step's device activities with what launched them, each distinct thing once.
 
     operators: rows of `described`; names: of activities; sequence: per activity, in order, the
     number of its operator (-1 if unknown) and of its name; continued: the place in `sequence` of
-    each activity whose call had launched another before, and the place of that call's first. Empty
+    each activity whose call had launched another before, and that of the call's first. Empty
     without an activity.
     """
     done, events = host(result.experimental_event_tree()), result.events()
@@ -129,7 +126,7 @@ def compact(result: Any, device: str) -> Row:
 
 
 def launched(step: Callable[[], object], device: str) -> Row:
-    """What launched each device activity of one `step`: see `compact`. On a CPU, its operators.
+    """What launched each device activity of one `step`: see `compact`.
 
     The step runs twice, first to settle; neither should be the first one ever. Raises RuntimeError
     if torch.profiler records nothing.
@@ -149,8 +146,8 @@ def _kept(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
 def add_launched(workload: Workload, rows: dict[str, Row]) -> dict[str, Row]:
     """`rows` of phases, those that are ok with `launched`, which has a status of its own.
 
-    Of a brought model also with `counted`: FLOPs of a step by operator. Of this project's own
-    formulas tell, and what runs under torch.compile isn't counted.
+    Of a brought model that isn't compiled also with `counted`, FLOPs of a step by operator; of this
+    project's own, formulas tell.
     """
     counts = isinstance(workload.case, Brought) and not workload.compiled
     for phase, row in rows.items():

@@ -1,6 +1,5 @@
-"""An attention of one's own: loaded from its file, called as it can be, and checked.
-
-The check is against attention in float64 of the same inputs, forward and backward.
+"""An attention of one's own: loaded from its file, called as it can be, and checked against
+attention in float64 of the same inputs, forward and backward.
 """
 
 from collections.abc import Callable
@@ -20,10 +19,10 @@ from workflow_src.model.attention import Core
 from workflow_src.model.ranges import range_
 
 CAUSAL = ("is_causal", "causal")
-"""The names of a parameter that gets True."""
+"""Parameters that get True."""
 
 BATCH, HEADS, CONTEXT = 2, 2, 256
-"""The shape of the check; its context is that of a case, if that is shorter."""
+"""The check's shape; a case's context, if that is shorter."""
 
 UNIT_ROUNDOFF = {torch.float32: 2.0**-11, torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11}
 """By type; in float32 that of TF32, in which Triton multiplies unless it is told otherwise."""
@@ -38,7 +37,7 @@ of them in bf16 and fp16; a mask that is off by one key has an error of a third 
 
 
 def allowed_error(dtype: torch.dtype) -> float:
-    """The relative error up to which an attention counts as right, of inputs in `dtype`."""
+    """The relative error up to which an attention of inputs in `dtype` is right."""
     return ROUNDINGS * UNIT_ROUNDOFF[dtype]
 
 
@@ -60,7 +59,7 @@ def loaded(where: str) -> Core:
 
 
 def _of_shape(out: object, q: Tensor) -> Tensor:
-    """What a core returned. Raises StageError if that isn't a tensor of the shape of q."""
+    """`out`. Raises StageError if that isn't a tensor of the shape of q."""
     if isinstance(out, Tensor) and out.shape == q.shape:
         return out
     kind = f"of shape {tuple(out.shape)}" if isinstance(out, Tensor) else type(out).__name__
@@ -68,7 +67,7 @@ def _of_shape(out: object, q: Tensor) -> Tensor:
 
 
 def folded(core: Core) -> Core:
-    """A core of (batch, T, d), on (batch, heads, T, d): heads count as members of the batch."""
+    """A core of (batch, T, d), on (batch, heads, T, d)."""
 
     def run(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         flat = [each.flatten(0, 1) for each in (q, k, v)]
@@ -120,7 +119,7 @@ def outcome(core: Core, inputs: Inputs) -> dict[str, Tensor]:
 
 
 def relative_errors(core: Core, inputs: Inputs, is_causal: bool = True) -> dict[str, float]:
-    """The norm of the error over that of what is right, of each tensor of `outcome`."""
+    """Of each tensor of `outcome`, the norm of the error over that of what is right."""
     q, k, v, gradient = (each.double() for each in inputs)
     attention = partial(scaled_dot_product_attention, is_causal=is_causal)
     right = outcome(attention, (q, k, v, gradient))
@@ -136,7 +135,7 @@ def checked(
     """The attention at file.py:name as a core of (batch, heads, T, d), and its relative errors.
 
     In the first of LAYOUTS in which it is right; without an error of dq, it has no backward pass.
-    May run out of memory. Raises StageError if it is right in none, which says how far off it is.
+    May run out of memory. Raises StageError if it is right in none.
     """
     core, tried = loaded(where), dict[str, list[str]]()
     inputs = random_inputs(min(context, CONTEXT), d, device, dtype)
@@ -150,7 +149,7 @@ def checked(
 
 
 def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
-    """The relative errors of what a file has, and what is wrong with it; "" if nothing is."""
+    """The relative errors of what a file has, and what is wrong with it, or ""."""
     allowed = allowed_error(inputs[0].dtype)
 
     def off(errors: dict[str, float]) -> str:
@@ -173,10 +172,10 @@ def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], s
 
 
 def own_core(case: Case) -> Core | None:
-    """The attention of one's own that a case names, checked in its precision; None without one.
+    """A case's own attention, checked in its precision; None without one.
 
-    q, k, v and its result are (batch, heads, T, d_head) each, and it runs in a range of its own.
-    Raises StageError if it isn't right, or has no backward pass.
+    q, k, v and its result are (batch, heads, T, d_head) each. Raises StageError if it isn't right,
+    or has no backward pass.
     """
     where = case.brought_code
     if not where:

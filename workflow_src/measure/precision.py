@@ -1,6 +1,6 @@
 """Precisions of matrix products: their types, TF32, and what a device can't do.
 
-Apart from the workload, whose optimizers need torch's compiler, which takes seconds to import.
+Apart from the workload, which imports torch's compiler: that takes seconds.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ AUTOCAST: dict[str, torch.dtype] = {
 
 
 def autocast(precision: str, device: str) -> AbstractContextManager[object]:
-    """Around a model that runs in `precision`; nothing in float32."""
+    """Around a model in `precision`; nothing in float32."""
     dtype = AUTOCAST.get(precision)
     return torch.autocast(device, dtype=dtype) if dtype else nullcontext()
 

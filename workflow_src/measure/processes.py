@@ -32,7 +32,7 @@ SAMPLES = ("samples_ns", "readings", "first_call_ns")
 AROUND = ("before", "during", "after", "started_at", "ended_at")
 
 GRACE_S = 5.0
-"""How long threads may take to end by themselves once the main one has: they may be writing."""
+"""How long threads may run on after the main one: they may be writing."""
 
 
 def measured_alone(
@@ -44,11 +44,10 @@ def measured_alone(
 ) -> dict[str, Any]:
     """The result of `measure` under `key`, with environment, device states and times beside it.
 
-    `job` is a case or a study's point called `name`, with its device and, if it has them, its
-    memory limit and `gpus`: how many devices it locks, of which the first one is recorded. `finish`
-    completes the result, still alone on the device, where the state after measuring has been
-    recorded: a profiler slows the launches of the process that it ran in. Raises StageError if
-    there is no such device, or less memory than that limit.
+    `job` is a case or a study's point called `name`; of its `gpus` devices, all locked, the first
+    is recorded. `finish` completes the result, still alone on the device, once the state after
+    measuring is recorded: a profiler slows the launches of the process that it ran in. Raises
+    StageError if there is no such device, or less memory than the limit.
     """
     kind = job["device"]
     # What was imported is no garbage, and looking through it takes 0.1 s before each row.
@@ -80,7 +79,7 @@ def measured_alone(
 
 @contextmanager
 def ended_without_threads(about: str) -> Iterator[None]:
-    """End this process some seconds after its main thread, with its status, whatever still runs."""
+    """End this process GRACE_S after its main thread, with its status, whatever still runs."""
     status = 0
     try:
         yield
@@ -103,9 +102,9 @@ def _end(about: str, status: int) -> None:
 
 
 def written_by(module: str, arguments: Sequence[str], name: str) -> Any:
-    """What `python -m module` writes into its output as JSON, in a process of its own.
+    """The JSON that `python -m module` writes, in a process called `name`.
 
-    Raises StageError, with the process's `name`, if it fails; its message has been printed.
+    Raises StageError if it fails; its own message has been printed.
     """
     with TemporaryDirectory() as folder:
         output = Path(folder, "written.json")
@@ -119,7 +118,7 @@ def written_by(module: str, arguments: Sequence[str], name: str) -> Any:
 def result_of(
     module: str, job: Mapping[str, Any], measure: Callable[[], Row], keys: Sequence[str] = ()
 ) -> Row:
-    """What `measure` gives in this process, or as many fresh ones of `module` as a job says."""
+    """What `measure` gives here, or as many fresh processes of `module` as a job says."""
     if job.get("processes", 1) > 1:
         return merged(in_fresh_processes(module, job), keys)
     use_threads(job)
@@ -127,11 +126,10 @@ def result_of(
 
 
 def in_fresh_processes(module: str, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The results of as many runs of a stage's `module` as `row` has `processes`, each a new one.
+    """The results of as many runs of a stage's `module` as `row` has `processes`.
 
-    `row`, a plan row or a study's point, is given to the stage as JSON, with the number of the
-    process under "process": what is the same in all is measured in process 0 alone. Raises
-    StageError if one of them fails; its own message has been printed.
+    `row`, a plan row or a study's point, is given to each with its number under "process": what is
+    the same in all is measured in process 0 alone. Raises StageError if one of them fails.
     """
     option, count, results = "--point" if "point" in row else "--case", row["processes"], []
     for number in range(count):
@@ -145,8 +143,8 @@ def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[
     """The results of several processes as one: all samples, each with its process.
 
     Phases of a benchmark, or rows of a study's point: those that agree in `keys` are one
-    measurement. One without samples in any process, such as one of a profile, is the first
-    process's. What was recorded around the measurement is kept per process, under "processes".
+    measurement. One without samples in any process, such as a profile, is the first process's.
+    AROUND is kept per process, under "processes".
     """
     found: dict[Any, list[Row]] = {}
     for result in results:
@@ -166,7 +164,7 @@ def merged(results: Sequence[dict[str, Any]], keys: Sequence[str] = ()) -> dict[
 
 
 def merged_phase(rows: Sequence[Row]) -> Row:
-    """One measurement of all processes and its replay, if it has one: see `_merged_samples`."""
+    """One measurement of all processes, and its replay: see `_merged_samples`."""
     found = _merged_samples(rows)
     if found["status"] == "ok":
         if peaks := [row["peak_memory_mib"] for row in rows if "peak_memory_mib" in row]:
@@ -179,9 +177,9 @@ def merged_phase(rows: Sequence[Row]) -> Row:
 def _merged_samples(rows: Sequence[Row]) -> Row:
     """The samples of all processes in order, each with its process, if there are any in each.
 
-    Else the first row without, with the number of such processes in its reason. The samples of the
-    others are dropped: a phase and its replay are compared, which must be of the same processes,
-    and a phase that fits in some processes is none to count on.
+    Else the first row without, with the number of such processes in its reason, and no samples: a
+    phase and its replay, which are compared, must be of the same processes, and a phase that fits
+    in some processes is none to count on.
     """
     lost = [row for row in rows if row["status"] != "ok"]
     if lost:

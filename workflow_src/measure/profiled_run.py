@@ -1,7 +1,7 @@
 """Run one case's workload, with the device to itself, and a capture window around steady steps.
 
-This is the program that nsys profiles. Warm-up and out-of-memory probing happen before the
-window opens and emit no range, so that they can't affect any number of a capture.
+nsys profiles this program. Warm-up and out-of-memory probing come before the window and emit no
+range, so that they can't affect any number of a capture.
 """
 
 import json
@@ -31,8 +31,8 @@ MIN_MARK_S = 1e-5
 def warm_up(workload: Workload, steps: int) -> Sequence[str]:
     """Warm up; returns the phases that fit in memory, also one after another.
 
-    A phase that barely fits alone may not fit again once the allocator's memory is fragmented. One
-    more step of each phase finds out, and brings the allocator to a steady state for the window.
+    One that barely fits alone may not fit again in fragmented memory. One more step of each finds
+    out, and brings the allocator to a steady state.
     """
     phases: Sequence[str] = workload.phases
     for count in (max(steps, 1), 1):
@@ -52,9 +52,8 @@ def _warmed(steps: int, workload: Workload, phase: str) -> Row:
 
 
 def run_steps(steps: Mapping[str, Call], count: int, about: Mapping[str, object]) -> None:
-    """Run what is captured: `count` step ranges of each phase, then the closing range.
-
-    Inside that a range for each fact `about` the capture, called name=value.
+    """Run what is captured: `count` step ranges of each phase, then the closing range and, inside,
+    a range called name=value for each fact `about` the capture.
     """
     for phase, step in steps.items():
         for _ in range(count):
@@ -70,7 +69,7 @@ def run_steps(steps: Mapping[str, Call], count: int, about: Mapping[str, object]
 def profiled_run(case: AnyCase, warmup_steps: int, steps: int, output: Path | None) -> None:
     """Warm up, open the window, run the steps of each phase that fits.
 
-    torch.profiler writes its trace to `output`; if that is None, nsys profiles from outside.
+    torch.profiler writes to `output`; if that is None, nsys profiles from outside.
     """
     say(f"{case.case}: warming up")
     # The window is outside of the limit: a profiler's buffers are not the workload's memory.

@@ -24,10 +24,10 @@ CPU_RAN_OUT = re.compile(r"DefaultCPUAllocator: can't allocate memory: you tried
 
 
 def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
-    """The row of `measure` with status ok (unless it has its own), or another and the reason.
+    """The row of `measure` with status ok, unless it has its own.
 
-    That is oom for an allocator's error alone, after which `release` is called, and what an
-    UnavailableError says; any other exception propagates.
+    After an allocator's error, `release` is called and it is oom; an UnavailableError says what it
+    is. Other exceptions propagate.
     """
     try:
         return {"status": "ok", "reason": ""} | measure()
@@ -43,7 +43,7 @@ def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
 
 
 def out_of_memory(error: BaseException) -> str:
-    """What an allocator of torch says when memory has run out; empty for any other error."""
+    """What an allocator of torch says when memory has run out; "" for other errors."""
     if isinstance(error, torch.OutOfMemoryError):
         return " ".join(str(error).split()).split(". ")[0]
     return "CPU out of memory" if CPU_RAN_OUT.search(str(error)) else ""
@@ -69,7 +69,7 @@ def in_turn(
 
 
 def say(line: str) -> None:
-    """Print a line at once, as all that is done between timed regions."""
+    """Print a line at once, between timed regions."""
     print(line, flush=True)
 
 

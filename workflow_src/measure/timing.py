@@ -1,7 +1,7 @@
 """Raw time samples of a call, in integer nanoseconds, after warm-up.
 
-The L2 cache is kept from answering for memory: a call whose inputs and outputs fit in it would find
-them there at every repeat, so calls go in rotation over several sets of buffers.
+A call whose inputs and outputs fit in the L2 cache would find them there at every repeat, so calls
+go in rotation over several sets of buffers.
 """
 
 import time
@@ -18,10 +18,10 @@ from workflow_src.measure.rows import Row
 Call = Callable[[], object]
 
 FEWEST, MOST = 5, 50
-"""Bounds on the number of samples of a measurement, whatever its time budget."""
+"""Bounds on the samples of a measurement, whatever its budget."""
 
 MOST_CALLS = 100
-"""Maximum number of calls in one sample."""
+"""In one sample."""
 
 GROUP = 5
 """Samples between two readings of the clock."""
@@ -43,7 +43,7 @@ def run_through(call: Call, device: str) -> None:
 
 
 def several(call: Call, times: int) -> Call:
-    """A call that runs another so many times, back to back."""
+    """A call that runs another so often, back to back."""
 
     def run() -> None:
         for _ in range(times):
@@ -60,7 +60,7 @@ def wake(call: Call, device: str, seconds: float) -> None:
 
 
 def time_steps(step: Call, wait: Call, steps: int) -> list[int]:
-    """Wall-clock nanoseconds of each of `steps` calls; the device is idle before and after each."""
+    """Wall-clock nanoseconds of each step; the device is idle before and after it."""
     samples = []
     for _ in range(steps):
         wait()
@@ -95,9 +95,9 @@ def sample_steps(step: Call, device: str, warmup_steps: int, steps: int) -> Row:
 
 
 def time_call(call: Call, device: str, warmup_steps: int, steps: int) -> list[int]:
-    """Nanoseconds of each of `steps` calls, after `warmup_steps` that don't count.
+    """Nanoseconds of each of `steps` calls, after a warm-up.
 
-    On a CUDA device, the time between two events around each call; on a CPU, wall-clock time.
+    On a CUDA device between two events around each call; on a CPU, wall-clock time.
     """
     for _ in range(warmup_steps):
         call()
@@ -116,8 +116,8 @@ def plan_repeats(rough_ms: float, budget_ms: float, sample_ms: float) -> tuple[i
 def repeated(call: Call, device: str, budget_ms: float, sample_ms: float) -> tuple[Call, int, int]:
     """What to time in place of `call`, how many calls that is, and how many samples to take.
 
-    A call shorter than `sample_ms` is repeated within each sample, back to back, so that neither
-    the clock's resolution nor the cost of reading it matters; a sample is then a mean of calls.
+    A call shorter than `sample_ms` is repeated within each sample, so that neither the clock's
+    resolution nor the cost of reading it matters.
     """
     rough_ms = max(min(time_call(call, device, 2, 3)) / NS_PER_MS, SHORTEST_MS)
     calls, samples = plan_repeats(rough_ms, budget_ms, sample_ms)
@@ -129,10 +129,10 @@ def sampled(
 ) -> Row:
     """`samples_ns` of a ceiling's call, `calls_per_sample` and `samples_per_group`.
 
-    As many samples as the budget allows, and `fewest` at least; with a pause, during which the
-    device is idle before each sample, `fewest`. On a CUDA device also `sm_clock_mhz`, a reading per
-    group of samples, taken while the device works on the group. Not the power: NVML's lags behind
-    by more than a row lasts.
+    As many samples as the budget allows, and `fewest` at least; with a pause before each, in which
+    the device is idle, `fewest`. On a CUDA device also `sm_clock_mhz`, a reading per group of
+    samples while the device works on it. Not the power: NVML's lags behind by more than a row
+    lasts.
     """
     repeat, calls, count = repeated(call, device, budget_ms, sample_ms)
     size, count = (1, fewest) if pause_ms else (GROUP, max(fewest, count))
@@ -160,15 +160,15 @@ def _group(call: Call, device: str, count: int) -> tuple[list[int], int | None]:
 
 
 def l2_bytes(device: str) -> int:
-    """The size of the CUDA device's L2 cache in bytes; 0 for a CPU, whose caches aren't evaded."""
+    """The size of a CUDA device's L2 cache; 0 for a CPU, whose caches aren't evaded."""
     return int(torch.cuda.get_device_properties(0).L2_cache_size) if device == "cuda" else 0
 
 
 def in_rotation(calls: Sequence[Call]) -> Call:
     """A call that runs the next of `calls` each time, each with buffers of its own.
 
-    What each returned is kept until its next turn, so that no two of them get the same memory.
-    Each runs once at first, so that memory is allocated before anything is timed.
+    What each returned is kept until its next turn, so that no two get the same memory; each runs
+    once here, so that memory is allocated before anything is timed.
     """
     if len(calls) == 1:
         return calls[0]

@@ -15,10 +15,10 @@ from workflow_src.measure.timing import Call, run_through, synchronize
 from workflow_src.model.ranges import listening
 
 DETACH = "TEARDOWN_CUPTI"
-"""The environment variable by which Kineto decides whether CUPTI detaches: if it is 1."""
+"""The environment variable by which Kineto has CUPTI detach: if it is 1."""
 
 SESSIONS = 3
-"""How often torch.profiler is asked for what a call does before that counts as a failure."""
+"""Of torch.profiler without any event, before that counts as a failure."""
 
 Found = TypeVar("Found")
 
@@ -40,10 +40,9 @@ def torch_window(device: str, settle: Call, shapes: bool = False) -> Iterator[pr
     """Open torch.profiler's window; the yielded profile holds its events afterwards.
 
     Kineto drops kernels at the very start of a session, so `settle` runs first, in its warm-up.
-    With `shapes`, operators' inputs are recorded. What the process launches afterwards takes as
-    long as before: CUPTI, which records CUDA's activities, detaches after a session. Kineto leaves
-    it attached, and every later launch takes longer, by half on an H200's host:
-    https://github.com/pytorch/pytorch/issues/144455.
+    With `shapes`, operators' inputs are recorded. CUPTI, which records CUDA's activities, is
+    detached afterwards: Kineto leaves it attached, and every later launch takes longer, by half on
+    an H200's host (https://github.com/pytorch/pytorch/issues/144455).
     """
     os.environ.setdefault(DETACH, "1")
     activities = [ProfilerActivity.CPU]
@@ -63,8 +62,8 @@ def profiled(call: Call, device: str, read: Callable[[Any], Found], inputs: bool
 
     The call runs once before, to settle. With `inputs`, those of operators are recorded, and the
     model emits its ranges. Where CUPTI has detached before, a session of a call of 1 ms on an H200
-    recorded nothing at all: the first of SESSIONS counts in which something is found. Raises
-    RuntimeError if none of them found anything.
+    recorded nothing: the first of SESSIONS that finds something counts. Raises RuntimeError if none
+    does.
     """
     run = partial(run_through, call, device)
     for _ in range(SESSIONS):

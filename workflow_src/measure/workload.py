@@ -1,4 +1,4 @@
-"""The workload: what both the benchmark and the capture of a case run, phase by phase."""
+"""The workload: what the benchmark and the capture of a case run, phase by phase."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -26,15 +26,15 @@ from workflow_src.workload import Workload as Made
 class Workload:
     """A model, its optimizer and one batch, ready to run any phase.
 
-    Each phase emits its own inner ranges; the caller emits the step range around it. precision:
-    what is set around the model, "" for nothing. compiles: whether the whole model is to run under
-    torch.compile; compiled: whether any part of it does.
+    Each phase emits its inner ranges, the caller the step range around it. precision: what is set
+    around the model, or "". compiles: whether the whole model is to run under torch.compile;
+    compiled: whether any part does.
     """
 
     def __init__(self, case: AnyCase, bf16_weights: bool = False) -> None:
-        """Build everything for `case` on its device. May run out of memory.
+        """Build everything on the case's device. May run out of memory.
 
-        bf16_weights: parameters are kept in bfloat16, and nothing runs under autocast.
+        bf16_weights: parameters are in bfloat16, and nothing runs under autocast.
         """
         self.case = case
         self.device = torch.device(case.device)
@@ -56,8 +56,8 @@ class Workload:
         self.compiled = any(map(is_compiled, self.model.modules()))
 
     def told(self) -> dict[str, bool | int]:
-        """Whether the model is `compiled`; of a brought one its parameters and its batch's size,
-        too, and whether its last loss, if any, is `finite`.
+        """Whether the model is `compiled`; of a brought one also its parameters, its batch's size,
+        and whether its last loss, if any, is `finite`.
         """
         if not isinstance(self.case, Brought):
             return {"compiled": True} if self.compiled else {}
@@ -69,12 +69,12 @@ class Workload:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """The phases that can be run: without anything to train, the forward pass alone."""
+        """Those that can be run: without anything to train, the forward pass alone."""
         return PHASES if self._optimizer else PHASES[:1]
 
     @property
     def optimizer(self) -> Optimizer:
-        """What trains the model; there is none where the forward pass is all that can be run."""
+        """What trains the model; none where only the forward pass can be run."""
         assert self._optimizer is not None, "see phases"
         return self._optimizer
 
@@ -84,10 +84,7 @@ class Workload:
 
     @torch.no_grad()
     def logits(self) -> Any:
-        """What the model makes of the batch, without an autograd graph.
-
-        For this project's own model, logits: (batch, context, vocabulary).
-        """
+        """What the model makes of the batch; this project's own, (batch, context, vocabulary)."""
         with autocast(self.precision, self.case.device):
             return self.model(*self.batch)
 
@@ -110,14 +107,14 @@ class Workload:
             self.scaler.update()
 
     def phase(self, name: str) -> Callable[[], None]:
-        """The function that runs one step of the phase called `name`."""
+        """The function that runs one step of a phase."""
         assert name in PHASES, name
         step: Callable[[], None] = getattr(self, name)
         return step
 
     @contextmanager
     def observed(self) -> Iterator[None]:
-        """While inside, a brought model emits ranges; this project's own always does."""
+        """While inside, a brought model emits ranges; our own always does."""
         if not isinstance(self.case, Brought):
             yield
             return
@@ -131,9 +128,9 @@ class Workload:
 
     @contextmanager
     def capturable(self) -> Iterator[None]:
-        """While inside, torch's optimizers make state that can be part of a CUDA graph.
+        """While inside, torch's optimizers can be part of a CUDA graph: they count on the device.
 
-        They count steps on the device then. State made before or inside is to be released.
+        State made before or inside is to be released.
         """
         groups = self._optimizer.param_groups if self._optimizer else []
         before = [dict(group) for group in groups]
@@ -171,15 +168,15 @@ def _own(case: Case) -> Made:
 
 
 def random_tokens(case: Case, sequences: int) -> Tensor:
-    """As many sequences, drawn with the case's seed: (sequences, context + 1), int64."""
+    """Drawn with the case's seed: (sequences, context + 1), int64."""
     generator = torch.Generator().manual_seed(case.seed)
     shape = (sequences, case.context + 1)
     return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)
 
 
 def next_tokens(tokens: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
-    """The inputs in some sequences, and the loss of a model that gets them: the mean cross-entropy
-    of the token after each."""
+    """The inputs in some sequences, and a model's loss on them: the mean cross-entropy of the token
+    after each."""
     inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
     def loss(model: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
@@ -198,8 +195,7 @@ Built = tuple[Workload | None, Row]
 
 
 def build(case: AnyCase, *how: bool) -> Built:
-    """The workload of a case, built as a study says, None if not even the model fits in memory, and
-    the row of that."""
+    """The workload of a case, built as a study says; None if not even the model fits in memory."""
     row = attempt(lambda: {"made": Workload(case, *how)}, partial(free, case.device))
     return row.pop("made", None), row
 
@@ -210,10 +206,7 @@ def run_phases(
     phases: Sequence[str] = PHASES,
     built: Built | None = None,
 ) -> Iterator[tuple[str, Row]]:
-    """Each of `phases` with the row that `run` returns, or with status oom or skipped.
-
-    On what `build` made, if it is given. Prints a line for each.
-    """
+    """Each of `phases` with the row that `run` returns, or status oom or skipped; prints a line."""
     workload, built_row = built or build(case)
 
     def step(phase: str) -> Row:
