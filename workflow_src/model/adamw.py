@@ -17,8 +17,8 @@ SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "wei
 class AdamW(Optimizer):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2).
 
-    The decay is scaled by the learning rate, as in torch.optim.AdamW. Parameters without a
-    gradient are skipped. `settings` are those of SETTINGS that differ.
+    The decay is scaled by the learning rate, as in torch.optim.AdamW. `settings` are those of
+    SETTINGS that differ.
     """
 
     def __init__(self, parameters: Iterable[Tensor], **settings: Any) -> None:
@@ -50,7 +50,7 @@ class AdamW(Optimizer):
 
 
 def build_optimizer(case_optimizer: str, parameters: Iterable[Tensor]) -> Optimizer:
-    """The optimizer that a case names (see case.OPTIMIZERS), all with the same settings."""
+    """The optimizer of case.OPTIMIZERS that a case names, with SETTINGS."""
     if case_optimizer == "adamw":
         return AdamW(parameters)
     which = {name: case_optimizer == name for name in ("foreach", "fused")}

@@ -1,4 +1,4 @@
-"""Causal multi-head self-attention with rotary positions; its core has several implementations."""
+"""Causal multi-head self-attention with rotary positions, and its cores."""
 
 import math
 from collections.abc import Callable
@@ -14,9 +14,9 @@ Core = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def written_out_softmax(x: Tensor) -> Tensor:
-    """Softmax over the last dimension, one operation at a time; same shape as x.
+    """Softmax over the last dimension, one operation at a time.
 
-    The maximum is subtracted first, so that no exponential overflows.
+    Subtracting the maximum keeps exponentials from overflowing.
     """
     exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
@@ -58,7 +58,7 @@ class FusedAttention(nn.Module):
 
 
 def attention_core(name: str, context: int) -> nn.Module:
-    """The attention core called `name` (see case.ATTENTIONS); it has no parameters."""
+    """The core called `name` (see case.ATTENTIONS); it has no parameters."""
     if name == "sdpa":
         return FusedAttention()
     if name == "triton_softmax":
@@ -99,8 +99,8 @@ class RotaryEmbedding(nn.Module):
 class MultiHeadAttention(nn.Module):
     """Causal multi-head self-attention (Vaswani et al. 2017) with rotary positions.
 
-    (batch, T, d_model) -> (batch, T, d_model). `rotary` and `core` have no parameters, so
-    all blocks of a model can share one of each.
+    (batch, T, d_model) -> (batch, T, d_model). `rotary` and `core` have no parameters: all blocks
+    share them.
     """
 
     def __init__(self, d_model: int, heads: int, rotary: RotaryEmbedding, core: Core) -> None:

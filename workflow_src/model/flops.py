@@ -1,8 +1,4 @@
-"""Closed-form FLOPs of a step and its passes, and memory traffic of one forward pass.
-
-Compared with measured times, they show how close a component comes to the limits set by its
-arithmetic and by its memory traffic.
-"""
+"""Closed-form FLOPs of a step and its passes, and memory traffic of one forward pass."""
 
 from typing import NamedTuple
 
@@ -11,13 +7,13 @@ from workflow_src.common.operators import SOFTMAX_FLOPS
 from workflow_src.common.precisions import ELEMENT_BYTES, WIDE_BYTES
 
 MATMUL_COMPONENTS = ("qkv", "scores", "values", "output", "feed_forward", "head")
-"""The components whose FLOPs are matrix products: all but softmax."""
+"""Those whose FLOPs are matrix products: all but softmax."""
 
 _MASK_BYTES = 1  # torch.bool
 
 
 class Work(NamedTuple):
-    """FLOPs and bytes moved of one component of a forward pass, summed over the layers."""
+    """Of one component of a forward pass, summed over the layers."""
 
     component: str
     flops: int
@@ -25,22 +21,17 @@ class Work(NamedTuple):
 
 
 def forward_work(case: Case) -> list[Work]:
-    """FLOPs and minimum memory traffic of each component, summed over the layers.
+    """FLOPs and minimum memory traffic of each component.
 
-    Components: qkv, scores, softmax, values, output, feed_forward, head.
-
-    FLOPs: 2 m n k for an (m, k) by (k, n) product; 5 per element of the batch x heads x T x T
-    matrix for softmax (max, subtract, exp, sum, divide). Causality is not
-    deducted: written-out attention computes the full square, and fused attention is counted the
-    same. Other elementwise FLOPs (scaling, mask, SwiGLU's gate) are left out.
+    FLOPs: 2 m n k for an (m, k) by (k, n) product; SOFTMAX_FLOPS per element of the batch x heads x
+    T x T matrix. Causality is not deducted: written-out attention computes the full square, and
+    fused attention is counted the same. Other elementwise FLOPs (scaling, mask, SwiGLU's gate) are
+    left out.
 
     Bytes: each operation reads its inputs once from device memory and writes its output once, as
-    if caches kept nothing between operations. Scores covers product, scaling and mask. Softmax
-    makes 8 passes over the matrix when written out and 2 as one kernel; its row vectors, T times
-    smaller, are left out. Written out under a GPU's autocast, exp, sum and divide run in float32,
-    and a cast before them reads and writes the matrix once more: see _softmax_bytes_each. With
-    sdpa, one kernel reads q, k, v and writes its output: q and k count under scores, v and output
-    under values, and softmax moves nothing.
+    if caches kept nothing between operations. Scores covers product, scaling and mask; softmax see
+    _softmax_bytes_each, without its row vectors, T times smaller. With sdpa, one kernel reads q, k,
+    v and writes its output: q and k count under scores, v and output under values.
 
     Approximations: every other element has the size of the case's precision, although autocast
     keeps weights in float32; other copies made by autocast, such as the cast of softmax's result
@@ -51,7 +42,7 @@ def forward_work(case: Case) -> list[Work]:
 
 
 def matmul_flops(case: Case) -> int:
-    """FLOPs of one forward pass's matrix products, the ones that MFU counts."""
+    """FLOPs of a forward pass's matrix products, which MFU counts."""
     return sum(_flops(case)[component] for component in MATMUL_COMPONENTS)
 
 
@@ -67,8 +58,8 @@ def phase_flops(case: Case, phase: str) -> int:
 def recomputed_flops(case: Case, sublayers: int) -> int:
     """FLOPs of matrix products that a step does twice if every so many sublayers are checkpointed.
 
-    A block has two sublayers, attention and feed-forward. The last product of each group isn't done
-    again, because nothing that the backward pass needs comes after what it reads.
+    The last product of each group isn't done again: nothing that the backward pass needs comes
+    after what it reads.
     """
     if not sublayers:
         return 0
@@ -79,7 +70,7 @@ def recomputed_flops(case: Case, sublayers: int) -> int:
 
 
 def nested_recomputed_flops(case: Case) -> int:
-    """The same if each half of the blocks is checkpointed, and each half of that, down to one."""
+    """The same with checkpoints of step_memory.halves."""
     _, feed_forward = _last_products(case)
     return _block_flops(case) * nested_passes(case.layers) - feed_forward * case.layers
 

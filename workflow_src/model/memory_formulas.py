@@ -1,7 +1,7 @@
-"""Closed-form memory of a case, before anything has run, and all formulas as one row.
+"""Closed-form memory of a case, and all formulas as one row.
 
-Memory is what the allocator hands out for tensors; library workspaces, the tables of the rotary
-embedding and the causal mask are left out.
+Memory is what the allocator hands out for tensors; library workspaces, rotary tables and the causal
+mask are left out.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from workflow_src.model.saved_tensors import WIDE, block_tensors, total_bytes
 
 
 def matmul_weight_count(case: Case) -> int:
-    """Parameters used in matrix products: all but the embedding table and the norms' gains."""
+    """Parameters of matrix products: all but the embedding and the norms' gains."""
     gains = (2 * case.layers + 1) * case.d_model
     return parameter_count(case) - case.vocabulary * case.d_model - gains
 
@@ -23,10 +23,10 @@ def matmul_weight_count(case: Case) -> int:
 def activation_bytes(case: Case) -> int:
     """Bytes that autograd and the step keep from the forward pass until the loss is known.
 
-    What each block saves (saved_tensors.py) and, with M = batch x T tokens, s = M x d_model and v =
-    M x vocabulary: the last norm and its output (3 s + M), logits and log-probabilities (2 v) and
-    the loss's total weight (1), 4 bytes each. bf16 and fp16 (autocast on CUDA), in bytes: 10 s + 4
-    M + 8 v + 4, and a copy of the head's weights, 2 bytes each. The 8 v: logits (2), their
+    What each block saves (saved_tensors.py) and, with M = batch x T, s = M x d_model and v = M x
+    vocabulary: the last norm and its output (3 s + M), logits and log-probabilities (2 v) and the
+    loss's total weight (1), 4 bytes each. bf16 and fp16 (autocast on CUDA), in bytes: 10 s + 4 M +
+    8 v + 4, and a copy of the head's weights, 2 bytes each. The 8 v: logits (2), their
     log-probabilities (2), which torch's cross entropy computes in the logits' own type, and those
     cast to float32 for the likelihood (4).
 
@@ -45,8 +45,8 @@ def _forward_bytes(case: Case) -> int:
     """Peak bytes of a forward pass without gradients, besides the weights.
 
     The largest of: softmax (residual stream, its normalized copy, q, k, v before rotation, q and k
-    after it, and three T x T matrices per head in float32) and the gate (three tensors of width
-    d_ff) of the last block, and the logits. Under autocast with the copies of weights made so far.
+    after it, and three T x T matrices per head in float32), the gate (three tensors of width d_ff)
+    and the logits. Under autocast with the copies of weights made so far.
     """
     size = ELEMENT_BYTES[case.precision]
     tokens = case.batch * case.context
@@ -68,11 +68,7 @@ def _forward_bytes(case: Case) -> int:
 
 
 def peak_bytes(case: Case, phase: str) -> int:
-    """Predicted peak memory of a phase, in bytes.
-
-    forward: weights + the forward pass's peak. With a backward pass: weights + the larger of that
-    pass's peak and all gradients. train_step: see step_memory.py.
-    """
+    """Predicted peak memory of a phase, in bytes."""
     weights = WIDE * parameter_count(case)
     if phase == "forward":
         return weights + _forward_bytes(case)
@@ -83,10 +79,10 @@ def peak_bytes(case: Case, phase: str) -> int:
 
 
 def model_row(case: Case) -> dict[str, Any]:
-    """All results of the formulas for a case, as a row.
+    """All formulas of a case as a row.
 
-    The rule of thumb: 2 (forward) or 6 (training) FLOPs per parameter and token, after Kaplan et
-    al. 2020, "Scaling laws for neural language models", section 2.1.
+    The rules: 2 (forward) or 6 (training) FLOPs per parameter and token (Kaplan et al. 2020,
+    "Scaling laws for neural language models", section 2.1).
     """
     parameters, tokens = parameter_count(case), case.batch * case.context
     without = parameters - case.vocabulary * case.d_model

@@ -1,4 +1,4 @@
-"""One wrapper emits ranges for whichever profiler listens, at almost no cost when none does."""
+"""Ranges for whichever profiler listens, at almost no cost when none does."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,10 +19,7 @@ _emit: RangeFactory = _silence
 
 
 def range_(name: str) -> AbstractContextManager[object]:
-    """A context manager that marks a range called `name` for the listening profiler.
-
-    Names contain no "/", which joins the names of nested ranges in a path.
-    """
+    """Marks a range for the listening profiler; a name has no "/", which joins those in a path."""
     return _emit(name)
 
 
@@ -31,7 +28,7 @@ EMITTERS: dict[str | None, RangeFactory] = {
     "nsys": nvtx.annotate,
     "torch": record_function,
 }
-"""By profiler, what marks a range for it; for None, nothing does."""
+"""By profiler."""
 
 
 def listening(profiler: str | None) -> AbstractContextManager[None]:
@@ -41,7 +38,7 @@ def listening(profiler: str | None) -> AbstractContextManager[None]:
 
 @contextmanager
 def emitting(emit: RangeFactory) -> Iterator[None]:
-    """While inside, `emit` makes the context manager of each range, from its name."""
+    """While inside, `emit` makes each range, from its name."""
     global _emit
     before, _emit = _emit, emit
     try:

@@ -1,8 +1,8 @@
 """What one block saves for its backward pass, tensor by tensor, in the order of saving.
 
-Derived from workflow_src/model operation by operation, from what PyTorch saves for each derivative;
-a tensor that two operations save counts once. Parameters, and buffers such as the causal mask and
-the rotary tables, don't count; copies of parameters that autocast makes do.
+Derived operation by operation from what PyTorch saves for each derivative; a tensor that two save
+counts once. Parameters and buffers (causal mask, rotary tables) don't count; autocast's copies of
+parameters do.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ WIDE = 4
 
 
 class SavedTensor(NamedTuple):
-    """A tensor that an operation saves, and its bytes."""
+    """A tensor that an operation saves."""
 
     name: str
     bytes: int
@@ -28,7 +28,7 @@ def total_bytes(tensors: Iterable[SavedTensor]) -> int:
 
 
 def stream_bytes(case: Case) -> int:
-    """Bytes of one residual-stream activation: batch x T x d_model numbers in float32."""
+    """Bytes of one residual-stream activation: batch x T x d_model in float32."""
     return case.batch * case.context * case.d_model * WIDE
 
 
@@ -61,9 +61,8 @@ def attention_tensors(case: Case) -> list[SavedTensor]:
 
 
 def feed_forward_tensors(case: Case) -> list[SavedTensor]:
-    """What a block's second half saves: the norm and SwiGLU, whose first two layers share an input.
-
-    Under autocast, each of the two takes a copy of its own.
+    """What a block's second half saves: the norm and SwiGLU, whose first two layers share an input;
+    under autocast, each takes a copy of its own.
     """
     size, tokens = ELEMENT_BYTES[case.precision], case.batch * case.context
     stream, wide, weight = tokens * case.d_model, tokens * case.d_ff, case.d_model * case.d_ff
@@ -78,7 +77,7 @@ def feed_forward_tensors(case: Case) -> list[SavedTensor]:
 
 
 def block_tensors(case: Case) -> list[SavedTensor]:
-    """What both halves of a block save."""
+    """What a block saves."""
     return [*attention_tensors(case), *feed_forward_tensors(case)]
 
 
@@ -91,7 +90,7 @@ def _norm(tokens: int, width: int) -> list[SavedTensor]:
 
 
 def _copies(case: Case, *elements: int) -> list[SavedTensor]:
-    """Autocast's copies of weights, of so many elements each; none in float32."""
+    """Autocast's copies of weights of so many elements each."""
     size = ELEMENT_BYTES[case.precision]
     return [SavedTensor("copied weights", size * each) for each in elements if size < WIDE]
 
@@ -110,10 +109,10 @@ COMPILED = {
 def compiled_block_tensors(case: Case) -> list[SavedTensor]:
     """What a block in float32 saves that torch.compile has compiled, forward and backward together.
 
-    Its partitioner keeps what products read, and what reductions gave; it computes elementwise
-    operations again. So of a norm stay its input and its scale per token, of softmax the product it
-    starts from, its row maxima and sums, and its result; of the gate both products and their
-    product, without silu. The causal mask and rotated pairs are elementwise.
+    Its partitioner keeps what products read and what reductions gave. So of a norm stay its input
+    and its scale per token; of softmax the product it starts from, its row maxima and sums, and its
+    result; of the gate both products and their product, without silu. The causal mask and rotated
+    pairs are elementwise.
     """
     return [
         SavedTensor(COMPILED.get(each.name, each.name), each.bytes)

@@ -1,10 +1,9 @@
 """The peak of a training step's memory, and what checkpoints change of it.
 
 A backward pass goes through the sublayers (attention and feed-forward of each block) from the last
-to the first. At each of them there are: what the sublayers before it have saved, or the inputs that
-checkpoints have kept of them; its own tensors and gradients at its worst moment; and the gradients
-of the weights behind it. The peak is the worst of these, of the loss before and of the optimizer
-after them.
+to the first. At each there are: what those before it have saved, or the inputs of them that
+checkpoints have kept; its own tensors and gradients at its worst moment; the gradients of the
+weights behind it. The peak is the worst of these, of the loss and of the optimizer.
 """
 
 import math
@@ -31,7 +30,7 @@ class Kept(NamedTuple):
     """What checkpoints leave when the backward pass reaches a sublayer.
 
     since: the first sublayer whose tensors are all there again; inputs: the residual streams kept
-    besides, of what lies before it.
+    of what lies before it.
     """
 
     since: int
@@ -39,7 +38,7 @@ class Kept(NamedTuple):
 
 
 Checkpoints = Sequence[Kept]
-"""By a sublayer's number; the last one is left of all of them before the first."""
+"""By a sublayer's number; the last is at the loss."""
 
 
 def each(layers: int, sublayers: int) -> Checkpoints:
@@ -121,9 +120,9 @@ def block_gradient_bytes(case: Case) -> int:
 
 
 def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """Predicted peak memory (bytes) of a training step with AdamW written out.
+    """Predicted peak bytes of a training step with AdamW written out.
 
-    The optimizer's peak: all gradients, and the square root of the largest second moment.
+    The optimizer's: all gradients, and the square root of the largest second moment.
     """
     largest = case.d_model * max(3 * case.d_model, case.d_ff, case.vocabulary)
     optimizer = WIDE * (parameter_count(case) + largest)
@@ -131,19 +130,16 @@ def step_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
 
 
 def weights_and_state_bytes(case: Case) -> int:
-    """Bytes of the weights and AdamW's moments of them, which outlive a step."""
+    """Bytes of the weights and AdamW's moments."""
     return (WIDE + OPTIMIZER_BYTES) * parameter_count(case)
 
 
 def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
-    """The most memory (bytes) of a forward and backward pass, besides weights and moments.
-
-    Of the loss's moment and the worst one of each sublayer, from the last to the first.
-    """
+    """The most bytes of a forward and backward pass, besides weights and moments."""
     parts, every = sublayers(case), PER_BLOCK * case.layers
 
     def left(kept: Kept, before: int) -> int:
-        """Bytes that the sublayers before one have left: saved, or inputs kept."""
+        """Bytes that the sublayers before one have left."""
         saved = (parts[number % PER_BLOCK].saved for number in range(kept.since, before))
         return sum(saved) + kept.inputs * stream_bytes(case)
 
@@ -157,11 +153,11 @@ def backward_peak_bytes(case: Case, checkpoints: Checkpoints) -> int:
 
 
 def _loss_bytes(case: Case) -> int:
-    """Memory (bytes) besides the blocks' where the loss is differentiated.
+    """Bytes besides the blocks' where the loss is differentiated.
 
-    The last norm and the head's input and, under autocast, the copy of its weights;
-    log-probabilities, under autocast also in float32, and two gradients as large, of which the
-    second is made when that float32 copy is gone.
+    The last norm and the head's input; log-probabilities, under autocast also in float32, and two
+    gradients as large, of which the second is made when that copy is gone; under autocast the copy
+    of the head's weights.
     """
     half = ELEMENT_BYTES[case.precision] < WIDE
     tokens = case.batch * case.context

@@ -46,10 +46,7 @@ class SwiGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each applied to the normalized stream and added back to it.
-
-    (batch, T, d_model) -> (batch, T, d_model).
-    """
+    """Attention and feed-forward, each of the normalized stream, added back to the stream."""
 
     def __init__(self, d_model: int, d_ff: int, attention: MultiHeadAttention) -> None:
         super().__init__()
@@ -67,7 +64,7 @@ class Block(nn.Module):
 
 
 class TransformerLM(nn.Module):
-    """Next-token logits of a decoder-only Transformer; output head untied, no biases.
+    """Next-token logits; output head untied, no biases.
 
     Tokens (batch, T), int64 -> logits (batch, T, vocabulary), for T <= context. `core` takes the
     place of the attention that the case names; a state_dict loads into any of them.
@@ -102,9 +99,9 @@ STD = 0.02
 
 
 def build_model(case: Case, core: Core | None = None) -> TransformerLM:
-    """The case's model, in float32 on the case's device.
+    """The case's model, in float32 on its device.
 
-    Matrices are drawn with its seed from a normal distribution truncated at three STD; gains are 1.
+    Matrices are drawn with its seed, normal but truncated at three STD; gains are 1.
     """
     with torch.device(case.device):
         model = TransformerLM(case, core)
@@ -116,7 +113,7 @@ def build_model(case: Case, core: Core | None = None) -> TransformerLM:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean negative log-likelihood of the targets, in nats: a scalar.
+    """Mean negative log-likelihood of the targets, in nats.
 
     logits: (batch, T, vocabulary); targets: (batch, T), int64.
     """

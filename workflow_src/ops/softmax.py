@@ -14,7 +14,7 @@ LONGEST = 2**15
 """Elements of a row that a program holds in registers."""
 
 TILE_BYTES = 4096
-"""Minimum bytes per program: short rows are processed several at once."""
+"""Minimum bytes per program: it takes several short rows."""
 
 ELEMENTS_PER_THREAD = 32
 LEAST_WARPS, MOST_WARPS = 4, 32
@@ -99,20 +99,18 @@ class _Softmax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        """The softmax of x's rows; kept for backward."""
         y = softmax(x)
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """The gradient of x, from that of the result."""
         (y,) = ctx.saved_tensors
         return softmax_gradient(y, gradients[0])
 
 
 def differentiable_softmax(x: Tensor) -> Tensor:
-    """`softmax`, of which autograd knows the gradient; the same shapes and dtypes."""
+    """`softmax`, which autograd can differentiate."""
     result: Tensor = _Softmax.apply(x)  # type: ignore[no-untyped-call]
     return result
 
