@@ -1,6 +1,6 @@
 """Command-line arguments: one that a stage can't use ends it, with one sentence, before it starts.
 
-The functions are values of `type` for argparse's `add_argument`; each takes an argument's text.
+The functions are values of `type` for argparse's `add_argument`.
 """
 
 import argparse
@@ -50,7 +50,7 @@ new_folder = partial(
 
 
 def pattern(text: str) -> str:
-    """A regular expression. Raises ArgumentTypeError for another text."""
+    """A regular expression. Raises ArgumentTypeError if it isn't one."""
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:

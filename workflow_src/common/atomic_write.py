@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then move it into place atomically.
-
-    A killed writer leaves at most a `.partial` file, never a truncated `path`.
-    """
+    """Have `write` fill a temporary file, then rename it: `path` is whole, whatever happens."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -33,10 +30,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def partial_folder(target: Path) -> Iterator[Path]:
-    """Yield a fresh hidden folder beside `target` to build it in; always removed afterwards.
-
-    Leftovers from a killed run of the same job are removed first.
-    """
+    """Yield a fresh hidden folder beside `target` to build it in; removed afterwards."""
     folder = target.with_name(f".{target.name}.partial")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -47,25 +41,18 @@ def partial_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` (UTF-8) to `path` atomically."""
+    """Write `text` as UTF-8."""
     write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
-_NUMBERS = re.compile(r"\[\n[\s\d.,eE+-]+\]")
-"""A list of numbers as json.dumps indents it, a number a line."""
-
-
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as readable JSON to `path`, whole, lists of numbers on one line each.
-
-    NaN is refused (ValueError).
-    """
+    """Write `value` as JSON, lists of numbers on one line each. NaN is refused (ValueError)."""
 
     def on_one_line(numbers: re.Match[str]) -> str:
         return "[" + " ".join(numbers[0].strip("[]").split()) + "]"
 
     text = json.dumps(value, indent=1, allow_nan=False)
-    write_text(path, _NUMBERS.sub(on_one_line, text) + "\n")
+    write_text(path, re.sub(r"\[\n[\s\d.,eE+-]+\]", on_one_line, text) + "\n")
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$|\d*\.?\d+(?:[eE][+-]?\d+)?$)")
@@ -73,7 +60,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$|\d*\.?\d+(?:[e
 
 
 def write_csv(path: Path, table: "pd.DataFrame") -> None:
-    """Write `table` as CSV without its index to `path` atomically.
+    """Write `table` as CSV without its index.
 
     Texts that a spreadsheet would take for formulas get an apostrophe before them, as OWASP's page
     on CSV injection says.

@@ -14,7 +14,7 @@ ENDS = (SUFFIXES, re.compile(r"\.gz\Z"), re.compile(r"(?!)"))
 
 
 def names_of(paths: Sequence[str]) -> dict[str, str]:
-    """The name of each capture's file; those that would have one name get longer ones together.
+    """The name of each capture's file; those that would have one name get longer ones.
 
     First with the folders in which they differ, then with suffixes. Raises ConfigError if even
     those give one name.

@@ -1,4 +1,4 @@
-"""The case: one configuration of a model, this project's own or a brought one, to measure."""
+"""The case: one configuration of a model, our own or a brought one, to measure."""
 
 import json
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +11,7 @@ PHASES = ("forward", "forward_backward", "train_step")
 """The phases of a case, in increasing order of memory."""
 
 END_OF_CAPTURE = "end_of_capture"
-"""The closing range of every capture; a trace without it was cut short."""
+"""The last range of a capture; a trace without it was cut short."""
 
 ATTENTIONS = ("naive", "fused_softmax", "triton_softmax", "sdpa")
 OPTIMIZERS = ("adamw", "foreach", "fused")
@@ -20,23 +20,21 @@ OWN = "own"
 
 EAGER, COMPILED = "eager", "compiled"
 EXECUTIONS = (EAGER, COMPILED)
-"""Whether the model runs as it is written, or under torch.compile."""
 
 AROUND = {"precision": PRECISIONS, "execution": EXECUTIONS}
-"""The axes that are set around a brought model whose function doesn't take them; their values."""
+"""The axes, with values, that are set around a brought model whose function doesn't take them."""
 
 NEEDS_CUDA = {
     "precision": tuple(name for name, each in DECLARED.items() if each.capability),
     "attention": ("triton_softmax",),
 }
-"""The values of each of these fields that run on a CUDA device only."""
-
+"""By field, the values that run on a CUDA device only."""
 
 COUNTS = ("context", "batch")
-"""The case columns that are numbers."""
+"""Case columns of numbers."""
 
 LATER = {"execution": EAGER}
-"""The axes that tables of older runs lack, with the value that all their cases had."""
+"""The axes that tables of older runs lack, with their cases' value."""
 
 CASE_COLUMNS = (
     *("case", "size", *COUNTS, "precision", "attention", "optimizer", "device"),
@@ -50,12 +48,12 @@ class PlanRow:
     """One row of the plan, whatever its columns."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The case as plain values, for JSON and for a rule's params."""
+        """Plain values, for JSON and for a rule's params."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Self:
-        """The case in a plan row; keys that are not fields of a case are ignored."""
+        """The case in a plan row; other keys are ignored."""
         names = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in row.items() if key in names})
 
@@ -83,7 +81,7 @@ class Case(PlanRow):
 
     @property
     def d_head(self) -> int:
-        """Width of one attention head."""
+        """Width of a head."""
         return self.d_model // self.heads
 
     @property
@@ -96,11 +94,10 @@ class Case(PlanRow):
 class Brought(PlanRow):
     """One row of the plan whose model is not this project's own but made by a brought function.
 
-    `workload` is file.py:function, the file relative to the project's folder, `axes` JSON of what
-    the function is given besides the device, and `code` a hash of what the file does. `size` names
-    the workload and its axes that have no column of their own; `context` and `batch` are 0, and
-    `attention`, `optimizer` and `execution` OWN, where no axis has that name. See
-    measure/module_ranges.py for `module_depth` and `module_fold`.
+    `workload` is file.py:function, relative to the project's folder, `axes` JSON of `arguments`,
+    `code` a hash of what the file does. `size` names the workload and its axes that have no column;
+    `context` and `batch` are 0, and `attention`, `optimizer` and `execution` OWN, where no axis has
+    that name.
     """
 
     case: str
@@ -133,7 +130,7 @@ class Brought(PlanRow):
 
 
 def names_code(value: str) -> bool:
-    """Whether a value is file.py:function in place of a name that this project knows."""
+    """Whether a value is file.py:function in place of a known name."""
     return ":" in value
 
 
@@ -170,8 +167,8 @@ TABLES = (
 class Axis:
     """A property in which the cases of a suite differ: a field of each case.
 
-    usual: of a suite that doesn't list it, None where it has to;
-    mark: what an id has, with {} for the value; always: whether also for the usual value.
+    usual: of a suite that doesn't list it, None where it has to; mark: what an id has, with {} for
+    the value; always: whether also for the usual value.
     """
 
     name: str
@@ -185,7 +182,7 @@ class Axis:
         return self.name + ("es" if self.name.endswith("h") else "s")
 
     def marked(self, value: Any) -> str:
-        """What the id of a case with this value has; "" for nothing."""
+        """What the id of a case with this value has."""
         if value == self.usual and not self.always:
             return ""
         return self.mark.format(short_name(value) if names_code(str(value)) else value)
@@ -204,4 +201,4 @@ AXES = (
 BY_NAME = {axis.name: axis for axis in AXES}
 
 VARIED = tuple(name for name in CASE_COLUMNS if name in BY_NAME)
-"""In the order in which the cases of a suite vary, the last one fastest; that of the columns."""
+"""In the order of columns, in which the cases of a suite vary, the last one fastest."""

@@ -1,4 +1,4 @@
-"""The ceilings of a machine: with what they are measured, and when a rate is beyond one."""
+"""The ceilings of a machine: with what they are measured, and their rates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,16 +28,15 @@ SIZES: dict[str, dict[str, Any]] = {
         "pause_ms": 20.0,
     },
 }
-"""By device: MiB of a buffer (see measure.ceilings), the (m, k, n) of matrix products, squares and
-those of a model's layers and head, the elements whose exponentials are taken, seconds to keep the
-device busy at first, milliseconds to spend per row and, at least, per sample, and the milliseconds
-between samples of a product."""
+"""By device: the (m, k, n) of matrix products are squares and those of a model's layers and head;
+exponentials counts elements; wake_s is how long the device is kept busy at first; budget_ms is of a
+row, sample_ms the least of a sample, pause_ms between samples of a product."""
 
 PRODUCTS, ZEROS = "compute", "compute of zeros"
-"""The kinds of ceilings of matrix products: of standard normal numbers, and of zeros."""
+"""The kinds of matrix products: of standard normal numbers, and of zeros."""
 
 SUSTAINED, SUSTAINED_ZEROS = "sustained compute", "sustained compute of zeros"
-"""The same, where one product was repeated for a second, and power read: of older runs."""
+"""Of older runs: one product repeated for a second, and power read."""
 
 RATES: dict[str, tuple[str, str, float]] = {
     "bandwidth": ("bytes", "gb_per_s", 1.0),
@@ -46,15 +45,15 @@ RATES: dict[str, tuple[str, str, float]] = {
 }
 """By kind of ceiling: the key of a call's work, its rate with unit, and that unit per 1/ns.
 
-Products of zeros are a kind of their own: no product of other numbers need reach their rate. What
-is sustained is no ceiling, and shows what power does to a rate.
+No product of other numbers need reach the rate of zeros. What is sustained is no ceiling, and shows
+what power does to a rate.
 """
 
 FEWEST = 10
-"""Fewer samples don't tell one level from two, so that many are taken at least."""
+"""Fewer samples don't tell one level from two."""
 
 
 def rate_of(row: Mapping[str, Any], ns: float) -> float:
-    """The rate of a ceiling's call that took `ns` nanoseconds, in the unit of its kind."""
+    """The rate of a ceiling's call of `ns`, in the unit of its kind."""
     work, _, scale = RATES[row["kind"]]
     return float(row[work] / ns * scale)

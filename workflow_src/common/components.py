@@ -27,17 +27,14 @@ COMPONENTS = {
     "optimizer": "optimizer",
     "zero_grad": "zero grad",
 }
-"""Components by the name of their range, in the order in which the model runs them.
-
-The model's blocks hold nothing besides their sublayers but the two residual additions.
-"""
+"""By the name of their range, in the model's order."""
 
 IN_SENTENCES = {"scores and mask": "QK^T", "values": "AV"}
-"""How a sentence calls the matrix products in a component, if not by its name."""
+"""How a sentence calls a component's matrix products, if not by its name."""
 
 
 def module_of(path: str) -> tuple[str, ...]:
-    """The ranges of a path inside its phase and forward pass: those of one module in all phases."""
+    """The ranges of a path inside its phase and forward pass: a module's, whatever the phase."""
     parts = path.split("/")
     parts = parts[1:] if parts[0] in PHASES else parts
     return tuple(parts[1:] if parts[:1] == ["forward"] else parts)

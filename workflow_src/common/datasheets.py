@@ -1,4 +1,4 @@
-"""Dense peak rates of matrix products, and links between GPUs, from NVIDIA's datasheets."""
+"""Dense peak rates of matrix products, and links of GPUs, from NVIDIA's datasheets."""
 
 from collections.abc import Mapping
 

@@ -6,8 +6,8 @@ processes that see any one of them in common exclude each other.
 
 None of those who share a folder can turn a lock against another: no link is followed (filelock),
 and only a regular file without another name is written, through the descriptor that holds the lock,
-or read. So neither a link, a FIFO nor a file with a second name makes a holder write, show or open
-up anything else, also where the kernel doesn't protect links (fs.protected_symlinks, proc(5)).
+or read. So no link, FIFO or second name makes a holder write, show or open up anything else, also
+where the kernel doesn't protect links (fs.protected_symlinks, proc(5)).
 """
 
 import errno
@@ -32,14 +32,14 @@ from workflow_src.common.printable import printable
 POLL_S = 0.2
 
 LONGEST_HOLD_S = 6 * 3600
-"""How long one process may hold a device before those who wait for it give up: a measurement takes
-minutes, and each has the lock for itself."""
+"""How long a process may hold a device before those who wait give up: a measurement takes minutes,
+and each has the lock for itself."""
 
 VARIABLE = "STEP_TIME_LOCKS"
-"""Environment variable that names a folder for the locks, instead of those of the machine."""
+"""Environment variable with a folder for the locks, instead of the machine's."""
 
 MACHINE = (Path("/run/lock"), Path("/var/lock"), Path("/dev/shm"))
-"""Folders that belong to the machine rather than to a user or a job."""
+"""Folders of the machine rather than of a user or a job."""
 
 FOLDER = "transformer-step-time-locks"
 
@@ -50,20 +50,20 @@ SHARED_FOLDER, SHARED_FILE = 0o1777, 0o666
 """Modes whatever the umask. In a sticky folder, nobody removes or renames another user's file."""
 
 LONGEST_TEXT = 300
-"""Bytes that are read of a lock file: anybody may have written there."""
+"""Bytes read of a lock file: anybody may have written there."""
 
 SET = f"set {VARIABLE} to a folder that all who measure on this machine can write to"
 
 
 class DeviceError(StageError):
-    """The requested device is missing or held for too long, or can't be locked."""
+    """The device is missing, held for too long, or can't be locked."""
 
 
 def lock_folders() -> list[Path]:
     """The folders in which a device is locked: of the machine, or that of temporary files.
 
-    Raises DeviceError if no lock can be kept in the folder named by STEP_TIME_LOCKS, or in the
-    last one left.
+    Raises DeviceError if no lock can be kept in the folder that VARIABLE names, or the last one
+    left.
     """
     if os.environ.get(VARIABLE):
         return [_folder_in(Path(os.environ[VARIABLE]))]
@@ -71,7 +71,7 @@ def lock_folders() -> list[Path]:
 
 
 def locks_are_shared() -> bool:
-    """Whether the locks are where other users and jobs look for them."""
+    """Whether other users and jobs look for the locks there."""
     return bool(os.environ.get(VARIABLE) or _machine_folders())
 
 
@@ -84,7 +84,7 @@ def _machine_folders() -> list[Path]:
 
 
 def _folder_in(place: Path) -> Path:
-    """The folder of locks in a place, made if there is none; one that is there stays as it is."""
+    """The folder of locks in a place; one that is there stays as it is."""
     folder, made = place / FOLDER, False
     try:
         with suppress(FileExistsError):
@@ -116,8 +116,8 @@ def _unusable(path: Path, error: OSError) -> DeviceError:
 def one_locked(names: Sequence[str], about: str) -> Iterator[str]:
     """Lock the first free device of `names`, and yield its name; `about` says what for.
 
-    While all are locked, prints who holds them and waits. Raises DeviceError if the same holders
-    have them for LONGEST_HOLD_S.
+    While all are locked, says who holds them and waits. Raises DeviceError after LONGEST_HOLD_S
+    with the same holders.
     """
     changed = time.monotonic()
     said = ""
@@ -147,7 +147,7 @@ def _files(name: str) -> list[Path]:
 
 
 def _try(name: str, about: str) -> ExitStack | None:
-    """The lock of a device, held; None if another process has it."""
+    """The lock of a device; None if another process holds it."""
     text = (_myself() + (f", for {about}" if about else "")).encode()
     with ExitStack() as held:
         for path in _files(name):
@@ -163,7 +163,6 @@ def _try(name: str, about: str) -> ExitStack | None:
 
 
 def _write(path: Path, text: bytes, descriptor: int) -> None:
-    """Write `text` to a file that was locked by a descriptor."""
     _require_only_name(path, descriptor)
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, text, 0)
@@ -188,12 +187,11 @@ def _myself() -> str:
 
 
 def _holder(name: str) -> str:
-    """Who holds a device, since when and for what, as written by that process."""
     return next(filter(None, map(_holder_in, _files(name))), "another process")
 
 
 def _holder_in(path: Path) -> str:
-    """Who a lock file says to hold it, since when and for what; "" if it doesn't say."""
+    """What the holder has written of itself, or ""."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:

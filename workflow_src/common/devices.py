@@ -1,7 +1,6 @@
 """The devices of this machine, with a lock for each: one measurement at a time per device.
 
-Nothing here imports torch: a device is chosen, and made the only visible one, before CUDA is
-initialized.
+Imports no torch: a device is made the only visible one before CUDA is initialized.
 """
 
 import os
@@ -30,7 +29,7 @@ def _visible(uuids: list[str]) -> list[str]:
 
 @contextmanager
 def nvml() -> Iterator[bool]:
-    """Initialize NVML and shut it down afterwards; yields False without an NVIDIA driver."""
+    """Initialize NVML for a while; yields False without an NVIDIA driver."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -43,7 +42,7 @@ def nvml() -> Iterator[bool]:
 
 
 def cuda_devices() -> list[str]:
-    """UUIDs of the CUDA devices that this process may use; empty without a driver."""
+    """UUIDs of the CUDA devices that this process may use."""
     with nvml() as there:
         if not there:
             return []
@@ -62,26 +61,22 @@ def _names(device: str) -> list[str]:
 
 
 def require_lockable(device: str) -> None:
-    """Raise DeviceError if a device of this kind ("cpu" or "cuda") isn't here or can't be locked.
-
-    For a stage whose program will hold it, so that one sentence says so and nothing else starts.
-    """
+    """Raise DeviceError if a device of this kind isn't here or can't be locked."""
     _names(device)
     lock_folders()
 
 
 SEVERAL = "several-devices"
-"""The lock of those who lock one device after another, so that no two wait for each other."""
+"""The lock of those who lock several devices, so that no two wait for each other."""
 
 
 @contextmanager
 def hold(device: str, about: str = "", count: int = 1) -> Iterator[list[str]]:
     """Lock `count` devices of a kind ("cpu" or "cuda"), or as many as there are.
 
-    Yields their names: "cpu" or UUIDs. Takes the first free ones. While all are locked, says who
-    holds them and waits; those who wait for this one are told `about`. CUDA devices become the only
-    ones visible to this process and its children, once none of them is in use. Raises DeviceError
-    if there is no such device, or one is held for too long.
+    Yields their names: "cpu" or UUIDs. CUDA devices become the only ones visible to this process
+    and its children, once none of them is in use. Raises DeviceError if there is no such device,
+    and see one_locked.
     """
     names = _names(device)
     with ExitStack() as locks:
@@ -98,21 +93,20 @@ def hold(device: str, about: str = "", count: int = 1) -> Iterator[list[str]]:
 
 
 def answer(query: Callable[[Any], Any], uuid: str) -> Any:
-    """What NVML answers of a CUDA device; None if it doesn't tell, or without a driver."""
+    """What NVML answers of a CUDA device; None if nothing."""
     with nvml() as there, suppress(pynvml.NVMLError):
         return query(pynvml.nvmlDeviceGetHandleByUUID(uuid)) if there else None
 
 
 def processes_on(uuid: str) -> list[int]:
-    """Ids of the processes that currently compute on a CUDA device; empty if NVML can't tell."""
+    """Ids of the processes on a CUDA device; empty if NVML can't tell."""
     return [each.pid for each in answer(pynvml.nvmlDeviceGetComputeRunningProcesses, uuid) or ()]
 
 
 def _wait_until_idle(uuid: str) -> None:
-    """Wait for the previous holder's process to exit, IDLE_WAIT_S seconds at most.
+    """Wait for the previous holder to exit: its CUDA context outlives its lock.
 
-    It has released the lock, but its CUDA context lives until it exits. A process that remains
-    doesn't belong to this workflow; the result records it.
+    A process that remains after IDLE_WAIT_S isn't of this workflow; the result records it.
     """
     deadline = time.monotonic() + IDLE_WAIT_S
     while processes_on(uuid) and time.monotonic() < deadline:

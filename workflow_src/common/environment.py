@@ -8,16 +8,16 @@ MEASURED_WITH = ("gpu", "cpu", "cpu_threads", "driver", "cuda", "torch")
 """What a study's rows were measured with; their profiler is torch's own."""
 
 SAME_EVERYWHERE = (*MEASURED_WITH, "profiler_version")
-"""Results that differ in one of these were measured on different hardware or versions."""
+"""What tells environments apart."""
 
 PRIVATE = ("node", "device_name")
-"""Columns that identify a machine: kept with results, never published."""
+"""What identifies a machine: kept with results, never published."""
 
 POWER_CAP = "power cap"
-"""What limits the clock of a device that draws as much power as it may."""
+"""Limits the clock of a device that draws as much power as it may."""
 
 HOST_SPEEDS = {"host_launch_us": "a launch", "host_operation_us": "an eager operation"}
-"""What each measure of the host's speed is the time of."""
+"""What each is the time of."""
 
 
 def gpu_id(uuid: str) -> str:

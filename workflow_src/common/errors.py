@@ -17,13 +17,12 @@ M = TypeVar("M")
 
 
 class StageError(RuntimeError):
-    """One sentence that says what is wrong and what to do about it; of several things, a line each.
+    """A sentence on what is wrong and what to do about it; of several things, a line each.
 
-    Whatever names and values it quotes, it has no control characters.
+    It has no control characters, whatever it quotes.
     """
 
     def __init__(self, said: str) -> None:
-        """Keep the sentence as it may be shown."""
         super().__init__("\n".join(map(printable, said.split("\n"))))
 
 
@@ -31,7 +30,6 @@ class ConfigError(StageError):
     """One sentence that names the key, the value and what is allowed."""
 
     def __init__(self, said: str) -> None:
-        """Put the sentence on one line, whatever its keys and values contain."""
         super().__init__(" ".join(said.split()))
 
 
@@ -40,7 +38,7 @@ class TraceError(StageError):
 
 
 class UnavailableError(RuntimeError):
-    """One sentence that says why something can't run on this machine; `status` is its row's."""
+    """Why something can't run on this machine; `status` is its row's."""
 
     status = "skipped"
 
@@ -48,7 +46,7 @@ class UnavailableError(RuntimeError):
 def remake(path: Path) -> str:
     """The advice for an output that can't be used.
 
-    Deleting it would not do: in a finished run, Snakemake doesn't miss what no job has to read.
+    Not to delete it: in a finished run, Snakemake doesn't miss what no job has to read.
     """
     return f"run the same command again with -R {shlex.quote(str(path))}"
 
@@ -66,10 +64,9 @@ ADVICE = {
 
 @contextmanager
 def one_sentence(about: str = "") -> Iterator[None]:
-    """Exit with a one-sentence message for a StageError, a full disk or a read-only folder.
+    """Exit with one sentence for a StageError, which `about` precedes, and for errors of ADVICE.
 
-    `about` names what was being processed and precedes the message of a StageError. Any other
-    exception propagates: it is a bug, and its traceback is needed.
+    Other exceptions propagate: they are bugs, whose traceback is needed.
     """
     try:
         yield
@@ -88,10 +85,7 @@ def one_sentence(about: str = "") -> Iterator[None]:
 
 
 def attempt(make: Callable[[], M], otherwise: Callable[[], M]) -> M:
-    """What `make` makes. After a defect of this program, the traceback, and what `otherwise` makes.
-
-    Bad input is no defect: StageError passes.
-    """
+    """What `make` makes. After a defect, which StageError is not, a traceback, and `otherwise`."""
     try:
         return make()
     except StageError:
@@ -102,11 +96,11 @@ def attempt(make: Callable[[], M], otherwise: Callable[[], M]) -> M:
 
 
 SYNONYMS = {"gpu": "cuda", "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
-"""What is often written for an allowed name that is spelled otherwise."""
+"""What is often written for an allowed name."""
 
 
 def one_of(key: str, value: object, allowed: Iterable[str]) -> str:
-    """The message for a value that is not among those allowed, suggesting the closest one."""
+    """The message for a value that isn't allowed, suggesting the closest one."""
     return f"{key}: {not_among(value, allowed)}"
 
 

@@ -1,4 +1,4 @@
-"""Intervals of time as arrays: their union, and how much of the time it covers."""
+"""Intervals of time as arrays, and their union."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +14,14 @@ BEFORE_ALL, AFTER_ALL = -(2**62), 2**62
 
 
 def in_time(start: Indices, end: Indices) -> bool:
-    """Whether intervals are in order of start and, where starts are equal, of end."""
+    """Whether intervals are in order of start, then of end."""
     before, same = start[:-1] < start[1:], start[:-1] == start[1:]
     return bool((before | (same & (end[:-1] <= end[1:]))).all())
 
 
 @dataclass(frozen=True)
 class Union:
-    """Disjoint intervals [starts[i], ends[i]) in order of time, in integer nanoseconds.
+    """Disjoint intervals [starts[i], ends[i]) in order, in integer nanoseconds.
 
     first: for each, the row of the given interval that it starts with.
     """
@@ -39,7 +39,6 @@ class Union:
         end = np.maximum.accumulate(end)
         begins = np.append(True, start[1:] > end[:-1])[: len(start)]
         first = np.flatnonzero(begins) if order is None else order[begins]
-        # One that is followed by a beginning, or by nothing, is the last of its interval.
         return cls(start[begins], end[np.roll(begins, -1)], first)
 
     @cached_property

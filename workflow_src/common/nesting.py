@@ -17,18 +17,18 @@ NOWHERE = -1
 """No interval: the parent of an outermost one, the range of what was launched in none."""
 
 DEEPEST = 100
-"""Levels of ranges in a path. A program that forgets to close a range in each step nests them
-without end: its paths would fill the memory."""
+"""Levels of ranges in a path: those of a program that forgets to close one in each step would fill
+the memory."""
 
 
 @dataclass(frozen=True)
 class Nesting:
     """How intervals [start, end) of one thread are nested.
 
-    rows, parent: the row of each interval, and of the one that directly encloses it, or NOWHERE.
-    starts, ends, above, lasting: of those that last, in order of start, outer ones first: above is
-    the place of what holds each, or NOWHERE, whose own end and row come last.
-    overlapping: how many outlast one that they began in.
+    rows, parent: the row of each interval, and of its parent, or NOWHERE. starts, ends, above,
+    lasting: of those that last, in order of start, outer ones first: above is the place of what
+    holds each, or NOWHERE, whose own end and row come last. overlapping: how many outlast one that
+    they began in.
     """
 
     rows: Indices
@@ -41,7 +41,7 @@ class Nesting:
 
     @cached_property
     def times(self) -> Indices:
-        """When the innermost open interval may change: all starts and ends, in order."""
+        """When the innermost open interval may change."""
         return np.sort(np.append(self.starts, self.ends[:-1]))
 
     def at(self, moments: Indices) -> Indices:
@@ -97,7 +97,7 @@ def _outlasting(begins: list[int], ends: list[int]) -> int:
 def flattened(parent: Indices, deepest: int = DEEPEST) -> tuple[Indices, int]:
     """Parents by which no range is deeper than `deepest`, and how many ranges were.
 
-    A deeper one becomes the child of the range that holds it at the level before that.
+    A deeper one becomes the child of what holds it at the level before that.
     """
     up, level = np.append(parent, NOWHERE), np.append((parent != NOWHERE).astype(np.int64), 0)
     while (up != NOWHERE).any():

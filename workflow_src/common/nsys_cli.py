@@ -9,12 +9,12 @@ from workflow_src.common.errors import TraceError, remake
 from workflow_src.common.subprocesses import run_tied
 
 KERNELS = "cuda_gpu_kern_sum"
-"""The report of `nsys stats` that a capture's kernel time is checked against."""
+"""The report of `nsys stats` that a capture's kernel time is checked with."""
 
 OLDEST = (2023, 4)
 
 DATABASE, TRACE = "trace.sqlite", "trace.json.gz"
-"""The capture in an export: nsys's tables, or the trace of torch.profiler as it was written."""
+"""The capture in an export: nsys's tables, or torch.profiler's trace."""
 
 
 def version() -> tuple[int, int]:
@@ -35,10 +35,7 @@ def version() -> tuple[int, int]:
 
 
 def export(capture: Path, folder: Path) -> None:
-    """Export a capture into `folder`: trace.sqlite, and the CSV of the report KERNELS.
-
-    Raises TraceError if nsys fails.
-    """
+    """Export a capture as DATABASE and the CSV of KERNELS. Raises TraceError if nsys fails."""
     database = folder / DATABASE
     export_sqlite(capture, database)
     (folder / f"{KERNELS}.csv").write_text(stats(database, KERNELS), encoding="utf-8")
@@ -69,7 +66,7 @@ def _run(command: Sequence[str | Path]) -> str:
 
 
 def csv_part(printed: str) -> str:
-    """The CSV in the output of `nsys stats`, from its header on; "" for a skipped report."""
+    """The CSV in what `nsys stats` prints; "" for a skipped report."""
     lines = [line for line in printed.splitlines() if line.count(",") >= 2]
     header = next((n for n, line in enumerate(lines) if "(ns)" in line or "(MB)" in line), None)
     return "" if header is None else "\n".join(lines[header:]) + "\n"

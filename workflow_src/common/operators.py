@@ -4,12 +4,11 @@ PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm
 """Operators that multiply matrices."""
 
 GROUPED = frozenset(("aten::_grouped_mm", "aten::_scaled_grouped_mm"))
-"""Operators that multiply each group of rows, or of columns, by a matrix of its own: experts."""
+"""Operators that multiply each group of rows or columns by its own matrix: experts."""
 
 MULTIPLYING = PRODUCTS | GROUPED
 
-SOFTMAX, CALLING_SOFTMAX = "aten::_softmax", "aten::softmax"
-"""The operator, and what calls it, which is an activity of its own on a CPU."""
+SOFTMAX = "aten::_softmax"
 
 COPY = "aten::copy_"
 
@@ -22,7 +21,7 @@ CALLING = frozenset(f"aten::{name}" for name in ("linear", "matmul", "einsum"))
 """Operators that multiply by calling one of PRODUCTS."""
 
 DISPATCHED = "::"
-"""Found in names of operators. A function of autograd in Python has none: it may call itself
+"""Found in names of operators, not of autograd's functions in Python: those may call themselves
 between the ranges of a model, as nested checkpoints do."""
 
 SOFTMAX_FLOPS = 5

@@ -1,7 +1,7 @@
 """The memory that this process may take: what is available, and a limit that the kernel keeps.
 
-RLIMIT_DATA counts what a process has mapped to write to, as VmData does, and lets no more of it be
-mapped. RLIMIT_AS would also count address space that is only reserved, such as each thread's heap.
+RLIMIT_DATA counts what is mapped to write to, as VmData does. RLIMIT_AS would also count address
+space that is only reserved, such as each thread's heap.
 """
 
 import resource
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def at_most_bytes(more: int) -> Iterator[None]:
-    """Limit what this process maps inside to `more` bytes beyond what it has mapped already."""
+    """Limit what this process maps inside to `more` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     wanted = _kib(Path("/proc/self/status"), "VmData") * 1024 + more
     least = min(limit for limit in (soft, wanted) if limit != resource.RLIM_INFINITY)
@@ -29,9 +29,9 @@ def _kib(file: Path, key: str) -> int:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Bytes that can be allocated now without swapping and within every control group's limit.
+    """Bytes that can be allocated without swapping, within every control group's limit.
 
-    `root` is the folder that contains proc and sys.
+    `root` has proc and sys.
     """
     free = _kib(root / "proc/meminfo", "MemAvailable") * 1024
     return max(0, min([free, *_left_in_control_groups(root)]))

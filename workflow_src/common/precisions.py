@@ -1,4 +1,4 @@
-"""The precisions of cases: each is declared once, and all else follows from its line."""
+"""The precisions of cases: all else follows from a line of DECLARED."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class Precision:
     """How matrix products run.
 
-    element_bytes: of what they read. autocast: the name of torch's type that autocast casts it to;
-    "" for none. capability: the least compute capability of a CUDA device that it needs; None if
-    it runs on a CPU, too.
+    element_bytes: of what they read. autocast: the torch type that autocast casts it to, or "".
+    capability: the least compute capability of a CUDA device that it needs; None if it runs on a
+    CPU, too.
     """
 
     element_bytes: int

@@ -6,12 +6,12 @@ SHOWN = {
     0x7F: chr(0x2421),
     **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), *TURNING)},
 }
-"""What stands for control characters and for those that change the direction of what follows: their
-pictures, as U+241B for an escape character, or their code points."""
+"""For control characters and those that change the direction of text: their pictures, as U+241B for
+an escape character, or their code points."""
 
 
 def printable(text: object) -> str:
-    """A name, maybe in bytes, as text that can be written as UTF-8 and that shows as one line."""
+    """A name as text that can be written as UTF-8 and that shows as one line."""
     raw = text if isinstance(text, bytes) else str(text).encode("utf-8", "backslashreplace")
     name = raw.decode("utf-8", "backslashreplace")
     return name if name.isprintable() else name.translate(SHOWN)

@@ -1,4 +1,4 @@
-"""Reading a table: the one way from a CSV to a data frame, by the table's schema."""
+"""Reading a table: from a CSV to a data frame, by the table's schema."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,19 +12,18 @@ from workflow_src.common.reading import reading
 from workflow_src.common.table_schema import columns, key
 
 FIRST_LINE = 2
-"""The line of a CSV's first row, after its headings."""
+"""The line of a CSV's first row."""
 
 ALL_TEXT = frozenset({"environments"})
 """Tables all of whose cells are read as texts: machines leave many empty."""
 
 
 def read_table(path: Path, table: str, case: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """The table in a file as it is, indexed by line number: texts as texts, empty cells as NaN.
+    """The table in a file, indexed by line number: texts as texts, empty cells as NaN.
 
-    table: its name in the schema; columns that it doesn't describe are as pandas infers them.
-    case: the columns of the case that it is of, if it is a case's own, which lacks them. Raises
-    StageError if the file is missing or damaged, if it lacks a column that is required, of a table
-    without rows all columns, or has a row twice.
+    table: its name in the schema; columns that it doesn't describe are as pandas infers them. case:
+    the columns of its case, which a case's own table lacks. Raises StageError if the file is
+    missing or damaged, lacks a required column (without rows: all columns), or has a row twice.
     """
     described = columns(table)
     texts = dict.fromkeys((name for name, each in described.items() if each.is_text), "object")
@@ -51,7 +50,7 @@ def read_table(path: Path, table: str, case: Mapping[str, Any] | None = None) ->
 
 
 def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
-    """Raise ValueError if two rows agree in the columns `by`; without these, in all columns."""
+    """Raise ValueError if two rows agree in the columns `by`, or without these in all."""
     told = bool(by) and {*by} <= {*frame}
     cells = frame[[*by]] if told else frame
     again = cells.index[cells.duplicated()]
@@ -63,7 +62,7 @@ def _require_different_rows(frame: pd.DataFrame, by: Sequence[str]) -> None:
 
 
 def described(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    """The columns of a frame that the schema has for a table, which is what is written of it."""
+    """The columns of a frame that a table has."""
     return frame[[name for name in frame if name in columns(table)]]
 
 

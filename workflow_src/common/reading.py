@@ -29,12 +29,12 @@ DAMAGED = (
     zlib.error,
     sqlite3.Error,
 )
-"""Exceptions from reading a file that is missing or has invalid content, whatever its format."""
+"""Raised by a file that is missing or has invalid content, whatever its format."""
 
 
 @contextmanager
 def reading(path: Path, expected: str, advice: str, error_type: type[StageError]) -> Iterator[None]:
-    """Turn exceptions from a missing or damaged `path` into an `error_type` with one sentence."""
+    """Turn what a missing or damaged `path` raises into an `error_type`."""
     try:
         yield
     except DAMAGED as error:

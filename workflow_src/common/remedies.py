@@ -7,9 +7,9 @@ GRAPH = "graph"
 
 
 def counts_in_graph(optimizer: str) -> bool:
-    """Whether an optimizer counts its steps in a CUDA graph of a whole training step, too.
+    """Whether an optimizer trains in a CUDA graph, too.
 
-    AdamW written out (model/adamw.py) counts them on the host: a replay takes its time, but doesn't
-    train.
+    AdamW written out (model/adamw.py) counts steps on the host: a replay takes its time, but
+    doesn't train.
     """
     return optimizer != "adamw"

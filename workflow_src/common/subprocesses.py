@@ -24,8 +24,6 @@ RAN_OUT = "memory ran out, most likely: set memory_limit_gib, or measure less"
 
 GAVE_NOTHING = "ended without a result, and without an error: what it ran called os._exit, perhaps"
 
-THIS = "workflow_src.common.subprocesses"
-
 
 def end_with_parent(parent: int, number: int) -> None:
     """Have this process get signal `number` when `parent`, which started it, dies."""
@@ -39,14 +37,13 @@ def run_tied(
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to completion; its status is 128 + n if signal n killed it.
 
-    However this process or the program ends, so does everything that the program started: it would
-    go on measuring on a device whose lock was released with this process.
+    However this process or the program ends, so does all that it started, which would go on
+    measuring on a device whose lock is released.
     """
     parent = os.getpid()
     pipe = subprocess.PIPE if capture_output else None
-    supervised = [sys.executable, "-m", THIS, *command]
     with subprocess.Popen(
-        supervised,
+        [sys.executable, "-m", "workflow_src.common.subprocesses", *command],
         stdout=pipe,
         stderr=pipe,
         text=True,
@@ -62,7 +59,7 @@ def run_tied(
 
 
 def how_it_ended(status: int) -> str:
-    """What the status of `run_tied` means, to follow the program's name in a sentence."""
+    """What a status of `run_tied` means, to follow the program's name."""
     if status == 128 + signal.SIGKILL:
         return f"was killed (signal 9); if nobody killed it, {RAN_OUT}"
     return f"ended with status {status}; its own message stands above"
@@ -86,7 +83,6 @@ def _end_children() -> None:
 
 
 def _run(command: Sequence[str]) -> None:
-    """Run a program; exit with its status, or 128 + n if signal n killed it."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in STOPPED_BY:
         signal.signal(number, lambda number, frame: sys.exit(128 + number))

@@ -1,4 +1,4 @@
-"""Summary statistics of raw samples, computed only here."""
+"""Summary statistics of raw samples."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,9 @@ from workflow_src.common.units import NS_PER_MS
 
 
 def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
-    """Count, mean, median, sample standard deviation, percentiles 20 and 80 (ms), std / mean.
+    """Statistics of samples. Of a single one, std_ms, the sample standard deviation, is NaN.
 
-    With a single sample the standard deviation is undefined (NaN). Raises ValueError without
-    samples.
+    Raises ValueError without samples.
     """
     if not samples_ns:
         raise ValueError("no samples to summarize")
@@ -30,11 +29,7 @@ def summarize(samples_ns: Sequence[int]) -> dict[str, float]:
 
 
 def by_process(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, float]:
-    """Spread within and between the processes that took the samples.
-
-    processes: their number; within_cv: the median of their coefficients of variation; fastest_ms
-    and slowest_ms: the least and the greatest of their medians.
-    """
+    """Spread within and between processes: the median of their cv, extremes of their medians."""
     found = of_each_process(samples_ns, process)
     medians = [row["median_ms"] for row in found]
     return {
@@ -46,6 +41,6 @@ def by_process(samples_ns: Sequence[int], process: Sequence[int]) -> dict[str, f
 
 
 def of_each_process(samples_ns: Sequence[int], process: Sequence[int]) -> list[dict[str, float]]:
-    """The result of `summarize` for the samples of each process, in the processes' order."""
+    """`summarize` of each process, in their order."""
     ns, of = np.asarray(samples_ns), np.asarray(process)
     return [summarize(ns[of == number].tolist()) for number in np.unique(of)]

@@ -1,7 +1,7 @@
-"""What each column of each table is: its type, its unit, and its meaning.
+"""What each column of each table is.
 
 tables.csv has a row per table, which says what a row of it is and, under `check`, its key; below it
-a row per column. The columns that several tables share are those of a table without a file: `case`,
+a row per column. Columns that several tables share are those of a table without a file: `case`,
 `study`, `capture`.
 """
 
@@ -25,10 +25,9 @@ ALONE = frozenset({"case", "study", "capture", "ceilings"})
 class Column:
     """A column of a table.
 
-    type: text, number, whole (a whole number), id (a number that only names) or flag. unit: of its
-    numbers, also where its name ends with it. check: what a reader requires of it, "required" that
-    it is there, "filled" that each row has a number, too, "optional" that its numbers are valid
-    where it is there; "" nothing.
+    type: text, number, whole, id (a number that only names) or flag. unit: also where its name ends
+    with it. check: what a reader requires, "required" that it is there, "filled" that each row has
+    a number, too, "optional" that its numbers are valid where it is there; "" nothing.
     """
 
     table: str
@@ -40,17 +39,17 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether its cells are texts."""
+        """Its cells are texts."""
         return self.type == "text"
 
     @property
     def is_number(self) -> bool:
-        """Whether its cells are amounts."""
+        """Its cells are amounts."""
         return self.type in ("number", "whole")
 
     @property
     def is_required(self) -> bool:
-        """Whether a table with rows must have it."""
+        """A table with rows must have it."""
         return self.check in ("required", "filled")
 
 
@@ -60,7 +59,7 @@ def _rows() -> tuple[Column, ...]:
 
 
 def tables() -> Mapping[str, str]:
-    """What a row of each table is, by the table's name."""
+    """What a row of each table is."""
     return {row.table: row.meaning for row in _rows() if not row.column}
 
 
@@ -78,13 +77,13 @@ def key(table: str) -> tuple[str, ...]:
 
 @cache
 def own_columns(table: str) -> tuple[str, ...]:
-    """The names of a table's columns, in its order, without those that it shares with others."""
+    """The names of a table's columns, without those that it shares."""
     return tuple(row.column for row in _rows() if row.table == table and row.column)
 
 
 @cache
 def columns(table: str) -> Mapping[str, Column]:
-    """The columns of a table by name, those that it shares with others first."""
+    """The columns of a table by name, shared ones first."""
     folder = table.rpartition("/")[0]
     shared = SHARED_BY.get(folder, "" if table in ALONE else "case")
     described = [row for row in _rows() if row.column]

@@ -1,4 +1,4 @@
-"""Words for codes: each code has its word here, and only here."""
+"""The one place of words for codes."""
 
 DASH = "\N{EN DASH}"
 """What a cell without a value says."""
@@ -35,7 +35,7 @@ PHASES_IN_PROSE = {
     "forward_backward": "forward and backward pass",
     "train_step": "training step",
 }
-"""In sentences: each reads well after "the", and after a case's name and a comma."""
+"""In sentences: after "the", and after a case's name and a comma."""
 
 OPTIMIZERS = {"adamw": "AdamW written out", "foreach": "foreach AdamW", "fused": "fused AdamW"}
 
@@ -59,10 +59,10 @@ PRODUCTS = {
     "down": "feed-forward down",
     "head": "output head",
 }
-"""The model's matrix products, in the order in which it runs them."""
+"""The model's matrix products, in its order."""
 
 PARTS = {"forward": "forward", "backward": "backward", **PHASES}
-"""The parts of a step: its phases, and backward, which is part of forward + backward."""
+"""The phases, and backward, which is part of forward + backward."""
 
 REMEDY_WORDS = {
     **ATTENTIONS,
@@ -78,5 +78,5 @@ REMEDY_WORDS = {
 
 
 def in_words(name: str) -> str:
-    """A remedy in words; its name, if a table of another version has one that isn't known here."""
+    """A remedy in words; its name, if it is one of another version."""
     return REMEDY_WORDS.get(name, name)
