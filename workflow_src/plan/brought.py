@@ -1,7 +1,4 @@
-"""The cases of a brought function, and what its file tells: a hash, and the axes that it takes.
-
-The function itself is called where it is measured; a dry run imports no torch.
-"""
+"""The cases of a brought function, and what its file tells; it is called where it is measured."""
 
 import ast
 import json
@@ -16,10 +13,10 @@ from workflow_src.common.errors import ConfigError, one_of
 from workflow_src.plan.code import code_of
 
 WORD = re.compile(r"[A-Za-z0-9_.]+")
-"""What the name of a file in a case's id may be."""
+"""A file's name in a case's id."""
 
 VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
-"""What the value of an axis may be as text: 1e-05, -0.5 and gpt2-medium, too."""
+"""The value of an axis as text: 1e-05, -0.5 and gpt2-medium, too."""
 
 PRECISION, WORKLOAD = "precision", "workload"
 
@@ -28,8 +25,7 @@ def code_at(where: str, key: str = WORKLOAD, axes: Iterable[str] = ()) -> str:
     """A hash of what the file of a brought function does, and all that it imports from beside it.
 
     `key` is the setting that names it. Raises ConfigError for a file that isn't there, or isn't
-    Python, for a name that isn't in it, and for an axis that the function doesn't take, as far as
-    it is a plain one.
+    Python, a name that isn't in it, and an axis that a plain function doesn't take.
     """
     file, name = _source(where, key)
     try:
@@ -50,7 +46,6 @@ def code_at(where: str, key: str = WORKLOAD, axes: Iterable[str] = ()) -> str:
 
 
 def _source(code: str, key: str) -> tuple[Path, str]:
-    """The file and the function that a setting names."""
     path, colon, function = code.rpartition(":")
     wrong = ""
     if not (colon and path.endswith(".py") and function.isidentifier()):

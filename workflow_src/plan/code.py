@@ -1,9 +1,7 @@
 """A short hash of code: of a stage of this project, or of a file that a user brings.
 
 It covers the file, all that it imports or starts as a program below the same root, and data files
-that these name beside them. Each rule passes that of its stage as a param, so that its outputs
-become stale when the code changes: Snakemake doesn't see modules behind `python -m`. What measures
-for hours is stale by the modules MEASURING alone, and not by their comments and docstrings.
+that these name beside them. docs/architecture.md says what for.
 """
 
 import ast
@@ -20,7 +18,7 @@ MEASURING = re.compile(
     rf"{PACKAGE}\.((measure|model|ops)(\.\w+)*|workload|common\.(case|precisions)"
     r"|studies\.(?!(study|join_points|facts)$)\w+(\.(?!analyze$|chapter$)\w+)?)"
 )
-"""What decides a measurement. All else only starts, locks, checks, writes and reads it."""
+"""What decides a measurement; all else starts, locks, checks, writes and reads it."""
 
 IMPORT = re.compile(
     r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)"
@@ -35,7 +33,7 @@ BESIDE = re.compile(r"\"([\w.-]+\.(?:csv|yaml))\"")
 
 @cache
 def source_of(module: str, root: Path = ROOT) -> Path | None:
-    """The file of a module below `root`, or None if there is none."""
+    """The file of a module below `root`, if any."""
     path = root.joinpath(*module.split("."))
     # A file that a user brings may have dots in its name.
     found = (path.with_suffix(".py"), path / "__init__.py", root / f"{module}.py")
@@ -43,7 +41,7 @@ def source_of(module: str, root: Path = ROOT) -> Path | None:
 
 
 def reached(module: str, root: Path = ROOT) -> dict[str, Path]:
-    """A module and all that it imports or starts below `root`, with the packages around them."""
+    """A module, all that it imports or starts below `root`, and the packages around them."""
     found: dict[str, Path] = {}
     waiting = _within(module)
     while waiting:
@@ -63,7 +61,7 @@ def _within(name: str) -> list[str]:
 
 @cache
 def _named(path: Path, module: str) -> tuple[str, ...]:
-    """The modules, or what of them, that a file names."""
+    """The modules, or names in them, that a file imports or starts."""
     # In a package's own file, the first dot of an import is that package.
     inside = [*module.split("."), *(["__init__"] if path.stem == "__init__" else [])]
     found: list[str] = []
@@ -78,13 +76,13 @@ def _named(path: Path, module: str) -> tuple[str, ...]:
 
 
 def code_of(module: str, root: Path) -> str:
-    """The hash of a module and its imports, whatever comments they have. Raises SyntaxError."""
+    """The hash of a module and its imports, without comments. Raises SyntaxError."""
     return _hash(f"{name}\0{_code(path)}" for name, path in sorted(reached(module, root).items()))
 
 
 @cache
 def stage(module: str, root: Path = ROOT) -> str:
-    """The hash of a stage of this project. Raises ModuleNotFoundError if there is none."""
+    """The hash of a stage. Raises ModuleNotFoundError if there is none."""
     if not source_of(module, root):
         raise ModuleNotFoundError(f"no module {module} in {PACKAGE}")
     found = sorted(reached(module, root).items())
@@ -109,7 +107,6 @@ def _code(path: Path) -> str:
 
 
 def _beside(path: Path) -> Iterator[str]:
-    """The texts of the data files that a module names."""
     for name in BESIDE.findall(path.read_text(encoding="utf-8")):
         if (file := path.with_name(name)).is_file():
             yield file.read_text(encoding="utf-8")

@@ -1,6 +1,4 @@
-"""Reads and checks a configuration before anything is measured: one sentence for the first thing
-that is wrong.
-"""
+"""Reads and checks a configuration: one sentence for the first thing that is wrong."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,10 +15,7 @@ CONFIG = Path("config.yaml")
 
 
 def check(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with defaults filled in.
-
-    Raises ConfigError for the first value that is not allowed.
-    """
+    """The configuration with defaults. Raises ConfigError for the first value not allowed."""
     try:
         config = Config.model_validate(dict(raw)).model_dump()
     except ValidationError as error:
@@ -91,7 +86,6 @@ class _Strict(yaml.SafeLoader):
     """YAML in which a key that is there twice is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """A mapping. Raises yaml.YAMLError for a key that it names twice."""
         keys = [key.value for key, _ in node.value]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None and twice != "<<":

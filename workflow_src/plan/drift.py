@@ -1,7 +1,6 @@
 """Whether this machine is still the one that a run's results were measured on.
 
-Compares only what is cheap to find out, because this runs whenever snakemake does: torch is not
-imported.
+Runs whenever snakemake does, so it compares what is cheap to find out, without importing torch.
 """
 
 import importlib.util
@@ -19,11 +18,11 @@ from workflow_src.common.environment import cpu_model
 COMPARED = ("gpu", "cpu", "driver", "cuda", "torch")
 
 MEASURE_AGAIN = "-R benchmark capture ceilings study_point"
-"""The option of snakemake that measures all of a run again."""
+"""Has snakemake measure all of a run again."""
 
 
 def here(device: str) -> dict[str, set[str]]:
-    """The possible values of each column of COMPARED on this machine; unknown ones are left out."""
+    """The possible values of COMPARED on this machine, as far as known."""
     found = {"cpu": {cpu_model()}}
     with nvml() as there:
         if there and device == "cuda":
@@ -37,7 +36,7 @@ def here(device: str) -> dict[str, set[str]]:
 
 
 def drift(measured: Iterable[Path], now: dict[str, set[str]]) -> str:
-    """The first difference between what files were measured with and what is here; "" if none."""
+    """The first difference of what files were measured with from what is here, or ""."""
     then = list[dict[str, str]]()
     # Captures don't say what they were measured with.
     for path in (path for path in measured if path.suffix == ".json"):

@@ -1,4 +1,4 @@
-"""Prints what a run is about to do, how far it is, and about how long measuring still takes."""
+"""Prints what a run will do, how far it is, and how long measuring still takes."""
 
 import logging
 import sys
@@ -14,17 +14,16 @@ MEASURING = {
     "capture": "captures",
     "study_point": "study points",
 }
-"""What the jobs of each rule that measures are called."""
 
 LAST_LINES = 10
-"""So many of a failed job's log are printed."""
+"""Lines of a failed job's log to print."""
 
 
 class Follower(logging.Handler):
     """Follows the events that Snakemake 9 logs, and prints how far a run is.
 
-    dag: Snakemake's, when the run is about to start. briefly: each job is told, and nothing else
-    is. A job is expected to take the mean of its rule in this run.
+    dag: Snakemake's. briefly: each job is told, and nothing else is. A job is expected to take the
+    mean of its rule in this run.
     """
 
     def __init__(self, dag: Any, briefly: bool) -> None:
@@ -68,7 +67,6 @@ class Follower(logging.Handler):
             self._say(f"[{done}/{self.all_derived} tables, answers and figures]", not self.derived)
 
     def _measured(self, at_once: int) -> str:
-        """How far the run is, `at_once` measurements running beside each other."""
         left = Counter(self.left.values())
         parts = [
             f"{self.total[rule] - left[rule]}/{self.total[rule]} {name}"
@@ -82,7 +80,7 @@ class Follower(logging.Handler):
         return f"[{', '.join(parts)}]"
 
     def _say(self, line: str, stays: bool) -> None:
-        """A line on stderr; on a terminal one that doesn't stay is replaced by the next."""
+        """Print a line; on a terminal, the next replaces one that doesn't stay."""
         on_terminal = self.briefly and sys.stderr.isatty()
         if stays or on_terminal or not self.briefly:
             start, end = ("\r\x1b[K", "\n" if stays else "") if on_terminal else ("", "\n")
@@ -90,7 +88,7 @@ class Follower(logging.Handler):
 
 
 def in_words(seconds: float) -> str:
-    """A duration as one would say it: "about 40 s", "about 4 min", "about 2 h 10 min"."""
+    """A duration: "about 40 s", "about 4 min", "about 2 h 10 min"."""
     if seconds < 60:
         return f"about {max(1, round(seconds))} s"
     hours, minutes = divmod(round(seconds / 60), 60)
@@ -99,7 +97,7 @@ def in_words(seconds: float) -> str:
 
 
 def is_brief(workflow: Any) -> bool:
-    """Whether Snakemake's `workflow` runs with `--quiet reason`, as `make report` does."""
+    """Whether Snakemake runs with `--quiet reason`, as by `make report`."""
     quiet = getattr(getattr(workflow, "output_settings", None), "quiet", None) or ()
     return "reason" in {str(getattr(each, "name", each)).lower() for each in quiet}
 
@@ -107,8 +105,8 @@ def is_brief(workflow: Any) -> bool:
 def follow(logger: Any, dag: Any, briefly: bool) -> None:
     """Print progress whenever a measurement of this run ends.
 
-    briefly: Snakemake's own lines on jobs that run well are left out, and what the run does is
-    said first. Snakemake 7's logger is of another kind and is not followed.
+    briefly: first what the run does, and no lines of Snakemake's on jobs that run well. Snakemake
+    7's logger is of another kind and isn't followed.
     """
     if not isinstance(logger, logging.Logger):
         return
@@ -121,9 +119,7 @@ def follow(logger: Any, dag: Any, briefly: bool) -> None:
 
 
 def _tells(record: logging.LogRecord) -> bool:
-    """Whether Snakemake's own record says what a brief run doesn't: a warning, or an error that
-    isn't a job's.
-    """
+    """Whether Snakemake's record is a warning, or an error that isn't a job's."""
     repeats = getattr(record, "exception", "") in ("RuleException", "WorkflowError")
     of_job = _event(record) in ("job_error", "group_error")
     return record.levelno >= logging.WARNING and not of_job and not repeats
@@ -135,7 +131,6 @@ def _event(record: logging.LogRecord) -> str:
 
 
 def _failure(record: logging.LogRecord) -> str:
-    """Which job failed, the last lines of its log, and where that is."""
     logs = [Path(each) for each in getattr(record, "log", None) or [] if Path(each).is_file()]
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in logs]
     said = [f"  {line}" for text in texts for line in text.splitlines()[-LAST_LINES:]]

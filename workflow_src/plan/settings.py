@@ -1,4 +1,4 @@
-"""The settings of config.yaml: type, limits, default and meaning of each."""
+"""The settings of config.yaml."""
 
 import math
 import re
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def must(be: str, holds: Callable[[Any], object]) -> AfterValidator:
-    """A value of which something holds, which `be` says."""
+    """A value of which something holds; `be` says what."""
 
     def check(value: Any) -> Any:
         if not holds(value):
@@ -60,7 +60,7 @@ def _pattern(text: str) -> str:
 
 
 def as_typed(value: Any) -> Any:
-    """A value as it was typed: Snakemake's --config makes text of null, true and numbers in it."""
+    """A value as typed: Snakemake's --config makes text of null, true and numbers."""
     if isinstance(value, Mapping):
         return {key: as_typed(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -101,7 +101,7 @@ LONG_ENOUGH = must("be 0 or from 3", lambda seconds: not 0 < seconds < 3)
 
 
 class Checked(BaseModel):
-    """Settings of which nothing is converted but what the command line makes text, or a number, of.
+    """Settings, of which only what the command line makes text, or a number, of is converted.
 
     There, a tag of digits is a number, and a number inside a mapping is text.
     """
@@ -113,7 +113,7 @@ class Checked(BaseModel):
     @field_validator("*", mode="wrap")
     @classmethod
     def typed(cls, value: Any, check: Any) -> Any:
-        """A setting, as it is, or else as it was typed."""
+        """A setting as it is, else as typed."""
         try:
             return check(value)
         except ValidationError as first:

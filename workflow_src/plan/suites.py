@@ -32,11 +32,11 @@ BENCHMARK_KEYS = ("warmup_steps", "steps", "processes")
 CAPTURE_KEYS = ("profiler", "warmup_steps", "capture_steps")
 
 RESOLVED = {"device": "cpu|cuda", "profiler": "nsys|torch", "cpu_threads": "([0-9]{1,9})?"}
-"""Settings that are chosen once per tag where the configuration leaves them open, as patterns."""
+"""Settings that are chosen once per tag where they are left open, as patterns."""
 
 MOST_BLOCKS_IN_CAPTURE = 128
-"""Maximum of blocks times steps in a capture: on an H200 (nsys 2025.3, three phases, naive
-attention, bf16) 144 of them made a report of 5.4 MB."""
+"""Blocks times steps: on an H200 (nsys 2025.3, three phases, naive attention, bf16) 144 of them
+made a report of 5.4 MB."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ class Plan:
 
     @property
     def results(self) -> str:
-        """The folder of the run's results."""
+        """The folder of results."""
         return f"results/{self.tag}"
 
     @property
     def case_ids(self) -> list[str]:
-        """The ids of the cases, in the order of the plan."""
+        """Ids in the order of the plan."""
         return [case.case for case in self.cases]
 
     @property
     def capture_suffix(self) -> str:
-        """The suffix of capture files from the resolved profiler."""
+        """The suffix of capture files."""
         return ".nsys-rep" if self.profiler == "nsys" else ".kineto.json.gz"
 
     def _row(self, case_id: str, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -75,40 +75,34 @@ class Plan:
 
     @property
     def threads(self) -> dict[str, int]:
-        """`cpu_threads`, on which a measurement on a CPU depends; empty for another device."""
+        """`cpu_threads` of a CPU; empty for another device."""
         return {"cpu_threads": self.settings["cpu_threads"]} if self.device == "cpu" else {}
 
     def benchmark_row(self, case_id: str) -> dict[str, Any]:
-        """Everything that the benchmark of one case depends on, for a rule's params.
-
-        Raises ConfigError if the plan has no such case.
-        """
+        """What a case's benchmark depends on. Raises ConfigError if the plan has no such case."""
         energy = {"energy_seconds": seconds} if (seconds := self.settings["energy_seconds"]) else {}
         return self._row(case_id, BENCHMARK_KEYS) | energy
 
     def capture_row(self, case_id: str) -> dict[str, Any]:
-        """The same of the capture of one case: for fewer steps where the model is deep."""
+        """The same of its capture: for fewer steps where the model is deep."""
         row = self._row(case_id, CAPTURE_KEYS)
         most = max(1, MOST_BLOCKS_IN_CAPTURE // int(row.get("layers", 1)))
         return row | {"capture_steps": min(row["capture_steps"], most)}
 
     def ceilings_point(self) -> dict[str, Any]:
-        """Everything that the measurement of this run's ceilings depends on, for a rule's params.
-
-        No limit of memory: it stands for a smaller card, which is not slower.
-        """
+        """The same of the ceilings. No limit of memory: it stands for a card no slower."""
         there = {case.precision for case in self.cases}
         precisions = [name for name in PRECISIONS if name in there]
         sizes = {"sizes": SIZES[self.device], "precisions": precisions}
         return {"device": self.device} | sizes | self.threads
 
     def rows(self) -> list[dict[str, Any]]:
-        """The complete plan, one row per case."""
+        """A row per case."""
         return [self.benchmark_row(case) | self.capture_row(case) for case in self.case_ids]
 
 
 def make_cases(config: Mapping[str, Any]) -> tuple[AnyCase, ...]:
-    """Every combination of the suite's axes, grouped by size. Takes a checked configuration."""
+    """Every combination of the suite's axes, grouped by size."""
     suite = config["suites"][config["suite"]]
     cases: list[AnyCase] = []
     if config["workload"]:
@@ -130,10 +124,7 @@ def make_cases(config: Mapping[str, Any]) -> tuple[AnyCase, ...]:
 
 
 def recorded(path: Path) -> dict[str, str]:
-    """What an earlier plan of this tag resolved to, by setting; empty without one.
-
-    Raises ConfigError for a file that isn't a plan.
-    """
+    """RESOLVED of an earlier plan of this tag, if any. Raises ConfigError if it isn't a plan."""
     if not os.path.lexists(path):
         return {}
     try:
@@ -151,12 +142,12 @@ def recorded(path: Path) -> dict[str, str]:
 
 
 def resolve(config: Mapping[str, Any], earlier: Mapping[str, str]) -> dict[str, Any]:
-    """The device, the profiler and, on a CPU, the threads to use, whatever is left open.
+    """RESOLVED, chosen where it is left open.
 
     An earlier plan's choice is kept, so that results copied from another machine are assembled
-    here without being measured again. Raises ConfigError if the requested device or profiler is
-    missing here and no earlier plan resolved to it, and for what is left open on a cluster, where
-    this machine says nothing about the others.
+    here without being measured again. Raises ConfigError if the device or profiler is missing here
+    and no earlier plan resolved to it, and for what is left open on a cluster, where this machine
+    says nothing about the others.
     """
     chosen: dict[str, Any] = {
         key: earlier.get(key, config[key]) if config[key] in ("auto", None) else config[key]
@@ -199,7 +190,7 @@ def _found_here(device: str, profiler: str, earlier: Mapping[str, str]) -> dict[
 
 
 def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
-    """The plan of a configuration as read from YAML. Raises ConfigError on bad input."""
+    """The plan of a configuration as read. Raises ConfigError."""
     config = check(raw)
     config |= resolve(config, recorded(results / config["tag"] / "plan.csv"))
     suite, workload = config["suites"][config["suite"]], config["workload"]
@@ -215,7 +206,6 @@ def make_plan(raw: Mapping[str, Any], results: Path = Path("results")) -> Plan:
 
 
 def _require_cpu_values(config: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a value of the axes that needs a CUDA device."""
     everything = {"precision": PRECISIONS, "attention": ATTENTIONS}
     suite = config["suites"][config["suite"]]
     for axis, needing in NEEDS_CUDA.items():
@@ -233,6 +223,6 @@ def _require_cpu_values(config: Mapping[str, Any]) -> None:
 
 
 def expand(settings: Mapping[str, Any]) -> Plan:
-    """The plan of checked settings whose device and profiler are already resolved."""
+    """The plan of checked settings with RESOLVED."""
     cases = make_cases(settings)
     return Plan(settings["tag"], settings["device"], settings["profiler"], cases, settings)

@@ -13,7 +13,7 @@ from workflow_src.plan.suites import expand
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as CSV, with the keys of any of them; None, and what a row lacks, is an empty cell."""
+    """Rows as CSV, with the keys of any; None, and what a row lacks, is empty."""
     text, keys = StringIO(), dict.fromkeys(key for row in rows for key in row)
     writer = csv.DictWriter(text, list(keys), lineterminator="\n")
     writer.writeheader()
@@ -23,7 +23,7 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 @one_sentence()
 def main() -> None:
-    """Write the plan of settings that are already checked and resolved."""
+    """Write the plan of resolved settings."""
     given = stage_arguments(__doc__, settings=json.loads, output=new_file)
     plan = expand(given.settings)
     write_text(given.output, as_csv(plan.rows()))
