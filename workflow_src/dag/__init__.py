@@ -1,4 +1,4 @@
-"""What the rules ask for: inputs, params and resources. Each part is named after what it is about.
+"""What the rules ask for: inputs, params and resources.
 
 Imports neither torch nor pandas, because it runs whenever snakemake does.
 """

@@ -17,18 +17,18 @@ from workflow_src.dag.paths import PAGE, TEMPLATES, Wildcards, known
 
 RESULTS = "results/captures"
 ODD = re.compile(r"[{}<>\ud800-\udfff]")
-"""What an input's name can't have: to Snakemake, {b} is a wildcard and <b> a path set elsewhere,
-and it can't write bytes that aren't UTF-8, for which surrogates stand."""
+"""Not in an input's name: to Snakemake, {b} is a wildcard and <b> a path set elsewhere; surrogates
+stand for bytes that aren't UTF-8, which it can't write."""
 UNREADABLE = "unreadable"
-"""The note in notes.csv of a capture that can't be read, which is about why."""
+"""The note in notes.csv on why a capture can't be read."""
 
 
 @dataclass(frozen=True)
 class Captures:
-    """The captures that are reported instead of a suite, by name; none if there are none.
+    """The captures that are reported instead of a suite, if any.
 
-    files: those of each; several are traces of ranks of one job. apart: captures that may be of
-    another one's job, without evidence. settings: see plan/settings.py.
+    files: of each; several are traces of ranks of one job. apart: captures that may be of another
+    one's job, without evidence.
     """
 
     files: Mapping[str, tuple[str, ...]]
@@ -37,7 +37,7 @@ class Captures:
 
     @property
     def options(self) -> str:
-        """The arguments that say how captures are read, also the empty ones, quoted."""
+        """The arguments that say how captures are read, also empty ones."""
         told = self.settings.get
         given = [f"--{name}={told(f'capture_{name}') or ''}" for name in ("fold", "step")]
         numbers = {"step-ms": told("capture_step_ms"), "memory-gib": told("capture_memory_gib")}
@@ -46,11 +46,10 @@ class Captures:
         return shlex.join(given + ([f"--domains={','.join(domains)}"] if domains else []))
 
     def own_options(self, wildcards: Wildcards) -> str:
-        """The argument of a capture's own, of one that is apart."""
+        """The argument of one that is apart."""
         return "--apart" if wildcards.capture in self.apart else ""
 
     def _files(self, wildcards: Wildcards) -> tuple[str, ...]:
-        """The files of a capture. Raises ConfigError for a name that isn't among them."""
         return self.files[known("captures", wildcards.capture, self.files)]
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
@@ -64,29 +63,26 @@ class Captures:
         return [path for path in files if os.access(path, os.R_OK)]
 
     def problems(self) -> list[str]:
-        """A line for each capture that couldn't be read: its name, why, and how to try again."""
-        found = []
-        for name in self.files:
-            notes = Path(RESULTS, name, "notes.csv")
-            found += [
-                f"Capture {name} could not be read: {row['about']}; {remake(notes)}"
-                for row in (csv_rows(notes) if notes.is_file() else ())
-                if row["note"] == UNREADABLE
-            ]
-        return found
+        """A line for each capture that couldn't be read."""
+        every = [(name, Path(RESULTS, name, "notes.csv")) for name in self.files]
+        return [
+            f"Capture {name} could not be read: {row['about']}; {remake(notes)}"
+            for name, notes in every
+            for row in (csv_rows(notes) if notes.is_file() else ())
+            if row["note"] == UNREADABLE
+        ]
 
     def templates(self) -> list[str]:
-        """The templates of the report and its page."""
+        """Templates of the report and its page."""
         own = sorted([*TEMPLATES.glob("capture*.j2"), *TEMPLATES.glob("capture/*.j2")])
         around = [f"{TEMPLATES}/chapter.{name}.j2" for name in ("appendix.html", "failed")]
         return [*map(str, own), *around, *PAGE]
 
 
 def captures_of(patterns: Sequence[str], settings: Mapping[str, Any]) -> Captures:
-    """The captures that the setting `captures` names, files or patterns of files.
+    """The captures that the setting `captures` names, also those that can't be read.
 
-    One that can't be read is among them: its reader will say so. Raises ConfigError for a pattern
-    without a file, and for two files whose whole paths give one name.
+    Raises ConfigError for a pattern without a file, and for files whose paths give one name.
     """
     found = list[str]()
     for pattern in patterns:

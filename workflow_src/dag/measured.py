@@ -1,4 +1,4 @@
-"""What a run measures: cases, ceilings, studies' points; what that takes, and where it was."""
+"""What a run measures: cases, ceilings, studies' points."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from workflow_src.studies.study import BESIDE, STUDIES, Point
 
 HOST_MIB = {"cpu": 16384, "cuda": 8192}
 """Memory to request from a cluster: Python with torch and, on CUDA, the host memory of a context
-and of a profiler's buffers; on a CPU, also that of a step."""
+and of a profiler's buffers; on a CPU, also of a step."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,11 @@ class Studies:
 
     @property
     def chosen(self) -> list[str]:
-        """The chosen studies, in the report's order."""
+        """In the report's order."""
         return [name for name in STUDIES if name in self.plan.settings["studies"]]
 
     def points(self, study: str) -> dict[str, Point]:
-        """The points of a study by id.
-
-        Raises ConfigError for an unknown study, or one that measures no configured size.
-        """
+        """Points by id. Raises ConfigError for an unknown study, or one of no configured size."""
         name, settings = known("study", study, STUDIES), self.plan.settings
         scale = settings["study_scale"]
         if scale == "auto":
@@ -46,21 +43,21 @@ class Studies:
         return {point["point"]: point | common for point in found}
 
     def point(self, wildcards: Wildcards) -> str:
-        """A study's point as JSON. Raises ConfigError for an unknown one."""
+        """A point as JSON. Raises ConfigError for an unknown one."""
         points = self.points(wildcards.study)
         return json.dumps(points[known(f"point of {wildcards.study}", wildcards.point, points)])
 
     def measured(self, study: str) -> list[str]:
-        """Paths of a study's measured points, with {tag} left as a wildcard."""
+        """Paths of a study's measured points, with {tag}."""
         return [f"results/{{tag}}/studies/{study}/{point}.json" for point in self.points(study)]
 
     def section_beside(self, wildcards: Wildcards) -> list[str]:
-        """The table of the run that a study's section is held against, if any."""
+        """The table that a study's section is held against, if any."""
         name = BESIDE.get(wildcards.study)
         return made(self.plan, name) if name else []
 
     def section_templates(self, wildcards: Wildcards) -> list[str]:
-        """The templates of a study's section: its own, that of conditions, and all chapters'."""
+        """The templates of a study's section."""
         return chapter_templates(f"studies/{wildcards.study}", "studies/_conditions")
 
 
@@ -72,11 +69,11 @@ class Measured:
     studies: Studies
 
     def memory_mb(self, wildcards: Wildcards, attempt: int) -> int:
-        """Memory (MiB) to request from a cluster for a case, or the ceilings, by attempt."""
+        """MiB to request for a case, or the ceilings."""
         return attempt * HOST_MIB[self.plan.device]
 
     def to_join(self) -> list[str]:
-        """All planned cases; with allow_missing, only those measured here or copied as tables."""
+        """All cases; with allow_missing, those measured here or copied as tables."""
         every, tables = self.plan.case_ids, Path(self.plan.results) / "tables"
         there = [
             case
@@ -92,9 +89,9 @@ class Measured:
         return [results / "benchmark" / f"{case}.json", capture]
 
     def timelines(self) -> list[str]:
-        """The cases whose steps the report shows as pictures: the first and the last of the plan.
+        """The cases whose steps the report shows as pictures: the first and the last.
 
-        Left out where a case's tables are there, its own or joined, and its capture isn't, as in a
+        Not where a case's tables are there, its own or joined, and its capture isn't, as in a
         published run, or may not be made: a report made again from tables measures nothing.
         """
         cases = self.to_join()
@@ -111,7 +108,7 @@ class Measured:
         return measures("capture") and not tabulated and not (results / "tables" / case).is_dir()
 
     def environments(self, wildcards: Wildcards) -> list[str]:
-        """The files that hold the environments of the cases or of a study's points."""
+        """The files with environments, of the cases or of a study's points."""
         if wildcards.part != "cases":
             return self.studies.measured(wildcards.part)
         return [f"results/{{tag}}/tables/{case}/environments.csv" for case in self.to_join()]
@@ -124,10 +121,9 @@ class Measured:
         return cases + [Path(file.format(tag=self.plan.tag)) for file in points]
 
     def drift(self, remade: Iterable[Path] = ()) -> str:
-        """How this machine differs from the one that measured what is here; "" if it doesn't.
+        """How this machine differs from what measured what is here but `remade`, or "".
 
-        `remade` is left out. On a cluster, where the measuring machines are others, environments
-        are compared after measuring.
+        On a cluster, where other machines measure, environments are compared afterwards.
         """
         settings = self.plan.settings
         there = sorted(path for path in {*self.files()}.difference(remade) if path.is_file())

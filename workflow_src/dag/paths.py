@@ -12,23 +12,22 @@ from workflow_src.plan.suites import Plan
 TEMPLATES = Path("report_templates")
 
 ROOT_FILES = ("report.md", "report.html")
-"""The report's own files, the only ones that all runs share."""
+"""The only files that all runs share."""
 
 PAGE = [f"{TEMPLATES}/page.{kind}" for kind in ("html.j2", "css", "js")]
 """The templates of every HTML page."""
 
 CASE_PATTERN = r"(?!studies/)[A-Za-z0-9_.=+-]+"
-"""What all ids of cases match: a global wildcard constraint. tables/studies/ is of no case."""
+"""A wildcard constraint of ids of cases; tables/studies/ is of none."""
 
 CHAPTER = (".md", ".html", ".appendix.md", ".appendix.html", ".json")
-"""The ends of a chapter's files: of an answer, the cards, a study's section."""
+"""The ends of a chapter's files."""
 
 READ = ("tables/*.csv", "*.csv", "benchmark/*.json")
 """What a comparison reads of a run, or of a capture of another program."""
 
-
 Wildcards = Any
-"""Snakemake's wildcards; which ones exist depends on the rule."""
+"""Snakemake's; which ones exist depends on the rule."""
 
 
 def known(key: str, value: str, allowed: Iterable[str]) -> str:
@@ -40,43 +39,40 @@ def known(key: str, value: str, allowed: Iterable[str]) -> str:
 
 
 def tables_of(names: Iterable[str]) -> list[str]:
-    """Joined tables as inputs of a rule with the wildcard tag."""
+    """Joined tables, with {tag}."""
     return [f"results/{{tag}}/tables/{name}.csv" for name in names]
 
 
 def chapter_templates(*own: str) -> list[str]:
-    """The templates of a chapter: its `own`, below TEMPLATES, and what stands around each."""
+    """The templates of a chapter: its `own`, and what stands around each."""
     around = sorted(TEMPLATES.glob("chapter.*"))
     return [*(f"{TEMPLATES}/{name}.j2" for name in own), *map(str, around)]
 
 
 def made(plan: Plan, name: str) -> list[str]:
-    """A joined table as an input, if it's there or the rule of its name may make it.
-
-    Runs measured before there was one are rewritten and assembled without it.
-    """
+    """A joined table, if it's there or the rule of its name may make it: older runs lack some."""
     table = f"{plan.results}/tables/{name}.csv"
     return [table] if measures(name) or Path(table).is_file() else []
 
 
 def measures(rule: str) -> bool:
-    """Whether this call of snakemake may run a rule: all may, unless --allowed-rules says which."""
+    """Whether this call of snakemake may run a rule, by --allowed-rules."""
     options = [word.partition("=")[0] for word in sys.argv]
     return "--allowed-rules" not in options or rule in sys.argv
 
 
 def input_folder(wildcards: Wildcards, input: Sequence[str]) -> str:
-    """The folder of a rule's first input, as a param."""
+    """A param: the folder of a rule's first input."""
     return str(Path(input[0]).parent)
 
 
 def output_folder(wildcards: Wildcards, output: Sequence[str]) -> str:
-    """The folder of a rule's outputs, as a param."""
+    """A param: the folder of a rule's outputs."""
     return str(Path(output[0]).parent)
 
 
 def compared_runs(wildcards: Wildcards) -> list[str]:
-    """A hash of all that a comparison reads of each of two runs, which need not be this one."""
+    """A hash of READ of each of two runs."""
     found = []
     for run in (Path(wildcards.run_a), Path(wildcards.run_b)):
         digest = hashlib.sha256()
@@ -93,5 +89,5 @@ def compared(wildcards: Wildcards) -> str:
 
 
 def compared_templates(wildcards: Wildcards) -> list[str]:
-    """The templates of a comparison: that of its module's name, and those around each."""
+    """The templates of a comparison."""
     return chapter_templates(compared(wildcards).rpartition(".")[2])

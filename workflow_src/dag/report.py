@@ -1,4 +1,4 @@
-"""The report: its answers, its chapters, what each is made from, and all that belongs to it."""
+"""The report: what it and its chapters are made from."""
 
 import re
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from workflow_src.plan.suites import Plan
 from workflow_src.studies.study import STUDIES
 
 BODIES = [f"{TEMPLATES}/report.{form}.j2" for form in ("md", "html")]
-"""The templates that set chapters one after another; the page's own stand around the second."""
+"""They set chapters one after another; the page's own stand around the second."""
 
 OF_ONE = (*CARDS.tables, "ledger", "products", "operators", "environments", "findings")
-"""The tables that the card of one case alone is made from."""
+"""The tables of a case's own card."""
 
 LATE = ("ceilings", "remedies", "findings")
-"""The optional tables with a rule of their own; the others are made together with those needed."""
+"""The optional tables with a rule of their own; the others are made with those needed."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +40,22 @@ class Report:
     measured: Measured
 
     def answer_module(self, wildcards: Wildcards) -> str:
-        """The module that answers a question. Raises ConfigError for an unknown question."""
+        """The module of an answer. Raises ConfigError for an unknown question."""
         room = QUESTIONS[known("question", wildcards.question, QUESTIONS)].room
         return f"workflow_src.answers.{room}.chapter"
 
     def answer_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of a question's answer. Raises ConfigError for an unknown question."""
+        """The inputs of an answer. Raises ConfigError for an unknown question."""
         asked = QUESTIONS[known("question", wildcards.question, QUESTIONS)]
         return self._chapter(asked, f"answers/{asked.room}")
 
     def card_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of the card of one case: that case's own tables."""
+        """The inputs of the card of one case."""
         tables = [f"results/{{tag}}/tables/{{case}}/{name}.csv" for name in OF_ONE]
         return {"tables": tables, "templates": [f"{TEMPLATES}/case_card.j2"]}
 
     def opening_inputs(self) -> dict[str, list[str]]:
-        """The inputs of the opening: tables, and what the answers say."""
+        """The inputs of the opening."""
         answers = [f"results/{{tag}}/answers/{question}.json" for question in QUESTIONS]
         return {**self._planned(OPENING), "answers": answers}
 
@@ -65,7 +65,7 @@ class Report:
         return f"workflow_src.{'answers.cards.chapter' if name == 'cards' else f'report.{name}'}"
 
     def front_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The inputs of a chapter beside the answers; trust's are studies' tables, too."""
+        """The inputs of a chapter beside the answers."""
         if wildcards.front == "cards":
             return {"plan": [], "studies": [], **self._chapter(CARDS, "case_card")}
         chosen = self.studies.chosen if wildcards.front == "trust" else ()
@@ -77,26 +77,25 @@ class Report:
         return {"ceilings": [], **inputs, "plan": ["results/{tag}/plan.csv"]}
 
     def _chapter(self, asked: Question, template: str) -> dict[str, list[str]]:
-        """A chapter's tables and templates, and its optional tables that can be had."""
         studies = [f"studies/{name}" for name in asked.studies if name in self.studies.chosen]
         inputs = {"tables": tables_of([*asked.tables, *studies])}
         inputs["templates"] = chapter_templates(template)
         return inputs | {name: made(self.plan, name) for name in asked.optional if name in LATE}
 
     def chapters(self) -> list[str]:
-        """The Markdown of the report's chapters, in their order."""
+        """The report's chapters as Markdown, in order."""
         names = [f"answers/{name}" for name in ("opening", *QUESTIONS)]
         names += [f"sections/{name}" for name in self.studies.chosen]
         names += [f"answers/{name}" for name in (*FRONT, "cards")]
         return [f"{self.plan.results}/{name}.md" for name in names]
 
     def others(self) -> list[str]:
-        """The studies of this project's model that were not chosen; none of a brought one."""
+        """The studies that were not chosen; none of a brought model."""
         left = [name for name in STUDIES if name not in self.studies.chosen]
         return [] if self.plan.settings["workload"] else left
 
     def appendix_inputs(self) -> dict[str, list[str]]:
-        """The inputs of the appendix and the summary, which are some of the report's."""
+        """The inputs of the appendix and the summary."""
         chapters = self.chapters()
         return {
             "chapters": chapters,
@@ -118,7 +117,7 @@ class Report:
         }
 
     def ending(self) -> str:
-        """What stands first in the report, in bold, and where to open it; "" without a report."""
+        """What the report says first, in bold, and where it is; "" without one."""
         report, page = map(Path, ROOT_FILES)
         if not report.is_file():
             return ""
@@ -127,7 +126,7 @@ class Report:
         return f"\n{said}The report: {report}, and for a browser {page.resolve().as_uri()}"
 
     def everything(self) -> list[str]:
-        """All that the report consists of, and the tables that it is made from."""
+        """The report, its parts, and the tables that it is made from."""
         results, inputs = self.plan.results, self.inputs()
         drawn = ["opening", *(f"answer_{question}" for question in QUESTIONS)]
         drawn += [f"study_{name}" for name in self.studies.chosen]

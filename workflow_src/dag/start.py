@@ -1,4 +1,4 @@
-"""What all rules ask of a run, after the checks with which the Snakefile begins."""
+"""What all rules ask of a run, and the checks with which the Snakefile begins."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Dag:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The files of rules: root files are of captures, if there are any, and else of a suite."""
+        """The files of rules: root files are of captures, if any, else of a suite."""
         return (*RULES, "captures" if self.captures.files else "report")
 
     def everything(self) -> list[str]:
@@ -42,9 +42,9 @@ class Dag:
 
     @property
     def measuring_threads(self) -> int:
-        """Cores that a measurement takes: all of them if the CPU itself is measured.
+        """Cores that a measurement takes: `cpu_threads` if the CPU itself is measured.
 
-        A job of a cluster has no more than it requests: there, those of ON_CLUSTER.
+        A job of a cluster has no more than it requests.
         """
         if self.plan.settings["cluster"] and self.plan.device == "cuda":
             return ON_CLUSTER
@@ -53,9 +53,9 @@ class Dag:
     def code(self, module: str | Callable[[Wildcards], str]) -> Callable[[Wildcards], str]:
         """A param function: the hash of a stage's `module`.
 
-        That is its name below workflow_src, which may contain wildcards, or another param
-        function. It raises ConfigError for a target of another run, which would be made with this
-        run's settings. Every rule has this param, so the check is here.
+        That is its name below workflow_src, maybe with wildcards, or another param function. It
+        raises ConfigError for a target of another run, which would be made with this run's
+        settings: every rule has this param.
         """
 
         def of(wildcards: Wildcards) -> str:
@@ -76,7 +76,7 @@ class Dag:
 
 
 def dag_of(plan: Plan) -> Dag:
-    """The DAG of a plan: each part with those that it builds on."""
+    """The DAG of a plan."""
     settings, studies = plan.settings, Studies(plan)
     measured = Measured(plan, studies)
     captures = captures_of(settings["captures"], settings)
@@ -84,7 +84,7 @@ def dag_of(plan: Plan) -> Dag:
 
 
 def require_place(workflow: Any) -> None:
-    """Exit with a sentence unless Snakemake's `workflow` runs in the project's own folder."""
+    """Exit with a sentence unless `workflow` runs in the project's folder."""
     if not Path(workflow.basedir).samefile(Path.cwd()):
         raise SystemExit(
             f"snakemake runs in {Path.cwd()}, but all paths are relative to the project's folder: "
@@ -94,9 +94,8 @@ def require_place(workflow: Any) -> None:
 
 
 def refuse_login_node(workflow: Any, config: Mapping[str, Any], device: str) -> None:
-    """Exit with a sentence if jobs run on other machines, but their device was looked for here.
-
-    Before Snakemake 8, nothing tells whether they do.
+    """Exit with a sentence if jobs run elsewhere, which only Snakemake 8 or later tells, but their
+    device was looked for here.
     """
     looked_for = config.get("device", "auto") == "auto" and not config.get("cluster")
     if looked_for and device == "cpu" and not getattr(workflow, "local_exec", True):
@@ -111,7 +110,7 @@ def keep_unfinished(persistence: Any) -> None:
     """Mark what was to be made again and wasn't, so that the next run makes it.
 
     Snakemake takes an output that a failed or interrupted job lost for one that nothing needs, if
-    what was made from it before is there. persistence: its record of what it made.
+    what was made from it before is there. persistence: Snakemake's.
     """
     for job in persistence.dag.needrun_jobs():
         if any(Path(str(file)).exists() for file in job.output):
@@ -119,7 +118,7 @@ def keep_unfinished(persistence: Any) -> None:
 
 
 def make_dag(config: Mapping[str, Any], files: Iterable[str] = ()) -> Dag:
-    """The DAG of a configuration; invalid input ends the program with one sentence."""
+    """The DAG of a configuration; bad input ends the program with one sentence."""
     try:
         for file in files:
             read_config(Path(file))
