@@ -24,7 +24,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SALT = "transformer-step-time host"
 
 OPERATIONS, REPEATS = 200, 25
-"""Of the chain that tells a host's speed, and how often it is timed."""
+"""Operations of the chain that tells a host's speed, and how often it is timed."""
 
 
 def use_threads(row: Mapping[str, Any]) -> None:

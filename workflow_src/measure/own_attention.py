@@ -149,7 +149,7 @@ def checked(
 
 
 def _judged(where: str, core: Core, inputs: Inputs) -> tuple[dict[str, float], str]:
-    """The relative errors of what a file has, and what is wrong with it, or ""."""
+    """Its relative errors, and what is wrong, or ""."""
     allowed = allowed_error(inputs[0].dtype)
 
     def off(errors: dict[str, float]) -> str:

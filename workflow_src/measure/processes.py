@@ -1,8 +1,8 @@
 """Processes that measure: with a device to themselves, fresh ones after another, and their end.
 
 A process keeps its luck: where its memory lies, how fast its core is, what the allocator did first.
-Samples of one process therefore say little about the next run. Code that somebody brings may leave
-threads that run on for ever, for which Python would wait.
+So samples of one process say little about the next run. Brought code may leave threads that run on
+for ever, for which Python would wait.
 """
 
 import gc

@@ -26,8 +26,8 @@ CPU_RAN_OUT = re.compile(r"DefaultCPUAllocator: can't allocate memory: you tried
 def attempt(measure: Callable[[], Row], release: Callable[[], object]) -> Row:
     """The row of `measure` with status ok, unless it has its own.
 
-    After an allocator's error, `release` is called and it is oom; an UnavailableError says what it
-    is. Other exceptions propagate.
+    After an allocator's error `release` is called, and the status is oom; an UnavailableError has
+    its own. Other exceptions propagate.
     """
     try:
         return {"status": "ok", "reason": ""} | measure()

@@ -21,7 +21,7 @@ FEWEST, MOST = 5, 50
 """Bounds on the samples of a measurement, whatever its budget."""
 
 MOST_CALLS = 100
-"""In one sample."""
+"""Calls in one sample."""
 
 GROUP = 5
 """Samples between two readings of the clock."""

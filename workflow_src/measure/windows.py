@@ -18,7 +18,7 @@ DETACH = "TEARDOWN_CUPTI"
 """The environment variable by which Kineto has CUPTI detach: if it is 1."""
 
 SESSIONS = 3
-"""Of torch.profiler without any event, before that counts as a failure."""
+"""How often torch.profiler may record nothing before that counts as a failure."""
 
 Found = TypeVar("Found")
 

@@ -69,7 +69,7 @@ class Workload:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Those that can be run: without anything to train, the forward pass alone."""
+        """Phases that can be run: without anything to train, the forward pass alone."""
         return PHASES if self._optimizer else PHASES[:1]
 
     @property
@@ -160,7 +160,6 @@ class Workload:
 
 
 def _own(case: Case) -> Made:
-    """This project's Transformer, a batch of random tokens, and its loss."""
     use_precision(case.precision)
     model = build_model(case, own_core(case))
     inputs, loss = next_tokens(random_tokens(case, case.batch))
@@ -168,7 +167,7 @@ def _own(case: Case) -> Made:
 
 
 def random_tokens(case: Case, sequences: int) -> Tensor:
-    """Drawn with the case's seed: (sequences, context + 1), int64."""
+    """Tokens drawn with the case's seed: (sequences, context + 1), int64."""
     generator = torch.Generator().manual_seed(case.seed)
     shape = (sequences, case.context + 1)
     return torch.randint(case.vocabulary, shape, generator=generator).to(case.device)

@@ -13,7 +13,7 @@ _MASK_BYTES = 1  # torch.bool
 
 
 class Work(NamedTuple):
-    """Of one component of a forward pass, summed over the layers."""
+    """FLOPs and bytes moved of a component, summed over the layers."""
 
     component: str
     flops: int
