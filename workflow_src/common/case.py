@@ -40,12 +40,12 @@ CASE_COLUMNS = (
     *("case", "size", *COUNTS, "precision", "attention", "optimizer", "device"),
     *LATER,
 )
-"""What tells one case from the others: the leading columns of every joined table."""
+"""What tells cases apart: the leading columns of every joined table."""
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """One row of the plan, whatever its columns."""
+    """A row of the plan."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and for a rule's params."""
@@ -60,7 +60,7 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class Case(PlanRow):
-    """One row of the plan. `case` is its id; the other fields define what runs."""
+    """A row of the plan of this project's own model; `case` is its id."""
 
     case: str
     size: str
@@ -92,7 +92,7 @@ class Case(PlanRow):
 
 @dataclass(frozen=True)
 class Brought(PlanRow):
-    """One row of the plan whose model is not this project's own but made by a brought function.
+    """A row of the plan whose model is made by a brought function.
 
     `workload` is file.py:function, relative to the project's folder, `axes` JSON of `arguments`,
     `code` a hash of what the file does. `size` names the workload and its axes that have no column;
@@ -119,7 +119,7 @@ class Brought(PlanRow):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the function is given besides the device, by name."""
+        """What the function is given besides the device."""
         given: dict[str, Any] = json.loads(self.axes)
         return given
 

@@ -42,7 +42,7 @@ def export(capture: Path, folder: Path) -> None:
 
 
 def export_sqlite(capture: Path, database: Path) -> None:
-    """Export a capture as SQLite to `database`. Raises TraceError if nsys fails."""
+    """Export a capture as SQLite. Raises TraceError if nsys fails."""
     version()
     try:
         _run(["nsys", "export", "-t", "sqlite", "--force-overwrite=true", "-o", database, capture])

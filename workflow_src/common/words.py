@@ -1,4 +1,4 @@
-"""The one place of words for codes."""
+"""Words for codes."""
 
 DASH = "\N{EN DASH}"
 """What a cell without a value says."""

@@ -38,7 +38,7 @@ def measure_phase(workload: Workload, phase: str, warmup_steps: int, steps: int)
 def measure(
     case: AnyCase, warmup_steps: int, steps: int, built: Built | None = None
 ) -> dict[str, Row]:
-    """The row of each phase of a case, each with its own status; on what was built, if given."""
+    """The row of each phase of a case."""
 
     def run(workload: Workload, phase: str) -> Row:
         start = time.monotonic_ns()
@@ -81,7 +81,7 @@ def benchmark(
     launched: bool = True,
     energy_seconds: float = 0,
 ) -> dict[str, Any]:
-    """The complete result of one case, measured with the device to itself."""
+    """The result of a case, with the device to itself."""
     about = {"case": case.as_dict(), "warmup_steps": warmup_steps}
     readings: list[Reading] = []
     run = partial(measure_all, case, warmup_steps, steps, readings, energy_seconds)
@@ -96,7 +96,7 @@ def benchmark(
 
 @one_sentence()
 def main() -> None:
-    """Benchmark one plan row: in this process, or in as many as it says, one after another."""
+    """Benchmark one plan row."""
     given = stage_arguments(__doc__, case=json.loads, output=new_file)
     row, case = given.case, case_of(given.case)
     first = row.get("process", 0) == 0

@@ -1,6 +1,6 @@
 """Rows of a measurement: each has a status, running out of memory is one, and its end is said.
 
-A row's status is "ok", "oom" or "skipped"; `reason` says why it is not ok.
+A row's status is "ok" or another of common.words.STATES, such as "oom"; `reason` says why.
 """
 
 import gc

@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 
 @contextmanager
 def nsys_window(device: str) -> Iterator[None]:
-    """Open nsys's capture window, and send ranges to nsys while inside."""
+    """Open nsys's capture window, and send ranges to it."""
     if device == "cuda":
         torch.cuda.profiler.start()
     with listening("nsys"):

@@ -79,7 +79,7 @@ class Workload:
         return self._optimizer
 
     def forward(self) -> None:
-        """Compute the model's outputs for the batch, without an autograd graph."""
+        """Compute `logits`, without an autograd graph."""
         self.logits()
 
     @torch.no_grad()
@@ -100,7 +100,7 @@ class Workload:
             self._last_loss = loss.detach()
 
     def train_step(self) -> None:
-        """Run one training step: forward_backward, then the optimizer."""
+        """Run forward_backward, then the optimizer."""
         self.forward_backward()
         with range_("optimizer"):
             self.scaler.step(self.optimizer)

@@ -49,7 +49,7 @@ class MaterializedAttention(nn.Module):
 
 
 class FusedAttention(nn.Module):
-    """The same function as a single PyTorch operator; same shapes as MaterializedAttention."""
+    """The same as a single PyTorch operator."""
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Attend from each position to itself and to the ones before it."""

@@ -100,7 +100,7 @@ def _last_products(case: Case) -> tuple[int, int]:
 
 
 def parameter_count(case: Case) -> int:
-    """Parameters of the case's model: embedding, blocks, final norm and untied head."""
+    """Parameters of the case's model."""
     attention = 4 * case.d_model**2
     feed_forward = 3 * case.d_model * case.d_ff
     norms = 2 * case.d_model
