@@ -1,4 +1,4 @@
-"""The model's components in words: what a range's path stands for, and which products run there."""
+"""The model's components in words."""
 
 from collections.abc import Iterable
 
@@ -7,16 +7,13 @@ from workflow_src.common.components import COMPONENTS, told_apart
 
 
 def components(paths: Iterable[str]) -> dict[str, str]:
-    """The components that the paths of ranges stand for.
-
-    One that isn't known is a module of a brought model, named by what tells it from the others.
-    """
+    """What the paths of ranges stand for; a brought model's modules by what tells them apart."""
     known = COMPONENTS | dict.fromkeys(("", *PHASES), COMPONENTS["forward"])
     names = told_apart(paths).items()
     return {path: known.get(path.rpartition("/")[2], name) for path, name in names}
 
 
 def in_model_order(names: Iterable[str]) -> list[str]:
-    """Names of components in the order in which the model runs them."""
+    """Components in the order in which the model runs them."""
     order = {name: place for place, name in enumerate(COMPONENTS.values())}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

@@ -9,8 +9,7 @@ from workflow_src.paper.run import Run
 
 
 def energy(run: Run) -> pd.DataFrame:
-    """By case and phase `joules` of a step and `per_token` (mJ), both with the least and the most
-    that they may be; NaN of a phase without."""
+    """By case and phase `joules` of a step and `per_token` (mJ), with their ends."""
     rows = run.numbers("timings").drop_duplicates(KEY).set_index(KEY)
     ends = [rows[f"joules_{end}"] for end in ("least", "most")]
     joules = within(rows["joules_per_step"], *ends)
@@ -20,7 +19,7 @@ def energy(run: Run) -> pd.DataFrame:
 
 
 def opened(run: Run) -> dict[str, tuple[Numbers, str]]:
-    """The row of the report's table of medians; empty where no energy was measured."""
+    """The row of the report's table of medians."""
     found = energy(run)
     steps = found[found.index.get_level_values("phase") == PHASES[-1]].droplevel("phase")
     known = steps["per_token"].reindex(run.cases.index).astype(object)

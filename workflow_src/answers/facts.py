@@ -1,4 +1,4 @@
-"""What chapters that answer questions share: times of cases, kernels, ceilings, an example."""
+"""What chapters that answer questions share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,10 +21,9 @@ from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import what
 
 MEMORY_BOUND, FEW_FLOPS = 0.50, 0.05
-"""Of memory-bound work, the least share of memory's measured rate, and the most of a product's."""
+"""See `memory_bound`."""
 
 CACHED = 1.2
-"""Of memory's measured rate: what moves bytes faster than this share finds many in caches."""
 
 KEY = ["case", "phase"]
 
@@ -32,18 +31,16 @@ BOUND = "\N{DAGGER}"
 """Behind the unprofiled time of a phase that waits for its launches."""
 
 PRODUCTS = ("gemm", "attention")
-"""The families that multiply matrices: plain products, and fused attention's kernels."""
+"""The families that multiply matrices."""
 
 BARS, LEAST_BAR = 6, 2.0
-"""At most so many parts are drawn apart, each in a color of its own, of at least so many %."""
+"""At most so many parts are drawn apart, of at least so many %."""
 
 
 def phase(run: Run, phase: str) -> pd.DataFrame:
-    """A row per case: its axes, `device` and `label`, `unprofiled` and `busy` (ms) of a step, and
-    their share `works`; `waits`: a GPU works for less than WORKING_FULLY of it; `state`: in words;
-    `launches` of a step, a GPU's time `per_launch`, and the share of it in `products`;
-    `profiled_state`: whether its ranges were captured, or why not, a key of STATES.
-    """
+    """A row per case: its axes, `unprofiled` and `busy` (ms) of a step, and their share `works`;
+    `waits`: that of a GPU is below WORKING_FULLY; `state`: in words; `launches` of a step, a GPU's
+    time `per_launch`; `products`: their share; `profiled_state`: of its ranges, see `captured`."""
     rows = kernels(run, phase)
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
@@ -73,12 +70,11 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
 
 
 def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
-    """The rows of `phase` by case and phase, with what timings.csv has of each, and more times.
+    """The rows of `phase` by case and phase, joined with timings.csv, and more times.
 
-    `profiled` (ms), or the `profiled_state`; `fastest` and `slowest` of several processes;
-    `replayed` as one CUDA graph unless that ran other kernels, with `same`, whether it ran these;
-    `told`: the unprofiled time in digits that it has earned, two where the host of one process sets
-    the pace; `longer`: profiled beyond unprofiled; `memory`: its peak, GiB.
+    `profiled` (ms); `fastest` and `slowest` of several processes; `replayed` as one CUDA graph if
+    that ran the `same` kernels; `told`: the unprofiled time in digits that it has earned, two where
+    the host of one process sets the pace; `longer`: profiled beyond unprofiled; `memory`: GiB.
     """
     every = pd.concat({name: phase(run, name) for name in names}, names=["phase"])
     order = pd.MultiIndex.from_product([run.cases.index, names], names=KEY)
@@ -104,13 +100,13 @@ def phases(run: Run, names: Sequence[str] = PHASES) -> pd.DataFrame:
 
 
 def told(found: pd.DataFrame, cells: Numbers, least: Numbers, most: Numbers) -> Numbers:
-    """What follows from unprofiled times in the digits that these have earned; see `phases`."""
+    """What follows from unprofiled times in their digits; see `phases`."""
     few = found["fastest"].notna() | found["waits"].astype(bool)
     return within(cells, least, most).where(few, cells)
 
 
 def marked(found: pd.DataFrame) -> pd.Series:
-    """Unprofiled times, with a mark where launches set the pace, or why there is none."""
+    """Unprofiled times, marked where launches set the pace, or why there is none."""
     cells = each(found["told"], lambda number: (number, BOUND))
     return shown(cells.where(found["waits"].astype(bool), found["told"]), found["state"])
 
@@ -127,10 +123,8 @@ def states(run: Run, phase: str) -> pd.Series:
 
 
 def captured(run: Run, phase: str, table: str = "kernels") -> pd.Series:
-    """By case whether a phase was captured: "ok", or why not, a key of STATES.
-
-    One that ran out of memory wasn't, even if `table` has rows of one of its steps.
-    """
+    """As `states`, whether a phase was captured; not if it ran out of memory, even if `table` has
+    rows of one of its steps."""
     status = states(run, phase)
     total = run["captures"].groupby("case")["total_ns"].sum().reindex(status.index)
     there = status.index.isin(run.of_phase(table, phase)["case"])
@@ -149,8 +143,7 @@ def kernels(run: Run, phase: str) -> pd.DataFrame:
 
 
 def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
-    """Kernels with `what` they do, the `component` of the model that runs them, and its `place` in
-    a sentence. Modules of a brought model are told from those of all cases."""
+    """Kernels with `what` they do, the `component` that runs them, and its `place` in sentences."""
     names = rows[["name", "short_name", "family"]]
     words = {each: what(*each) for each in names.drop_duplicates().itertuples(False, None)}
     does = [words[each] for each in names.itertuples(False, None)]
@@ -176,7 +169,7 @@ def in_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def memory(run: Run) -> Any:
-    """The best measured rate of memory that is read and written, GB/s; NaN without one."""
+    """The best measured rate of memory that is read and written, GB/s."""
     rows = run["ceilings"]
     rows = rows[(rows["kind"] == "bandwidth") & rows["name"].isin(["copy", "scale", "triad"])]
     return max(lift(rows["best_gb_per_s"]).dropna(), default=NAN)
@@ -191,12 +184,9 @@ def peaks(run: Run) -> pd.Series:
 
 
 def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
-    """Whether work is memory-bound, where its GB/s, its TFLOP/s and both ceilings are known.
-
-    It is if it comes to MEMORY_BOUND of memory's measured rate with less than FEW_FLOPS of the
-    FLOPs a second of a matrix product in the slowest precision, whose units elementwise work has.
-    What comes to more than CACHED moves much of its bytes within caches, so that this isn't told.
-    """
+    """Whether work is memory-bound: it comes to MEMORY_BOUND of memory's measured rate (GB/s) with
+    less than FEW_FLOPS of a matrix product's TFLOP/s in the slowest precision, whose units
+    elementwise work has. Above CACHED, much moves within caches, so that this isn't told."""
     of_memory, of_peak = rate / memory(run), computes / of(peaks(run), "min")
     told = of_memory.where(of_peak.notna() & ~(of_memory > CACHED).astype(bool), NAN)
     rule = f"GB/s / memory's >= {MEMORY_BOUND:.0%}, and TFLOP/s / a product's < {FEW_FLOPS:.0%}"
@@ -204,12 +194,9 @@ def memory_bound(run: Run, rate: Numbers, computes: Numbers) -> Numbers:
 
 
 def disturbed(run: Run) -> pd.Series:
-    """By case whether one of its phases was captured on a CPU beside other work.
-
-    Its operators alone took longer under the profiler than whole steps did without, and the load
-    was high, if it is known: of short operators, the profiler makes most. A GPU works as fast
-    whatever else its host does.
-    """
+    """By case whether a phase was captured on a CPU beside other work: its operators alone took
+    longer than whole steps without the profiler, and the load was high, if it is known, since of
+    short operators the profiler makes most. A GPU works as fast whatever its host does."""
     timed = run["timings"].groupby(["case", "phase"])["median_ms"].max()
     busy = pd.concat([kernels(run, each) for each in PHASES]).groupby(["case", "phase"])["ms"].sum()
     longer = busy > (1 + MATCH_WITHIN) * timed.reindex(busy.index)
@@ -221,7 +208,7 @@ def disturbed(run: Run) -> pd.Series:
 
 
 def example(run: Run, among: pd.Index) -> str:
-    """The case nearest to the middle of sizes and contexts, in the last precision, or ""."""
+    """The case in the middle of sizes and contexts, in the last precision, or ""."""
     cases = run.cases.loc[among]
     size, context = (pd.factorize(run.cases[n])[0] for n in ("size", "context"))
     places = pd.DataFrame({"size": size, "context": context}, run.cases.index)
@@ -231,29 +218,27 @@ def example(run: Run, among: pd.Index) -> str:
 
 
 def leader(names: pd.Series, numbers: Numbers, rule: str) -> tuple[str, Any]:
-    """What most cases have, of several the first by name, and in how many of those with a number;
-    rule: what holds of these, with {} for the name."""
+    """What most cases have, and in how many; rule: what holds of these, with {} for the name."""
     counts = names.value_counts()
     name = min(counts.index, key=lambda each: (-counts[each], each), default="")
     return name, of(holds(numbers, names == name, rule.format(name)), "count")
 
 
 def led(names: pd.Series, leads: Numbers) -> pd.Series:
-    """What leads, with the number of cases in which it does."""
+    """What leads, with in how many cases."""
     pairs = zip(names, leads, strict=True)
     return pd.Series([(name, ", ", number) for name, number in pairs], names.index, dtype=object)
 
 
 def twins(run: Run, rows: pd.DataFrame, chosen: str) -> pd.DataFrame:
-    """The rows of a case and of those that differ from it in precision alone; none of no case."""
+    """The rows of a case and of those that differ from it in precision alone."""
     same = run.cases.drop(columns=["precision", "label"])
     same = same[(same == same.reindex([chosen]).iloc[0]).all(axis=1)]
     return rows[rows["case"].isin(same.index)]
 
 
 def shown_of_all(run: Run, cases: pd.DataFrame, known: pd.DataFrame, column: str) -> Facts:
-    """A column of all cases as matrices, or why it is missing there; the rows of those of which it
-    is `known`, and how many of these other work disturbed."""
+    """A column of all cases as matrices, the rows in which it is `known`, how many disturbed."""
     cells = cases[column].where(cases[column].notna(), cases["state"].map(STATES))
     return {
         "matrices": matrices(cases, cells) if len(known) else {},
@@ -263,7 +248,7 @@ def shown_of_all(run: Run, cases: pd.DataFrame, known: pd.DataFrame, column: str
 
 
 def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
-    """A panel for each of the facets of cases, of a line per size over the context."""
+    """A panel for each facet, of a line per size over the context."""
     context = pd.to_numeric(cases["context"], errors="coerce").fillna(0)
     rows = cases.assign(context=context).sort_values("context", kind="stable")
     about = {"x": "context", "by": "size", "log": "xy", "xlabel": "context length"} | columns
@@ -272,11 +257,10 @@ def over_context(cases: pd.DataFrame, **columns: Any) -> list[Panel]:
 
 
 def bars(run: Run, rows: pd.DataFrame, panels: Mapping[str, str], empty: str, wide: int) -> Plot:
-    """What the parts of cases take of a phase, in %, as bars: those of LEAST_BAR in any case apart,
-    the BARS largest, in order.
+    """What the parts of cases take of a phase, in %, as bars; all but the largest as one.
 
-    rows: kernels with their `ms` and `part`, NaN of what isn't shown. panels: titles by phase, with
-    {} for the facet. Panels, so many side by side, have room for the bars of each facet.
+    rows: kernels with `ms` and `part`, NaN of what isn't shown. panels: titles by phase, with {}
+    for the facet.
     """
     key = ["case", "phase", "part"]
     whole = rows.groupby(["case", "phase"])["ms"].sum()
@@ -301,7 +285,7 @@ def bars(run: Run, rows: pd.DataFrame, panels: Mapping[str, str], empty: str, wi
 
 
 def size_and_context(cases: pd.DataFrame) -> pd.Series:
-    """What a bar of a case is called in a panel of its facet."""
+    """What a bar of a case is called."""
     return (cases["size"] + ", " + cases["context"]).str.removesuffix(", ").astype(object)
 
 
@@ -317,6 +301,6 @@ def tables_of(asked: Question) -> list[str]:
 
 
 def main(question: str, facts: Callable[[Run], Facts]) -> None:
-    """Write the chapter that answers a question; see paper.written."""
+    """Write the chapter that answers a question."""
     asked = QUESTIONS[question]
     written.main(question, facts, [f"answers/{asked.room}.j2"], tables=tables_of(asked))

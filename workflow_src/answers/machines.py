@@ -1,4 +1,4 @@
-"""What may have disturbed a case, as its machine recorded it: a column for each doubt."""
+"""What may have disturbed a case, as its machine recorded it."""
 
 from typing import Any
 
@@ -22,20 +22,17 @@ BUSY, CHANGED = "machine busy", "host's speed changed"
 NOT_LOCKED, OVERLAPPED = "no lock that all users see", "another case was measured meanwhile"
 DISTURBED, ELSEWHERE = "capture disturbed", "captured on another host"
 NOT_FINITE = "loss not finite"
-"""The warnings, in words."""
 
 SPREAD, SHORTER = "samples spread widely", "faster under the profiler than without"
 LONGER = "its operators alone took longer under the profiler than all of it without"
-"""Why a phase's times on a CPU don't fit together."""
+"""See `unlike`."""
 
 
 def conditions(run: Run) -> pd.DataFrame:
-    """What environments.csv says of each of its rows: `case`, texts, and Numbers.
+    """What environments.csv says of each of its rows.
 
-    why_throttled: the driver's reasons; for power during steps alone, where it was read during
-    them. changed: how many times as long something took on the host after a process as before it,
-    or the other way around. meanwhile: cases measured on the same host at the same time. elsewhere:
-    the host of the capture, if it is another.
+    changed: how many times as long something took on the host after a process as before it, or the
+    other way around. elsewhere: the host of the capture, if it is another.
     """
     texts, rows = run["environments"], run.numbers("environments")
     case, by_case = texts["case"], run["captures"].drop_duplicates("case").set_index("case")
@@ -67,8 +64,7 @@ def conditions(run: Run) -> pd.DataFrame:
 
 
 def warned(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
-    """Which of the conditions are warnings: a column of each, as long as `rows`; NaN where nothing
-    that tells it was recorded."""
+    """A column of each warning; NaN where nothing that tells it was recorded."""
     told = pd.DataFrame(index=rows.index)
     told[THROTTLED] = (rows["why_throttled"] != "").astype(object)
     for name, column, limit in (
@@ -94,8 +90,8 @@ def on_both(times: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def unlike(times: pd.DataFrame) -> pd.DataFrame:
-    """By case and phase whether times without and with the profiler can't both be right, a column
-    for each reason; times: facts.phases. A GPU works as fast whatever else its host does."""
+    """Whether facts.phases has times with and without the profiler that can't both be right, a
+    column for each reason. A GPU works as fast whatever its host does."""
     ms = times[["unprofiled", "profiled", "busy", "p20_ms", "p80_ms"]].astype(float)
     least = ((1 - MATCH_WITHIN) * ms["unprofiled"]).clip(upper=ms["p20_ms"])
     masks = {
@@ -107,8 +103,7 @@ def unlike(times: pd.DataFrame) -> pd.DataFrame:
 
 
 def reasons(texts: pd.Series, capped: Numbers) -> pd.Series:
-    """Why the driver lowered the clock: what it says, but of power what readings during steps say,
-    where there are any."""
+    """Why the driver lowered the clock; of power, what readings during steps say, if any."""
     found = []
     for text, share in zip(texts, capped, strict=True):
         told = {*text.split("; ")} - {""}
@@ -126,10 +121,7 @@ def largest(frame: pd.DataFrame) -> Numbers:
 
 
 def meanwhile(rows: pd.DataFrame) -> pd.Series:
-    """By case those measured on the same host at the same time, of cases that tell their times.
-
-    Each process of a case counts by itself, where its times are told.
-    """
+    """By case those measured on the same host at the same time, by each process if it is told."""
     whole = rows["started_at"] + " " + rows["ended_at"]
     each = rows["processes_at"].where(rows["processes_at"] != "", whole).str.split("; ")
     spans = rows[["host_id", "case"]].assign(at=each).explode("at", ignore_index=True)
@@ -153,7 +145,7 @@ def hosts(run: Run, column: str = "host_id") -> Any:
 
 
 def counted(found: pd.DataFrame, rule: str, among: pd.DataFrame | None = None) -> Any:
-    """How many rows were found, of those `among` which they were looked for; NaN if of none."""
+    """How many rows were found, of those looked `among`; NaN if of none."""
     every = found if among is None else among
     unit = "count" if among is None else f"of {len(among)}"
     rows = frozenset((found if len(found) else every).index)
@@ -161,7 +153,7 @@ def counted(found: pd.DataFrame, rule: str, among: pd.DataFrame | None = None) -
 
 
 def of_cases(run: Run, cases: pd.Index, rule: str) -> Any:
-    """How many these cases are, of all if not all, by the rows that name them; NaN of none."""
+    """How many these cases are, of all if not all; NaN of none."""
     rows = pd.concat([run[name] for name in ("timings", "captures")]).drop_duplicates("case")
     among = None if len(cases) == len(rows) else rows
     return counted(rows[rows["case"].isin(cases)], rule, among)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question's folder in this package and its tables, names without ".csv".
+    """A question's folder and its tables, without ".csv".
 
     An optional table is empty where an older run lacks it. It is no input of the question's rule:
-    one rule makes all tables together, so it is never older than those that are. `ceilings`, which
-    has a rule of its own, is one: see `_chapter` in dag/report.py. The tables of `studies` are
-    inputs where the run chose the study, and empty where it never ran.
+    one rule makes all tables together, so it is never older than those that are. `ceilings` has a
+    rule of its own: see `_chapter` in dag/report.py. The tables of `studies` are inputs where the
+    run chose the study, and empty where it never ran.
     """
 
     room: str
@@ -52,7 +52,6 @@ CARDS = Question(
     ("ledger", "products", "environments", "ceilings", "operators", "remedies", "findings"),
     studies=("levers",),
 )
-"""The table of each case: not a question, but made from tables in the same way."""
 
 OPENING = Question(
     "opening",

@@ -27,7 +27,6 @@ TIMES = {
     "joules": "joules", "joules_per_token": "per_token", "watts": "watts",
     "processes": "processes", "energy_by": "energy_by",
 }  # fmt: skip
-"""The columns of a phase beside its unprofiled and its device time, by those of its card."""
 
 FINDING = ("case", "phase", "rank", "mechanism", "name", "path", "headline", "remedy", "saves_ms",
            "saves_share", "step_ms")  # fmt: skip
@@ -35,26 +34,23 @@ FINDING = ("case", "phase", "rank", "mechanism", "name", "path", "headline", "re
 ENVIRONMENT = (*SAME_EVERYWHERE, "python", "host_id")
 SETTINGS = ("workload", "code", "attention_code", "warmup_steps", "steps", "processes",
             "capture_steps", "energy_seconds", "memory_limit_gib", "seed")  # fmt: skip
-"""Columns of environments.csv and of the plan that tell one run from another."""
+"""Columns that tell one run from another."""
 
 SILENT = ("failed", "can't tell")
-"""Verdicts of a chapter that tells nothing; its headline, or its log, says why."""
+"""Verdicts of a chapter that tells nothing."""
 
 PRINTED = re.compile(r'<button class="n" value="(n\w+)">')
 
 
 def of_folder(folder: Path, chapters: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The summary of the run in a folder, from the tables of its cards, its plan, its chapters.
-
-    Raises StageError if one of its tables is damaged.
-    """
+    """The summary of the run in a folder. Raises StageError if one of its tables is damaged."""
     tables = [folder / "tables" / f"{name}.csv" for name in tables_of(CARDS)]
     run = Run([*tables, folder / "plan.csv"])
     return summary(run, chapters, folder.resolve().name)
 
 
 def summary(run: Run, chapters: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """What is said of a run, with the rows of each number; chapters: see Written.said."""
+    """What is said of a run; chapters: see Written.said."""
     cards = phases(run)
     opening = [each for each in chapters if each["level"] == "#"]
     spoken = [each for each in chapters if each["level"] != "#"]
@@ -77,11 +73,7 @@ def summary(run: Run, chapters: Sequence[Mapping[str, Any]], name: str) -> dict[
 
 
 def times(run: Run, cards: pd.DataFrame) -> pd.DataFrame:
-    """A row per case and phase: its status, and what a step takes in TIMES and above.
-
-    The ends of unprofiled time are the fastest and the slowest process, if there are several;
-    those of device time the least and the most of the captured steps.
-    """
+    """A row per case and phase: what a step takes; see docs/agents.md."""
     steps = run["ranges"]
     steps = steps[(steps["path"] == steps["phase"]) & (steps["busy_ms"] > 0)]
     device = (over(steps, KEY, "busy_ms", how) for how in ("median", "min", "max"))
@@ -97,7 +89,7 @@ def times(run: Run, cards: pd.DataFrame) -> pd.DataFrame:
 
 
 def unknown(cards: pd.DataFrame) -> pd.DataFrame:
-    """What has no number, and why: a row per case, phase and kind of time."""
+    """What has no number, and why."""
     profiled = cards["profiled_state"].where(cards["profiled"].isna(), "")
     plain = cards["reason"].where(cards["reason"] != "", cards["state"])
     reasons = {
@@ -111,7 +103,7 @@ def unknown(cards: pd.DataFrame) -> pd.DataFrame:
 
 
 def _question(said: Mapping[str, Any]) -> dict[str, Any]:
-    """A chapter: its lines, and the numbers of its headline and of the table of medians."""
+    """A chapter, with the numbers of its headline and of the table of medians."""
     printed = {("headline", ""): said["html"]["headline"]}
     for row in said["opening"]:
         printed |= {(row["label"], name): cell["page"] for name, cell in row["cells"].items()}
@@ -131,7 +123,7 @@ def _evidence(why: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(rows: pd.DataFrame, names: Iterable[str]) -> dict[str, list[str]]:
-    """The values that columns have, most frequent first, of those that have any."""
+    """The values that columns have, most frequent first."""
     there = [name for name in names if name in rows]
     texts = {name: rows[name].dropna().map(lambda cell: f"{cell:.10g}" if isinstance(cell, float)
                                            else str(cell)) for name in there}  # fmt: skip

@@ -27,15 +27,15 @@ TEMPLATE = "case_card.j2"
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of all cases."""
+    """What the template says."""
     wrong = summary(run, findings(run))
     verdict = "cards" if wrong.empty else "found"
     return {"verdict": verdict, "wrong": wrong, "cards": cards(run), "heading": "###"}
 
 
 def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """What is wrong in training steps, what is first in most cases first: a row per finding, in
-    how many cases it `occurs`, `leads`, and the share that it `saves`, medians over cases."""
+    """A row per finding in training steps: in how many cases it `occurs` and `leads`, and the share
+    that it `saves`."""
     mine = found[found["phase"] == IN_PROSE[PHASES[-1]]]
     cases = float(mine.index.nunique())
     one = mine["rank"] / mine["rank"]
@@ -49,10 +49,10 @@ def summary(run: Run, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def cards(run: Run) -> list[dict[str, Any]]:
-    """Of each case its `case`, and of several frames the rows that are its own.
+    """Of each case its rows of several frames.
 
-    wrong: its first finding, of the last phase that has one; change: the row of savings that comes
-    first, of the last phase in which that is known. Both are rows in which all may be missing.
+    wrong, change: the first finding and the first saving of the last phase that has one, rows in
+    which all may be missing.
     """
     times, saved, found = phases(run), savings(run), findings(run)
     frames = {
@@ -80,8 +80,7 @@ def cards(run: Run) -> list[dict[str, Any]]:
 
 
 def by_part(run: Run) -> pd.DataFrame:
-    """A row per case and part of a step: top_kernel.tops, and what does most besides products:
-    `besides_what`, and its calls and share."""
+    """By case and part of a step, its tops, and what does most besides products."""
     found, _ = tops(run)
     rows = kernels_of(run)
     whole = over(rows, PART, "ms", unit="ms")
@@ -94,19 +93,18 @@ def by_part(run: Run) -> pd.DataFrame:
 
 
 def in_words(rows: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    """Rows by case and phase or part, indexed by case, with that in words as `part`."""
+    """Rows by case and phase or part, with the latter in words as `part`."""
     last = rows.index.get_level_values(1).map(names)
     return rows.droplevel(1).assign(part=last.astype(object))
 
 
 def phrased(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of cases indexed by case, with their phase as sentences say it."""
+    """Rows indexed by case, with their phase as sentences say it."""
     return rows.assign(phase=rows["phase"].map(IN_PROSE)).set_index("case")
 
 
 def findings(run: Run) -> pd.DataFrame:
-    """The findings of each case's capture, those of the last phase below the others, and what
-    saves most first: it `leads`."""
+    """The findings of each case: the last phase last, in each what saves most first: it `leads`."""
     rows = run.numbers("findings")
     rows = rows[rows["case"].isin(run.cases.index)]
     rows = rows.sort_values("saves_ms", ascending=False, kind="stable")
@@ -120,8 +118,7 @@ def findings(run: Run) -> pd.DataFrame:
 
 
 def remedies(saved: pd.DataFrame) -> pd.DataFrame:
-    """A row per case and remedies: ms with them and share saved in each phase, with a sign where
-    that is predicted."""
+    """A row per case and remedies: ms with them and the share saved, in columns of each phase."""
     saved = saved[saved["trains"].astype(bool)].set_index(["case", "remedies", "phase"])
     cells = pd.DataFrame({"ms": marked(saved, "time"), "saves": marked(saved)}, dtype=object)
     found = cells.unstack(sort=False)
@@ -129,7 +126,7 @@ def remedies(saved: pd.DataFrame) -> pd.DataFrame:
 
 
 def notes(times: pd.DataFrame) -> pd.DataFrame:
-    """Why phases, or their replays as a CUDA graph, have no times: indexed by case."""
+    """By case why phases, or their replays, have no times."""
     rows = in_words(times, IN_WORDS)
     plain = pd.DataFrame({"about": rows["part"], "why": rows["reason"]})
     graph = {"about": rows["part"] + " as a CUDA graph", "why": rows["replay_reason"]}

@@ -1,4 +1,4 @@
-"""What may have disturbed a case: what its machine recorded, and times that don't fit together."""
+"""What may have disturbed a case, and times that don't fit together."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ DETAILS = {
     machines.OVERLAPPED: "others_meanwhile",
     machines.NOT_FINITE: "not_finite",
 }
-"""By the warning the column of conditions that says more of it."""
+"""The column of conditions that says more of a warning."""
 
 
 def doubts(run: Run, times: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The modules of each case's step as a tree: what each takes of the device, and at which rate.
 
-A module is a range of the model; repeated layers share one. Backward's are those whose gradients
-its kernels compute, as operators.csv tells; without that, backward is one.
+Repeated layers share one. Backward's are those whose gradients its kernels compute, by
+operators.csv; without that, backward is one.
 """
 
 from collections.abc import Set
@@ -24,21 +24,20 @@ KEY = ["case", "node"]
 """A node is the path of a module, or that with "/" behind it: what lies in none below."""
 
 KNOWN, FEW = 0.9, 0.1
-"""A rate is told of a module if what it is of takes the first share of it; GB/s if products take
-less than the second."""
+"""A module has a rate if what it is of takes the first share of it; GB/s if products take less than
+the second."""
 
 OWN = ("block", "attention")
-"""What of these lies in no module below has a name (see COMPONENTS), elsewhere it is the rest."""
+"""What of these lies in no module below has a name of its own."""
 
 GATED = dict.fromkeys(("gate", "up", "down"), "feed_forward")
 """The products that share a range."""
 
 
 def modules(run: Run) -> pd.DataFrame:
-    """A row per case, indexed by it, and module of the longest phase that was captured.
+    """A row per module of each case's longest captured phase, from LEAST_SHARE_SHOWN of it on.
 
-    `level` in the tree, `name` with how often a step runs it, `ms` of device time, `share` of the
-    phase, `tflops` or `gbs`. What takes most comes first; from LEAST_SHARE_SHOWN of the phase on.
+    `level` in the tree, `name`, `ms` of device time, `share` of the phase, `tflops` or `gbs`.
     """
     rows = pd.concat([kernels(run, phase) for phase in PHASES])
     last = rows.drop_duplicates("case", keep="last").set_index("case")["phase"]
@@ -63,8 +62,8 @@ def modules(run: Run) -> pd.DataFrame:
 
 
 def operators(run: Run, last: pd.Series) -> pd.DataFrame:
-    """The operators of each case's last phase, with `ms`; of those that backward launched (`inner`)
-    the path is that of the module, in backward, whose gradient they compute."""
+    """The operators of each case's last phase; of those that backward launched (`inner`) the path
+    is that of the module, in backward, whose gradient they compute."""
     rows = run["operators"]
     rows = rows[rows["phase"] == rows["case"].map(last)]
     inner = rows["captured_path"] == rows["phase"] + "/backward"
@@ -79,7 +78,7 @@ def pairs_of(rows: pd.DataFrame, column: str = "path") -> list[tuple[str, str]]:
 
 
 def spread(rows: pd.DataFrame, parents: Set[tuple[str, str]], least: int = 1) -> pd.DataFrame:
-    """Rows once for each `node` that they lie in, of at least so many names."""
+    """Rows once for each `node` of at least so many names that they lie in."""
     made = [
         down_to(path)[least - 1 :] + [f"{path}/"] * ((case, path) in parents)
         for case, path in pairs_of(rows)
@@ -91,8 +90,7 @@ def spread(rows: pd.DataFrame, parents: Set[tuple[str, str]], least: int = 1) ->
 def rates(
     products: pd.DataFrame, at: pd.DataFrame, parents: Set[tuple[str, str]], ms: Numbers
 ) -> dict[str, Numbers]:
-    """Of nodes with products their FLOPs a second, of others their bytes a second, where nearly
-    all of either is known."""
+    """FLOPs a second of nodes with products, bytes a second of others; see KNOWN."""
     multiplied = spread(products.assign(ms=products["busy_ms_per_step"]), parents)
     moved = at[at["bytes_per_step"] > 0]
 
@@ -112,8 +110,7 @@ def rates(
 
 
 def products(run: Run, last: pd.Series) -> pd.DataFrame:
-    """The products of each case's last phase with the path of their module, in backward those of
-    gradients."""
+    """The products of each case's last phase, with the path of their module."""
     rows = run["products"]
     rows = rows[rows["phase"] == rows["case"].map(last)]
     paths: dict[tuple[str, str], str] = {}

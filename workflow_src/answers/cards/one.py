@@ -19,7 +19,7 @@ from workflow_src.paper.written import render
 
 
 def planned(plan: pd.DataFrame, case: str) -> dict[str, object]:
-    """The columns that tell a case of the plan from others. Raises StageError if it has none."""
+    """The plan's CASE_COLUMNS of a case. Raises StageError if it has none."""
     mine = plan[plan["case"] == case]
     if mine.empty:
         raise StageError(one_of("--case-name", case, plan["case"]))

@@ -1,4 +1,4 @@
-"""Each phase of each case by all that the questions ask: a row a phase, a column a quantity."""
+"""All that the questions ask of each phase of each case."""
 
 from math import inf
 
@@ -14,8 +14,8 @@ from workflow_src.paper.number import NAN, Number, Numbers, added, each, named, 
 from workflow_src.paper.run import Run
 
 SOLD_GB = (16, 24, 40, 80, 141, 192)
-"""What GPUs are sold with, at 10^9 bytes a GB; what they have beyond is left to the CUDA context
-and to what the allocator can't use."""
+"""GPUs' memory as sold, at 10^9 bytes a GB; what they have beyond is left to the CUDA context and
+what the allocator can't use."""
 
 ENERGY_BY = {"counter": "NVML's counter", "sampled power": "sampled power"}
 
@@ -26,15 +26,14 @@ PASSES = {"forward": 1, "forward_backward": 3, "train_step": 3}
 
 
 def phases(run: Run) -> pd.DataFrame:
-    """A row per case and phase with all columns of this module."""
+    """A row per case and phase."""
     found = times(run)
     found = found.assign(gpu_gb=each(found["memory"], holder)).join(idle(run, found))
     return found.join(energy(run).reindex(found.index)).join(speed(run, found))
 
 
 def times(run: Run) -> pd.DataFrame:
-    """facts.phases; `replayed`, or why there is none; `shown`: the unprofiled time, marked where
-    the device waits, or why there is none; `steps` captured."""
+    """facts.phases; `replayed`, or why not; `shown`: the unprofiled time; `steps` captured."""
     found = facts.phases(run)
     whole = run["ranges"]
     whole = whole[whole["path"] == whole["phase"]].assign(step_count=1.0)
@@ -55,7 +54,7 @@ OTHER_KERNELS = "it took less time than the kernels of a plain step, so it ran o
 
 
 def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """Idle time of a profiled step by cause, medians over steps, ms; none on a CPU."""
+    """Idle ms of a profiled step by cause, medians; none on a CPU."""
     steps = run["ledger"]
     causes = {name: f"idle_{name}_ns" for name in ("launch", "queued", *OTHER_IDLE)}
     made = {name: to(over(steps, KEY, col, "median"), "ms") for name, col in causes.items()}
@@ -66,16 +65,15 @@ def idle(run: Run, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def holder(peak: Number) -> object:
-    """The least size of GPU that is sold and holds a peak."""
+    """The least GPU that holds a peak."""
     size = next((gb for gb in SOLD_GB if peak.value * GIB <= gb * 10**9), inf)
     formula = "the least size sold that holds it"
     return Number(size, "count", peak.rows, formula) if size < inf else "none sold"
 
 
 def speed(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """FLOPs of a step, by formula or as torch counts them, what is done a second, and how near
-    that comes to the datasheet (MFU, arXiv:2204.02311, appendix B, with all T x T scores) with
-    `rate_of_peak`, the products' in their own time."""
+    """FLOPs of a step, by formula or as torch counts them, rates, MFU (arXiv:2204.02311, appendix
+    B, with all T x T scores), and `rate_of_peak`, the products' in their own time."""
     work = run["work"]
     forward = over(work[work["component"] != "softmax"], "case", "flops")
     name = found.index.get_level_values("phase")
@@ -110,7 +108,7 @@ def of_cases(cells: Numbers, found: pd.DataFrame) -> Numbers:
 
 
 def datasheet(run: Run) -> Numbers:
-    """By case the dense peak of its GPU in its precision; NaN where no datasheet is here."""
+    """By case the dense peak of its GPU in its precision; NaN if not known."""
     gpu = run["environments"].drop_duplicates("case").set_index("case")["gpu"]
     pairs = zip(gpu.reindex(run.cases.index).fillna(""), run.cases["precision"], strict=True)
     peaks = [peak_tflop_per_s(*pair) for pair in pairs]

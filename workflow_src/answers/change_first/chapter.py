@@ -1,4 +1,4 @@
-"""(f): what to change first, by precision and by whether the GPU idles, and what that saves."""
+"""(f): what to change first, and what that saves, by precision and by whether the GPU idles."""
 
 from typing import Any
 
@@ -18,17 +18,16 @@ from workflow_src.paper.run import Run, across, first, matrices, ordered
 from workflow_src.paper.written import Facts
 
 PREDICTED = "\N{ALMOST EQUAL TO} "
-"""Stands before what the model of a step predicts."""
+"""Before what the model of a step predicts."""
 
 WAITS, WORKS = "waits", "works"
-"""What the GPU does during an unprofiled step."""
 
 NOTHING, UNKNOWN = "none", STATES["not_known"]
-"""Of a case: that no remedy saves by its ends and trains, and that none is known."""
+"""Of a case: no remedy is sure to save, and none is known."""
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of remedies: of all phases, and of the longest of which any is known.
+    """What the template says, most of it of the longest phase of which any remedy is known.
 
     Cases that other work disturbed on a CPU have their rows, but count nowhere.
     """
@@ -86,8 +85,7 @@ def facts(run: Run) -> Facts:
 def verdict(
     leaders: pd.DataFrame, leads: Any, found: pd.DataFrame, every: pd.DataFrame, where: pd.DataFrame
 ) -> str:
-    """Which headline holds: whether one remedy leads at each precision, and in most cases; if not,
-    whether what leads is known both `where` the GPU idles and where it works."""
+    """Which headline holds; where: what leads by whether the GPU idles, if both are known."""
     if found.empty:
         return "can't tell" if every.empty else "disturbed"
     if leaders.empty:
@@ -99,9 +97,9 @@ def verdict(
 
 
 def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A row per case: what comes first in a phase, how many `others` may, and the best of all as
-    `together` and `together_saved`; `gpu`, whether it idles; `cell`, what a matrix says; `sure`:
-    no other may, and the device kept its clock."""
+    """A row per case: what comes first in a phase, how many `others` may, and what is best
+    `together`; `gpu`, whether it idles; `cell`, what a matrix says; `sure`: no other may, and the
+    device kept its clock."""
     cases = phase(run, name).rename_axis("case")
     top, best = (found[found[mark]].set_index("case") for mark in ("first", "best"))
     may = holds(found["saved"], found["contends"], "by its ends it may save most")
@@ -132,7 +130,7 @@ def by_case(run: Run, found: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def marked(rows: pd.DataFrame, column: str = "saved") -> pd.Series:
-    """What rows save, or another column, with a sign before what was predicted."""
+    """A column of rows with PREDICTED before what was."""
     return rows[column].where(rows["measured"], each(rows[column], lambda n: (PREDICTED, n)))
 
 
@@ -143,14 +141,14 @@ def mostly_measured(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def median(rows: pd.DataFrame) -> Any:
-    """The median share that rows save, with the sign if one of them was predicted."""
+    """The median share that rows save, with PREDICTED if one was."""
     found = of(rows["saved"], "median")
     return found if rows["measured"].all() else (PREDICTED, found)
 
 
 def leading(known: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """A row per group of cases: the remedy that comes first in most, in how many it `leads`; what
-    it saves in all of them, `how` that is known, and what the best of each case saves together."""
+    """A row per group of cases: the remedy that comes first in most, in how many it `leads`, what
+    it saves in all, `how` that is known, and what the best of each case saves `together`."""
     rows = []
     for keys, mine in known.groupby(by, sort=False):
         here = found[found["case"].isin(mine.index)]
@@ -171,7 +169,7 @@ def leading(known: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataF
 
 
 def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    """A row per phase, precision and remedies: medians over cases, and in how many they lead."""
+    """A row per phase, precision and remedies: the median saving, in how many cases they lead."""
     by, found = ["phase", "precision", "remedies"], found[found["trains"].astype(bool)]
     rows = mostly_measured(found, by)
     leads = holds(found["saved"], found["first"], "it comes first")
@@ -187,8 +185,8 @@ def by_remedy(run: Run, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def checked(found: pd.DataFrame) -> pd.DataFrame:
-    """Of what was both predicted and measured, by phase and remedies: predicted over measured
-    time, and in how many cases the ends of both have a time in common."""
+    """By phase and remedies `off`, predicted over measured time, and in how many cases the ends of
+    both `meet`."""
     by = ["phase", "remedies"]
     rows = found[found["guess"].notna()]
     guess, time = rows["guess"], rows["time"]
@@ -200,14 +198,14 @@ def checked(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def told(medians: Numbers, **columns: pd.Series) -> pd.DataFrame:
-    """Columns by phase and remedies with the `least` and the `most` of medians; both in words."""
+    """Columns by phase and remedies, in words, with the `least` and the `most` of medians."""
     ends = {"least": end(medians, 0), "most": end(medians, 1)}
     rows = pd.DataFrame(columns | ends, medians.index, dtype=object).reset_index()
     return rows.assign(change=rows["remedies"].map(change), phase=rows["phase"].map(WORDS))
 
 
 def unchecked(found: pd.DataFrame) -> str:
-    """The single remedies that were predicted, but measured in no case."""
+    """The single remedies that were measured in no case."""
     names = {*found["remedies"]} - {*found["remedies"][found["measured"]]}
     return ", ".join(map(change, sorted((n for n in names if "+" not in n), key=rank)))
 

@@ -1,7 +1,7 @@
 """What is known of remedies: measured by replay, in other cases and by a study, or predicted.
 
-Each source is a frame: case, phase, remedies, `how` they are known, and Numbers in ms, PLAIN_TIME
-without and TIME with the remedies, each with the least and the most that it may be.
+Each source is a frame: case, phase, remedies, `how` they are known, and ms without (PLAIN_TIME) and
+with them (TIME), each with the least and the most that it may be.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,17 +31,17 @@ BETTER = {
     "optimizer": OPTIMIZERS,
     "execution": EXECUTIONS,
 }
-"""The values of each axis from plain to better: a remedy is named after the one that a case has.
+"""The values of each axis from plain to better, after which remedies are named.
 
 What transformers calls eager is attention written out.
 """
 
 
 def known(run: Run) -> pd.DataFrame:
-    """All that is known, of each phase in the order in which it counts.
+    """What is known of phases whose plain time can be compared, in the order in which it counts.
 
-    The study has both times of the same minutes, so it counts before a replay, that before other
-    cases, and predictions last. Only phases are there whose plain time can be compared.
+    The study, which has both times of the same minutes, counts before a replay, that before other
+    cases, and predictions last.
     """
     timed, others, studied = times(run), pairs(run), study(run)
     plain = timed[timed["comparable"]].reset_index()
@@ -57,8 +57,8 @@ def known(run: Run) -> pd.DataFrame:
 
 
 def times(run: Run) -> pd.DataFrame:
-    """A row per case and phase that was timed: PLAIN_TIME, `replayed` with its ends, and `beyond`
-    (ms beyond device time; on a CPU, whose operators slow down, all); whether `comparable`.
+    """A row per case and phase: PLAIN_TIME, REPLAYED, `beyond` (ms beyond device time; on a CPU,
+    whose operators slow down, all), `comparable`.
 
     The ends of a plain time are the fastest and the slowest process; of one process what the run's
     phases of several spread, as a share of `beyond` (device time repeats); or its percentiles.
@@ -78,7 +78,7 @@ def times(run: Run) -> pd.DataFrame:
 
 
 def end(found: pd.DataFrame, sign: int, column: str, percentile: str) -> Numbers:
-    """The least (sign -1) or the most (1) that plain times may be; see `times`."""
+    """The least (sign -1) or the most (1) of plain times; see `times`."""
     both = found["fastest"].notna() & found["slowest"].notna()
     off = found[both & (found["beyond"] > 0).astype(bool)]
     away = sign * (off[column] - off["plain"]) / off["beyond"]
@@ -90,8 +90,7 @@ def end(found: pd.DataFrame, sign: int, column: str, percentile: str) -> Numbers
 
 
 def doubted(run: Run, found: pd.DataFrame) -> "pd.Series[bool]":
-    """Of a CPU's phases: whether the times without and with the profiler can't be compared, as
-    other work kept it busy, samples spread widely, or the profiler made it faster."""
+    """Whether a CPU's times without and with the profiler can't be compared."""
     load = conditions(run).drop_duplicates("case").set_index("case")["load"]
     busy = load.astype(float).reindex(found.index.get_level_values("case")).to_numpy() > BUSY_LOAD
     return (on_both(found) & busy) | unlike(found)[[SPREAD, SHORTER]].any(axis=1)
@@ -117,8 +116,7 @@ def pairs(run: Run) -> pd.DataFrame:
 
 
 def touching(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose remedies change their phase, with these alone, in order; an optimizer is no part
-    of a forward or backward pass."""
+    """Rows with the remedies that change their phase, if any: an optimizer is in no pass."""
     names = [
         in_order(n for n in name.split("+") if phase == PHASES[-1] or n not in OPTIMIZERS)
         for name, phase in zip(rows["remedies"], rows["phase"], strict=True)
@@ -133,17 +131,17 @@ def having(rows: pd.DataFrame, rule: Callable[[set[str]], bool]) -> pd.DataFrame
 
 
 def in_order(remedies: Iterable[str]) -> str:
-    """Remedies joined in the order of REMEDIES, then those that only a study tried, by name."""
+    """Remedies joined, those last that only a study tried."""
     return "+".join(sorted(set(remedies) - {""}, key=place))
 
 
 def place(remedy: str) -> tuple[int, str]:
-    """Where a remedy stands among others."""
+    """The place of a remedy among others."""
     return (REMEDIES.index(remedy) if remedy in REMEDIES else len(REMEDIES), remedy)
 
 
 def rank(remedies: str) -> tuple[int, list[tuple[int, str]]]:
-    """Where remedies stand in tables: fewer first, then in the order of REMEDIES."""
+    """The place of remedies in tables: fewer first."""
     names = remedies.split("+")
     return len(names), [*map(place, names)]
 
@@ -152,7 +150,7 @@ def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.Da
     """Other cases in plain time, if on one host, and replayed, which no host slows down.
 
     The ends of a plain time reach to what it would be at the speed of the first case's host, by
-    the time of an eager operation: what hosts, and hours of one, add to device time differs.
+    the time of an eager operation: what a host adds to device time differs, also by the hour.
     """
     machine = run.numbers("environments").drop_duplicates("case").set_index("case")
     machine = machine[["host_id", "host_operation_us_before"]].set_axis(["host", "us"], axis=1)
@@ -174,8 +172,7 @@ def in_other_cases(run: Run, plain: pd.DataFrame, others: pd.DataFrame) -> pd.Da
 def study(run: Run) -> pd.DataFrame:
     """The times of the study's variants that change a phase, beside its own plain time.
 
-    Left out are variants whose gradients aren't finite, and more batches in a step, which save no
-    time of the same step.
+    Without those whose gradients aren't finite, and of more batches in a step, which is another.
     """
     rows = run.numbers("studies/levers")
     broken = (rows["error_state"] == "ok") & rows["gradients_error"].isna()
@@ -191,10 +188,7 @@ def study(run: Run) -> pd.DataFrame:
 def in_study_of_others(
     plain: pd.DataFrame, others: pd.DataFrame, studied: pd.DataFrame
 ) -> pd.DataFrame:
-    """The study's graphs of cases in a better precision, otherwise this one, of its plain time.
-
-    As with replays, no host slows a graph down.
-    """
+    """Of plain time, the study's graphs of the same case in a better precision."""
     narrower = having(others, lambda names: names <= {*PRECISIONS})
     graphs = having(studied, lambda names: GRAPH in names)
     graphs = graphs.rename(columns={"case": "other", "remedies": "more"})
@@ -204,11 +198,8 @@ def in_study_of_others(
 
 
 def predicted(run: Run, others: pd.DataFrame) -> pd.DataFrame:
-    """What the model of a step predicts of the plain time that it was made from.
-
-    Of a graph in bf16 by the case in bf16, if the run has it: its kernels were measured in bf16,
-    and no host slows a graph down.
-    """
+    """What the model of a step predicts of the plain time that it was made from; of a graph in bf16
+    by the case in bf16, if the run has it, whose kernels were measured in bf16."""
     rows = run.numbers("remedies")
     rows = rows[rows["status"] == "ok"].rename(columns={"plain_ms": "plain"})
     rows = rows.rename(columns={"predicted_ms": "time", "low_ms": "low", "high_ms": "high"})

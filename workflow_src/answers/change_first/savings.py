@@ -21,19 +21,18 @@ from workflow_src.paper.number import NAN, Numbers, each, end, named, to
 from workflow_src.paper.run import Run
 
 NAME = [*KEY, "remedies", "trains"]
-"""What tells savings apart."""
 
 LEFT = {"rest": "time", "low": "low", "high": "high"}
-"""Columns of what is left of the plain time, by those of times."""
+"""Columns of what is left of the plain time; see `chosen`."""
 
 
 def savings(run: Run) -> pd.DataFrame:
-    """A row per case, phase and remedies (joined by "+"; `change`, in words), those of fewer first:
-    Numbers with their ends: `plain` and the `time` with them (ms), and the share `saved`; `how` it
-    is known, and whether it was `measured`; `guess`, what was predicted of a measured time.
+    """A row per case, phase and remedies (joined by "+"; `change`, in words), those of fewer first.
 
-    trains: False of a training step that doesn't. contends: alone, it may save most, by its ends;
-    first: it does by its median; best: it saves most of all, combinations included.
+    With their ends, `plain` and the `time` with them (ms), and the share `saved`; `how` it is
+    known, and whether `measured`; `guess`: the prediction of a measured time; `trains`: False of a
+    training step that doesn't. contends: alone, it may save most, by its ends; first: it does by
+    its median; best: it saves most, combinations included.
     """
     found = known(run)
     found = found.assign(measured=found["how"] != PREDICTED, trains=trains(run, found))
@@ -53,8 +52,8 @@ def change(remedies: str) -> str:
 
 
 def trains(run: Run, rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether what takes a time still trains: a training step in a CUDA graph doesn't unless its
-    optimizer counts there; the case's study ends a graph with backward where it doesn't."""
+    """Whether a training step still trains: in a CUDA graph only if its optimizer counts there; the
+    case's study ends a graph with backward where it doesn't."""
     optimizer = rows["case"].map(run.cases["optimizer"])
     pairs = zip(rows["remedies"].str.split("+"), optimizer, strict=True)
     counts = [
@@ -66,8 +65,8 @@ def trains(run: Run, rows: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """With the share that is `saved`: its low end is of the slowest with the remedies against the
-    fastest without, its high end the opposite; and with what `chosen` goes by."""
+    """With the share `saved`, whose low end is of the slowest with the remedies against the fastest
+    without, its high end the opposite; and with what `chosen` goes by."""
     times = named(rows[[*PLAIN_TIME, *TIME]])
     share = 1 - times["time"] / times["plain"]
     low, high = 1 - times["high"] / times["plain_low"], 1 - times["low"] / times["plain_high"]
@@ -85,7 +84,7 @@ def ended(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
 
 
 def in_rank(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows by case and phase, those of fewer remedies first, then in the order of REMEDIES."""
+    """Rows by case, phase and `rank`."""
     cases = {case: at for at, case in enumerate(run.cases.index)}
     every = rows[NAME].itertuples(index=False, name=None)
     ranks = [
@@ -101,9 +100,8 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
 
     Single remedies may come first; of a graph that doesn't train, the shortest pair with an
     optimizer under which it does. One contends if it begins before any other ends, unless a pair
-    that contends has it besides another; none does where none is sure to save. They compare by the
-    time that is left, over their plain time, which is theirs in common: `rest`, from `low` to
-    `high`, and not by savings.
+    that contends has it; none does where none is sure to save. They compare by the share of their
+    plain time, which they have in common, that is left: `rest`, from `low` to `high`.
     """
     keys = [rows[name] for name in KEY]
     low, high, sure = (rows[name] for name in ("low", "high", "sure"))
@@ -125,6 +123,6 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def shortest(rows: pd.DataFrame, among: "pd.Series[bool]") -> "pd.Series[bool]":
-    """Whether a row has the shortest time of some of each phase; the first of several."""
+    """Whether a row has the shortest time of some of each phase."""
     least = rows[among].sort_values("rest", kind="stable").drop_duplicates(KEY)
     return pd.Series(rows.index.isin(least.index), rows.index)

@@ -18,7 +18,7 @@ CLEARLY_MORE = 0.5
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of forward passes."""
+    """What the template says."""
     cases = times(run)
     agree = (cases["longer"] <= MATCH_WITHIN) & (cases["longer"] >= -MATCH_WITHIN)
     counted = holds(cases["longer"], agree, "|profiled / unprofiled - 1| <= 10 %")
@@ -79,8 +79,8 @@ def facts(run: Run) -> Facts:
 
 
 def times(run: Run) -> pd.DataFrame:
-    """A row per case: facts.phases of the forward pass, with what a CUDA graph of it saves of
-    unprofiled time (`saved`), and takes beyond device time (`replay`)."""
+    """facts.phases of the forward pass; of its CUDA graph, the share `saved` of unprofiled time,
+    and `replay`, beyond device time."""
     found = phases(run, [FORWARD]).droplevel("phase")
     return found.assign(
         saved=to(1 - found["replayed"] / found["unprofiled"], "share"),
@@ -89,8 +89,8 @@ def times(run: Run) -> pd.DataFrame:
 
 
 def every_phase(run: Run) -> pd.DataFrame:
-    """A row per case and phase: facts.phases, the mean as `shown`, or why there is none, and
-    `deviation` within a process (of several the median one's share of the mean)."""
+    """facts.phases; the mean as `shown`, or why there is none; `deviation` within a process, of
+    several the median one's."""
     found = phases(run)
     deviation = (found["mean_ms"] * found["within_cv"]).combine_first(found["std_ms"])
     lost = found["state"].where(found["state"] != STATES["ok"], "")
@@ -104,7 +104,7 @@ def every_phase(run: Run) -> pd.DataFrame:
 
 
 def compiled(phases: pd.DataFrame) -> pd.DataFrame:
-    """A row per phase of each compiled case, with `eager_` amounts of the case that isn't."""
+    """A row per phase of each compiled case, with `eager_` amounts of the other."""
     same = ["phase", *(name for name in AXES if name != "execution")]
     eager = phases[phases["execution"] == EAGER].drop_duplicates(same).set_index(same)
     found = phases[(phases["execution"] == COMPILED) & phases["unprofiled"].notna()]
@@ -118,13 +118,13 @@ def compiled(phases: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups(cases: pd.DataFrame) -> dict[str, "pd.Series[bool]"]:
-    """Which passes a GPU works all through, and which wait for launches."""
+    """Passes in which the device works all the time, and those that wait."""
     known = cases["works"].notna()
     return {"working": known & ~cases["waits"], "waiting": known & cases["waits"]}
 
 
 def verdict(counted: Numbers, cases: pd.DataFrame) -> str:
-    """Whether times agree everywhere, nowhere, where the device works all the time, or partly."""
+    """Where times agree."""
     known = counted.dropna().astype(float)
     if known.empty:
         return "can't tell"

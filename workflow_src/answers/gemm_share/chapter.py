@@ -1,7 +1,7 @@
 """(d): the share of matrix products in forward passes and training steps, and what changes it.
 
-The change is split in two: backward's part leads from the forward pass to a training step without
-its optimizer, the optimizer's from there to the whole step.
+Backward's part leads from the forward pass to a training step without its optimizer, the
+optimizer's from there to the whole step.
 """
 
 import pandas as pd
@@ -29,7 +29,7 @@ from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
 PARTS = ("forward", "loss", "backward", "optimizer")
-"""The ranges right below a step's, in their order; what was launched in none is `elsewhere`."""
+"""The ranges right below a step's."""
 
 ADAM_FLOPS = 15
 """Of AdamW, per parameter: 3 for the first moment, 4 for the second, 2 for decay, 6 for the step
@@ -44,7 +44,7 @@ MORE = 1.1
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of products' share."""
+    """What the template says."""
     cases = changes(run)
     both = cases[cases["points"].notna()]
     falls = both["points"] < -SHARES_REPEAT_WITHIN
@@ -81,7 +81,7 @@ def facts(run: Run) -> Facts:
 
 
 def step_rows(run: Run) -> pd.DataFrame:
-    """The kernels of training steps with the `part` of the step that launched each."""
+    """The kernels of training steps with their `part`, one of PARTS or `elsewhere`."""
     rows = kernels(run, AFTER)
     below = rows["path"].str.split("/").str[1]
     return rows.assign(part=below.where(below.isin(PARTS), "elsewhere").astype(object))
@@ -89,7 +89,7 @@ def step_rows(run: Run) -> pd.DataFrame:
 
 def changes(run: Run) -> pd.DataFrame:
     """A row per case: products' share before and after, points by what; the optimizer's time,
-    share, bytes and rates; backward over forward; `state` of what lacks a share, or "ok"."""
+    share, bytes (GB, and `each` parameter's) and rates; backward over forward; `state`."""
     forward, step = kernels(run, BEFORE), step_rows(run)
     cases, is_product = run.cases, step["family"].isin(PRODUCTS)
     ranges = named(wide(over(step, ["case", "part"], "ms", unit="ms"), cases.index, PARTS))
@@ -131,7 +131,7 @@ def changes(run: Run) -> pd.DataFrame:
 
 
 def backward_over_forward(rows: pd.DataFrame) -> Numbers:
-    """By case how many times forward's device time backward's is, of some of a step's kernels."""
+    """By case backward's device time over forward's, of some of a step's kernels."""
     ms = wide(over(rows, ["case", "part"], "ms", unit="ms"), columns=["forward", "backward"])
     return ms["backward"] / ms["forward"]
 
@@ -169,8 +169,7 @@ def summary(both: pd.DataFrame, falls: Numbers, bound: Numbers) -> pd.DataFrame:
 
 
 def parts(run: Run, chosen: str) -> pd.DataFrame:
-    """Time and products' share of the parts of a case's step, and of those that differ from it in
-    precision alone; without any if backward has no range of its own."""
+    """Time and products' share of the parts of a case's step, and of its twins'."""
     rows = twins(run, step_rows(run), chosen)
     rows = pd.concat([rows, rows.assign(part="whole step")])
     ms = over(rows, ["precision", "part"], "ms", unit="ms")
@@ -181,8 +180,8 @@ def parts(run: Run, chosen: str) -> pd.DataFrame:
 
 
 def gradients(run: Run) -> pd.DataFrame:
-    """Medians over cases, by precision and component, of a component's gradients' share of all
-    gradients' device time, and of what of it is besides products."""
+    """By precision and component its gradients' median share of all gradients' device time, and
+    what of it is besides products."""
     rows = run.of_phase("operators", "forward_backward")
     rows = rows[rows["forward_operator"] != ""]
     known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
@@ -204,7 +203,7 @@ def gradients(run: Run) -> pd.DataFrame:
 
 
 def figure(run: Run) -> Plot:
-    """The share of each family, and of what the optimizer launches, before and after."""
+    """The share of each family and of the optimizer, before and after."""
     rows = pd.concat([kernels(run, BEFORE), step_rows(run)])
     part = rows["family"].where(rows["part"] != "optimizer", "optimizer")
     titles = {name: f"{PHASES[name]} ({{}})" for name in (BEFORE, AFTER)}

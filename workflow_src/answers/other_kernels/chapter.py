@@ -29,7 +29,6 @@ from workflow_src.placing.kernel_words import CASTS, changes_type
 FORWARD = "forward"
 NOTHING = "no device time besides products was measured"
 MOST = 0.5
-"""Above this share of device time, all else takes more than matrix products."""
 
 QUADRATIC = ("scores and mask", "softmax")
 """The components whose work besides products is all on matrices of context x context."""
@@ -37,14 +36,14 @@ QUADRATIC = ("scores and mask", "softmax")
 REMEDIES = dict.fromkeys((*QUADRATIC, "values"), "sdpa, compile") | dict.fromkeys(
     ("norms", "rotary positions", "feed-forward", "residual additions"), "compile"
 )
-"""(f)'s remedies that leave out or fuse what a component runs besides products."""
+"""(f)'s remedies of what a component runs besides products."""
 
 GROWING = ("square", "products", "rest")
-"""What is compared between contexts, see `passes`."""
+"""What is compared between contexts."""
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of all but matrix products."""
+    """What the template says."""
     rows = placed(run, kernels(run, FORWARD))
     rows = rows.assign(product=rows["family"].isin(PRODUCTS))
     others, whole = rows[~rows["product"]], over(rows, "case", "ms", unit="ms")
@@ -75,8 +74,8 @@ def facts(run: Run) -> Facts:
 
 
 def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
-    """A row per case: ms and launches of products and of all else, the share of both, the
-    `largest` component of all else; casts of weights; `state`."""
+    """A row per case: ms, launches and share of products and of all else, of which the `largest`
+    component; casts of weights; `state`."""
     other, square = ~rows["product"], rows["component"].isin(QUADRATIC)
     taken = {"products": ~other, "others": other, "uncast": other & ~rows["what"].isin(CASTS)}
     taken |= {"square": other & square, "rest": other & ~square}
@@ -100,7 +99,7 @@ def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares_of(rows: pd.DataFrame, by: str, whole: Numbers) -> pd.DataFrame:
-    """By case what share of the `whole` pass is in each component, or kind; 0 where none is."""
+    """By case what share of the `whole` pass each component, or kind, has; 0 if none."""
     ms = wide(over(rows, ["case", by], "ms", unit="ms"), whole.index)
     filled = {name: ms[name].where(ms[name].notna(), whole * 0) for name in ms}
     shares = {name: to(cells / whole, "share") for name, cells in filled.items()}
@@ -108,10 +107,7 @@ def shares_of(rows: pd.DataFrame, by: str, whole: Numbers) -> pd.DataFrame:
 
 
 def weight_casts(run: Run) -> Numbers:
-    """By case the ms of casts of weights on a GPU: as long at any context and any batch.
-
-    A weight is a matrix, where activations have a batch and a context besides.
-    """
+    """By case the ms of casts of weights on a GPU, which unlike activations are matrices."""
     rows = run.of_phase("operators", FORWARD)
     rows = rows[(rows["operator"] == COPY) & (rows["device"] != "cpu")]
     rows = rows[rows["shapes"].str.match(r"\d+ x \d+(;|$)").astype(bool)]
@@ -120,8 +116,8 @@ def weight_casts(run: Run) -> Numbers:
 
 
 def headline(run: Run, known: pd.DataFrame) -> Facts:
-    """The verdict, with how many times as fast the last precision makes products and all else, and
-    the component that leads."""
+    """The verdict; how many times as fast the last precision makes products and all else; the
+    component that leads."""
     ends = [*run.precisions[:1], *run.precisions[-1:]]
     mine, base = known[known["precision"].isin(ends[1:])], in_first(run, known)
     base = base.loc[mine.index]
@@ -159,15 +155,15 @@ def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
 
 
 def by_precision(known: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
-    """Medians of shares over the cases, of those that matter at any precision; largest first."""
+    """Medians of shares, of those that matter at any precision; largest first."""
     found = medians(known, {str(n): (shares[n].reindex(known.index), "median") for n in shares})
     most = found.drop(columns="").astype(float).max(axis=1).sort_values(ascending=False)
     return found.loc[most.index[most >= LEAST_SHARE_SHOWN]]
 
 
 def growth(known: pd.DataFrame) -> pd.DataFrame:
-    """What grows how much from the shortest context to the longest of cases that differ in nothing
-    else: medians by precision, and in how many the share besides products rises."""
+    """How many times as long GROWING takes at the longest context as at the shortest, medians by
+    precision, and in how many cases the share besides products `rises`."""
     rows = known.assign(length=pd.to_numeric(known["context"], errors="coerce"))
     rows, alike = rows.sort_values("length", kind="stable"), [n for n in AXES if n != "context"]
     short = rows.drop_duplicates(alike, keep="first").set_index(alike)
@@ -192,7 +188,7 @@ def worked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_order(shares: pd.DataFrame) -> pd.DataFrame:
-    """The shares of each case, components in the model's order."""
+    """Shares with components in the model's order."""
     return shares[in_model_order(map(str, shares))].rename_axis("case").reset_index()
 
 

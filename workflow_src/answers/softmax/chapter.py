@@ -56,7 +56,7 @@ STEPS = {
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of softmax."""
+    """What the template says."""
     cases = attention(run)
     ok = cases[cases["state"] == "ok"]
     written_out = ok[ok["attention"] == "naive"]
@@ -85,8 +85,7 @@ def facts(run: Run) -> Facts:
 
 
 def attention(run: Run) -> pd.DataFrame:
-    """A row per case: ms of each role, ratios of time and FLOPs, bytes, rates, and the `state`,
-    "ok" where softmax and both products took time apart, or a key of STATES."""
+    """A row per case: ms of each role, ratios of time and FLOPs, bytes, rates, and `state`."""
     ranged, operators = with_roles(kernels(run, "forward")), forward_operators(run)
     apart = operators[~operators["case"].isin(ranged["case"])]
     parts = pd.concat([ranged, apart[apart["role"].isin(ROLES)]])
@@ -112,7 +111,7 @@ def attention(run: Run) -> pd.DataFrame:
 
 
 def with_roles(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of attention's ranges, with the role of each."""
+    """The rows of attention's ranges, with roles."""
     innermost = rows["path"].str.rsplit("/", n=1).str[-1].astype(object)
     product = innermost.map({"scores": "qk", "values": "av"})
     role = product.where((rows["family"] == "gemm") | product.isna(), "around")
@@ -121,7 +120,7 @@ def with_roles(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def forward_operators(run: Run) -> pd.DataFrame:
-    """The operators of forward passes, with roles by ranges or, of cases without, by shapes."""
+    """The operators of forward passes, with roles."""
     rows = run.of_phase("operators", "forward")
     rows = rows.assign(ms=rows["busy_ms_per_step"])
     ranged = with_roles(rows)
@@ -132,7 +131,7 @@ def forward_operators(run: Run) -> pd.DataFrame:
 def roles_by_shapes(rows: pd.DataFrame) -> pd.Series:
     """The roles of operators in whose module softmax runs between two batched products.
 
-    QK^T has a softmax's input as output, AV its output as first factor; "either" is both.
+    QK^T has a softmax's input as output, AV its output as first factor; "either" may be both.
     """
     softmax = rows[rows["operator"].isin(SOFTMAX) & (rows["shapes"] != "")]
     squares = {(case, *sizes(text)[0][-2:]) for case, text in softmax[["case", "shapes"]].values}
@@ -156,7 +155,7 @@ def sizes(shapes: str) -> list[list[int]]:
 
 
 def states(run: Run, ms: pd.DataFrame, ranged: pd.DataFrame, operators: pd.DataFrame) -> pd.Series:
-    """By case "ok" where all three took time apart, or else why not."""
+    """By case "ok" where softmax and both products took time apart, or a key of STATES."""
     cases, base = run.cases, captured(run, "forward")
     every, index = kernels(run, "forward"), run.cases.index
     with_fused = index.isin(every["case"][every["family"] == "attention"])
@@ -170,7 +169,7 @@ def states(run: Run, ms: pd.DataFrame, ranged: pd.DataFrame, operators: pd.DataF
 
 
 def flops(run: Run, operators: pd.DataFrame) -> pd.DataFrame:
-    """FLOPs of softmax and of both products, by case: by formula, or else by operators' shapes.
+    """By case the FLOPs of softmax and of both products, by formula or by operators' shapes.
 
     A call may have several kernels, of which each has a row.
     """
@@ -193,8 +192,7 @@ def flops(run: Run, operators: pd.DataFrame) -> pd.DataFrame:
 
 
 def moved(rows: pd.DataFrame) -> tuple[Numbers, Numbers]:
-    """By case the GB that operators read and write, operands and results each once, and the GB/s;
-    of cases of which all bytes are known."""
+    """By case the GB that operators read and write, and the GB/s, if all bytes are known."""
     rows = rows[~rows["case"].isin(rows["case"][~(rows["bytes_per_step"] > 0)])]
     gb = over(rows, "case", "bytes_per_step", unit="bytes")
     rate = to(gb / over(rows, "case", "ms", unit="ms"), "GB/s")
@@ -203,7 +201,7 @@ def moved(rows: pd.DataFrame) -> tuple[Numbers, Numbers]:
 
 def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) -> Facts:
     """Which headline holds, and the precisions where softmax takes least and most of the products'
-    time, with the median ratios there."""
+    time, with the medians there."""
     times = over(mine, "precision", "time", "median")
     ends = sorted(times.items(), key=lambda item: item[1]) or [("", NAN)]
     names = ("least_at", "least", "most_at", "most")
@@ -244,7 +242,7 @@ def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
 
 
 def steps(run: Run, chosen: str) -> pd.DataFrame:
-    """What each step of softmax takes in a case, and in those that differ in precision alone."""
+    """What each step of softmax takes in a case, and in its twins."""
     rows = with_roles(placed(run, twins(run, kernels(run, "forward"), chosen)))
     rows = rows[rows["role"] == "softmax"]
     rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))

@@ -10,7 +10,6 @@ from workflow_src.paper.run import Run, across, first, matrices, precisions_of
 from workflow_src.paper.written import Facts
 
 SHOWN = {FORWARD: "the forward pass", BACKWARD: "backward", "train_step": "a training step"}
-"""The parts that the summary tells of."""
 
 FIRST = "(b) forward: kernel that takes most"
 
@@ -18,11 +17,11 @@ ALIKE = {
     BACKWARD: "same kernel first in forward and backward, in",
     BOTH: "same in forward and forward + backward, in",
 }
-"""The parts whose top kernel is held against forward's."""
+"""Parts whose top kernel is held against forward's."""
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of top kernels."""
+    """What the template says."""
     (found, places), cases = tops(run), run.cases
     parts = found.index.get_level_values("part")
     part = {name: found[parts == name].droplevel("part") for name in PARTS}
@@ -50,15 +49,14 @@ def facts(run: Run) -> Facts:
 
 
 def most_often(part: pd.DataFrame) -> pd.Series:
-    """What the top kernel does in most cases, and how often it `leads`; the medians of its calls
-    and its share there."""
+    """What the top kernel does in most cases, in how many it `leads`, its calls and share."""
     what, leads = leader(part["what"], part["ms"], "the top kernel is of the kind {}")
     of_it = {name: of(part[name][part["what"] == what]) for name in ("calls", "share")}
     return pd.Series({"what": what, "leads": leads, **of_it}, dtype=object)
 
 
 def leading(part: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
-    """What is `most_often` in each precision, a row each, indexed by it."""
+    """What is `most_often` in each precision."""
     precision = cases["precision"].reindex(part.index)
     names = [name for name in precisions_of(cases) if (precision == name).any()]
     rows = [most_often(part[precision == name]) for name in names]
@@ -67,7 +65,7 @@ def leading(part: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def same(forward: pd.DataFrame, part: pd.DataFrame) -> pd.Series:
-    """By case whether another part's top kernel is forward's, by its whole name."""
+    """By case whether another part's top kernel is forward's."""
     one, other = forward.align(part, join="inner", axis=0)
     return holds(one["ms"] + other["ms"], one["name"] == other["name"], "both names are equal")
 
@@ -92,7 +90,7 @@ def headline(every: pd.Series, told: pd.DataFrame) -> Facts:
 def summary(
     run: Run, by_precision: dict[str, pd.DataFrame], part: dict[str, pd.DataFrame]
 ) -> pd.DataFrame:
-    """What leads each part of a step in most cases of each precision, and whether it's the same."""
+    """What leads each part in most cases of each precision, and whether it's the same."""
     labels = {"what": "top kernel of {}", "leads": "most often, in", "calls": "its calls, median"}
     labels |= {"share": "its share of device time, median"}
     rows: dict[tuple[str, str], pd.Series] = {}

@@ -18,7 +18,7 @@ MULTIPLYING = ["gemm", "attention"]
 SAME_PRODUCT = ["direction", "m", "n", "k", "matrices"]
 FEED_FORWARD = ("gate", "up", "down")
 LAYERS, FEW = 4, 2
-"""With fewer layers, calls in backward could be split in several ways; it may have FEW besides."""
+"""With fewer layers, calls in backward could be split in several ways; see `in_layers`."""
 
 
 def kernels_of(run: Run) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def kernels_of(run: Run) -> pd.DataFrame:
 
 
 def products_of(run: Run) -> pd.DataFrame:
-    """The matrix products of each part of a step, with the columns that kernels have."""
+    """The matrix products of each part, with the columns of kernels."""
     rows = pd.concat([run.of_phase("products", phase) for phase in words.PHASES])
     rows = rows.assign(
         part=rows["phase"],
@@ -48,7 +48,7 @@ def inside(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
 
 
 def longest(rows: pd.DataFrame, by: str) -> pd.DataFrame:
-    """The rows of what takes the most time in each part of each case; of several, of the first."""
+    """The rows of what takes the most time in each part."""
     sums = rows.groupby([*PART, by], sort=False)["busy_ns"].sum().reset_index()
     sums = sums.sort_values(["busy_ns", by], ascending=[False, True])
     first = pd.MultiIndex.from_frame(sums.drop_duplicates(PART)[[*PART, by]])
@@ -58,8 +58,8 @@ def longest(rows: pd.DataFrame, by: str) -> pd.DataFrame:
 def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row per case and part, and the `places` of its top kernel.
 
-    It has that kernel by its whole name, all that does the same `together`, and the top matrix
-    `product`: each with its ms and share of the part, and calls, also those per layer.
+    Of that kernel, of all that does the same `together`, and of the top matrix `product` ms, share
+    and `calls`.
     """
     rows, layers = kernels_of(run), layers_of(run)
     mine = longest(rows[rows["kind"].isin(["kernel", "operator"])], "name")
@@ -82,7 +82,7 @@ def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def layers_of(run: Run) -> Numbers:
-    """By case how many layers its forward pass runs; without cases whose steps differ."""
+    """By case the layers of its forward pass; without cases whose steps differ."""
     rows = run.of_phase("ranges", FORWARD)
     rows = rows[rows["path"] == "forward/block"]
     same = rows.groupby("case")["instances"].transform("nunique") == 1
@@ -90,10 +90,10 @@ def layers_of(run: Run) -> Numbers:
 
 
 def in_layers(rows: pd.DataFrame, layers: Numbers) -> pd.Series:
-    """The calls a step of each part that are the layers'; 0 if that isn't known.
+    """The calls of each part that are the layers'; 0 if that isn't known.
 
-    The forward pass's ranges say which are. Backward has no such ranges: its calls must be a
-    multiple of the layers, or at most FEW more. The optimizer's are no layer's.
+    Backward has no ranges of layers: its calls must be a multiple of the layers, or at most FEW
+    more. The optimizer's are no layer's.
     """
     backward, block = inside(rows, BACKWARD), inside(rows, "block")
     split = rows[PART].assign(
@@ -110,8 +110,8 @@ def in_layers(rows: pd.DataFrame, layers: Numbers) -> pd.Series:
 
 
 def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFrame:
-    """By part the `calls` a step, and where `within` of them are the layers', each of which calls
-    as often: those `per_layer`, and those `besides`, if there are any."""
+    """By part the `calls` a step; if `within`, those of layers, are alike, those `per_layer` and
+    those `besides`, if any."""
     found = pd.DataFrame({"calls": over(rows, PART, "calls_per_step", unit="calls")})
     found["layers"] = found.index.get_level_values("case").map(layers.to_dict())
     found = named(found.astype(object))
@@ -125,7 +125,7 @@ def calls(rows: pd.DataFrame, within: pd.Series, layers: Numbers) -> pd.DataFram
 
 
 def places(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of one kernel in each part its calls `at` each place where it runs, most time first."""
+    """Of a kernel in each part its calls `at` each place, most time first."""
     multiply = rows["family"].isin(MULTIPLYING).groupby([rows[name] for name in PART]).all()
     by = [*PART, "component"]
     found = rows.groupby(by).agg({"busy_ns": "sum", "place": "first"})
@@ -136,12 +136,10 @@ def places(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> pd.DataFrame:
-    """By part its matrix product with the most time, or all of the same sizes: `product`, in words,
-    and its `product_` ms and calls.
+    """By part the products of equal sizes with the most time, in words, `product_` ms and calls.
 
     Where products.csv doesn't account for every call, the kernel that multiplies for longest. On a
-    CPU that is an operator, which runs all; there fused attention, which has no sizes, is held
-    against the others.
+    CPU, fused attention, an operator without sizes, is held against the others.
     """
     rows = rows[rows["family"].isin(MULTIPLYING) & ~rows["name"].isin(CALLING)]
     fused = rows["family"] == "attention"
@@ -172,7 +170,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
 
 
 def names_of_sizes(rows: pd.DataFrame) -> "pd.Series[str]":
-    """Products of equal sizes, named by what they multiply."""
+    """By part products in words."""
     found = rows.groupby([*PART, "direction"])["product"].agg(product_words)
     named = found.reset_index("direction")
     of = (named["direction"] + " of ").where(named["direction"] != FORWARD, "")
