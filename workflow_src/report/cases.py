@@ -1,4 +1,4 @@
-"""All cases in one table: unprofiled times, the device's work, products' share, memory."""
+"""All cases in one table."""
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ STEP = PHASES[-1]
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of all cases."""
+    """What the template says."""
     rows, timed = run.cases.copy(), phases(run)
     rows["name"] = [Link(case, f"case-{case}") for case in rows.index]
     of_phase = timed.index.get_level_values("phase")
@@ -45,7 +45,7 @@ def facts(run: Run) -> Facts:
 
 
 def varied(rows: pd.DataFrame) -> pd.DataFrame:
-    """Axes that are the same in all cases say nothing; the others say it in words."""
+    """Axes in words; "" where all cases are alike."""
     others = [name for name in AXES if name not in ("size", "context", "precision")]
     said = {name: rows[name].replace(VALUES.get(name, {})) for name in others}
     alike = [name for name in others if rows[name].nunique() < 2]

@@ -1,4 +1,4 @@
-"""The lessons of a run: who sets the pace, what a lower precision changes, what memory bounds."""
+"""The lessons of a run."""
 
 from typing import Any
 
@@ -24,12 +24,11 @@ from workflow_src.paper.run import Run, first, wide
 from workflow_src.paper.written import Facts
 
 NEARLY_HALF = 0.05
-"""So near to a half, neither products nor all else take most."""
+"""So near to a half, neither takes most."""
 
 
 def pace(run: Run) -> Facts:
-    """Who sets the pace of forward passes, in how many, one of them; of cases
-    that nothing disturbed.
+    """Who sets the pace of forward passes, by cases that nothing disturbed.
 
     `verdict`: "cpu"; "short", where passes wait at the shortest context and don't at the longest;
     "always", "never", "some"; or "can't tell".
@@ -62,9 +61,8 @@ def waiting_where(cases: pd.DataFrame) -> str:
 
 
 def leads(run: Run) -> str:
-    """Whether products take most of the forward pass's device time, by the median of the cases of
-    the plainest precision and of the best: "products", "rest", "by precision"; "half", if in one it
-    is nearly so; or ""."""
+    """What takes most of a forward pass's device time in the plainest precision and in the best:
+    "products", "rest", "by precision"; "half", if in one it is nearly so; or ""."""
     found = phase(run, "forward")
     ends = [*run.precisions[:1], *run.precisions[-1:]]
     middle = [of(found["products"][found["precision"] == name], "median") for name in ends]
@@ -79,8 +77,8 @@ def leads(run: Run) -> str:
 
 
 def precision(run: Run) -> Facts:
-    """How many times as fast as in the plainest precision products are in the best one, and as long
-    all else takes: medians over pairs that differ in it alone, and the pair of the longest pass."""
+    """How many times as fast products are in the best precision as in the plainest, and as long all
+    else takes: medians over pairs that differ in it alone, and the `pair` of the longest pass."""
     high, low = "".join(run.precisions[:1]), "".join(run.precisions[-1:])
     rows = kernels(run, "forward")
     kind = rows["family"].isin(PRODUCTS).map({True: "products", False: "rest"})
@@ -102,9 +100,8 @@ def precision(run: Run) -> Facts:
 
 
 def bound_by_memory(run: Run) -> Facts:
-    """Of softmax and the optimizer: in how many cases memory `bounds` them by facts.memory_bound,
-    `where`, if only in one precision's, and the median share of memory's best rate at which they
-    move bytes there (`rate`); and that rate."""
+    """Memory's best rate; of softmax and the optimizer, in how many cases memory `bounds` them,
+    `where`, if in one precision alone, and the share of that rate that they have there."""
     made: dict[str, Any] = {"memory": memory(run)}
     for name, cases in (("softmax", attention(run)), ("optimizer", changes(run))):
         known = cases["rate"].where(~disturbed(run)[cases.index], NAN)

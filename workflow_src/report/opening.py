@@ -1,4 +1,4 @@
-"""The report's opening: what ran, what it teaches, how sure that is, and the table of medians."""
+"""The report's opening."""
 
 from typing import Any
 
@@ -20,21 +20,20 @@ from workflow_src.report.ran import missing
 from workflow_src.report.steps import figure
 
 NO_LESSON = ("failed", "can't tell", "")
-"""Verdicts of a chapter whose headline teaches nothing."""
 
 DIFFERENT = 0.005
 """Processes differ if the slowest takes longer than the fastest by more than this share: less
 vanishes in rounding."""
 
 MODULES, ELSEWHERE = 8, ", elsewhere"
-"""So many modules of a step are listed; what follows the name of one that has inner ones."""
+"""So many modules are listed; what follows the name of one that has inner ones."""
 
 LISTED = 3
 """Of more values of an axis the first and the last are told."""
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of a run as a whole."""
+    """What the template says."""
     first = run.chapters.get("f", {})
     told = "html" in first and first["verdict"] not in NO_LESSON
     return pace(run) | {
@@ -54,8 +53,8 @@ def facts(run: Run) -> Facts:
 
 
 def largest_modules(run: Run) -> Facts:
-    """Of a model of one's own, what takes most of a step of `example`, the longest case in the best
-    precision: innermost modules, and what lies in none of a module's, with `part` of the step."""
+    """Of a brought model, the innermost modules that take most of a step of `example`, the longest
+    case in the best precision, with `part` of the step."""
     found = modules(run) if (run["plan"]["workload"] != "").any() else pd.DataFrame()
     best = run.cases.index[run.cases["precision"].isin(run.precisions[-1:])]
     found = found[found.index.isin(best)]
@@ -74,7 +73,7 @@ def largest_modules(run: Run) -> Facts:
 
 
 def devices(run: Run) -> str:
-    """The devices by name; "" if none was recorded."""
+    """The devices by name."""
     rows = run["environments"]
     names = rows["cpu"].where(rows["device"] == "cpu", rows["gpu"])
     return " and ".join(name for name in names.unique() if name)
@@ -96,10 +95,9 @@ def axes(run: Run) -> dict[str, str]:
 def how_sure(run: Run) -> dict[str, Any]:
     """How far steps and processes differ, and in how many cases something is in doubt.
 
-    repeats: the device time of a phase's captured steps, at most, where nothing disturbed them.
-    processes: the unprofiled time of the slowest over the fastest, at most; alone: cases of one
-    process. warned: each warning, and in how many cases. mixed: columns of hardware and versions in
-    which cases differ, so that their times don't compare.
+    repeats: how far the device time of a phase's captured steps differs, at most, where nothing
+    disturbed them. processes: the slowest over the fastest, at most. alone: cases of one process.
+    mixed: columns of hardware and versions in which cases differ, so that times don't compare.
     """
     spoiled = disturbed(run)
     steps, timed, machines = run["ledger"], phases(run), run["environments"]
@@ -128,7 +126,7 @@ def how_sure(run: Run) -> dict[str, Any]:
 
 
 def medians(run: Run) -> pd.DataFrame:
-    """The rows that answers add, a column per precision; each leads to its answer."""
+    """The rows that answers add."""
     lines = [
         {"medians and counts": Link(row["label"], name)}
         | {each: Both(cell["text"], cell["page"]) for each, cell in row["cells"].items()}

@@ -39,15 +39,13 @@ PLANNED = {
     "vocabulary": "vocabulary",
     "seed": "seed",
 }
-"""The columns of environments.csv and of the plan that are shown, with what they are called."""
 
 PROFILERS = {"nsys": "Nsight Systems", "torch": "torch.profiler"}
 
 NO_RESULT = "the run has no result of it, and allow_missing lets it be left out"
-"""Why a phase has no time or capture, where nothing that was recorded says so."""
 
 KINDS = {"bandwidth": "memory", "compute": "matrix product", "exponential": "exponentials"}
-"""What each kind of ceiling is of; rows of other kinds are none."""
+"""Kinds of ceilings; rows of other kinds are none."""
 
 UNITS = {"gb_per_s": "GB/s", "tflop_per_s": "TFLOP/s", "giga_exp_per_s": "10^9 exp/s"}
 
@@ -56,7 +54,7 @@ SHOWN = 4
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of what was run."""
+    """What the template says."""
     gone, timed = missing(run), run["timings"]
     whole = run.cases.index[~run.cases.index.isin(gone["case"])]
     return {
@@ -73,7 +71,7 @@ def facts(run: Run) -> Facts:
 
 
 def sizes(run: Run) -> pd.DataFrame:
-    """A row per size of this project's own model, with its parameters, in billions, by formula."""
+    """A row per size of this project's own model."""
     plan = run["plan"].drop_duplicates("size")
     plan = plan[plan["d_model"].notna()]
     rows, about = run.numbers("plan").loc[plan.index], plan.to_dict("records")
@@ -89,7 +87,7 @@ def sizes(run: Run) -> pd.DataFrame:
 
 
 def settings(run: Run) -> pd.DataFrame:
-    """Settings, versions and hosts, a row each; without what wasn't recorded."""
+    """Settings, versions and hosts, a row each."""
     machines, plan = run["environments"], run["plan"]
     compiled = machines[machines["compiled"]]
     names = run["captures"]["profiler"].replace(PROFILERS)
@@ -112,8 +110,7 @@ def settings(run: Run) -> pd.DataFrame:
 
 
 def values(cells: pd.Series) -> str:
-    """The values of a column as they were recorded, with the cases of each; of many the least and
-    the most."""
+    """The values of a column, with the cases of each; of many the least and the most."""
     found = [f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells.dropna()]
     told = Counter(text for text in found if text)
     if len(told) == 1:
@@ -147,7 +144,7 @@ def missing(run: Run) -> pd.DataFrame:
 
 
 def ceilings(run: Run) -> pd.DataFrame:
-    """A row per ceiling. What reads and writes is bound by another rate than what only writes."""
+    """A row per ceiling; all of bandwidth, since what only writes has another rate."""
     texts, rows = run["ceilings"], run.numbers("ceilings")
     chosen = texts["kind"].isin(KINDS) & ((texts["kind"] == "bandwidth") | texts["is_ceiling"])
     texts, rows = texts[chosen], rows[chosen]

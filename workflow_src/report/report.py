@@ -24,14 +24,14 @@ from workflow_src.paper.written import FORMS
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter as its stage left it: its texts by form, and what its JSON says."""
+    """A chapter as its stage left it."""
 
     texts: Mapping[str, Markup]
     said: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """What its files are called."""
+        """That of its files."""
         return str(self.said["name"])
 
     @property
@@ -62,7 +62,7 @@ def read_chapter(path: Path) -> Chapter:
 
 
 def timeline(path: Path) -> Mapping[str, Any]:
-    """A step's picture, its case, and the path of its trace for Perfetto."""
+    """A step's picture, case, and trace for Perfetto."""
     with reading(path, "an SVG", remake(path), StageError):
         svg = inlined(path.read_text(encoding="utf-8"), path.stem)
     label = f"Timeline of {path.stem}: host ranges, launches, device work, idle time"
@@ -71,7 +71,7 @@ def timeline(path: Path) -> Mapping[str, Any]:
 
 
 def contents(chapters: Sequence[Chapter]) -> dict[str, str]:
-    """What the page's bar names, by id; all studies are one, and the first screen is none."""
+    """What the page's bar names, by id; all studies are one."""
     names: dict[str, str] = {}
     for each in [each for each in chapters if each.said["level"] != "#"]:
         names |= {"studies": "Studies"} if each.is_study else {each.name: each.title}
@@ -80,7 +80,7 @@ def contents(chapters: Sequence[Chapter]) -> dict[str, str]:
 
 @one_sentence()
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the report and its page, and the appendix, or one of both."""
+    """Write what is asked for."""
     parser = Parser(prog="workflow_src.report.report", description=__doc__)
     about = "Markdown of the chapters in their order, each with its other forms beside it"
     parser.add_argument("--chapters", type=existing_file, nargs="+", required=True, help=about)
@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def texts(
     given: argparse.Namespace, chapters: Sequence[Chapter], told: Mapping[str, object]
 ) -> dict[Path, str]:
-    """What is asked for, by path."""
+    """The report, its page and its appendix, by path."""
     loader = jinja2.FileSystemLoader(given.templates)
     made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 

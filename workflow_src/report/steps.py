@@ -1,4 +1,4 @@
-"""What a training step's unprofiled time goes to: the device's work by what it is, and idling."""
+"""What a training step's unprofiled time goes to."""
 
 import pandas as pd
 
@@ -14,15 +14,15 @@ from workflow_src.placing.kernel_words import changes_type
 
 STEP = "train_step"
 PARTS = ("matrix products", "softmax", "casts", "everything else", "optimizer", "device idle")
-"""In the order in which they stand in a bar."""
+"""In the order of a bar."""
 
 
 def parts(run: Run) -> pd.DataFrame:
     """By case the ms of each of PARTS in a training step, those of `unprofiled`, and `state`.
 
-    Idle is what the unprofiled time exceeds the device's by; where it doesn't, as under a profiler
-    that slows operators, there is none. Whose gradient a kernel of backward computes is in
-    operators alone, so that softmax is a part of everything else where there are none.
+    Idle is unprofiled time beyond the device's; under a profiler that slows operators, none. Whose
+    gradient a kernel of backward computes is in operators alone: without these, softmax is in
+    everything else.
     """
     steps = phases(run, [STEP]).droplevel("phase")
     known = steps.index[steps["works"].notna()]
@@ -38,7 +38,7 @@ def parts(run: Run) -> pd.DataFrame:
 
 
 def work(run: Run) -> pd.DataFrame:
-    """The operators of training steps, or the kernels of cases without, with `ms` in a step."""
+    """The operators of training steps, or the kernels of cases without; `ms` a step."""
     operators = run.of_phase("operators", STEP)
     operators = operators.assign(ms=operators["busy_ms_per_step"])
     others = kernels(run, STEP)
@@ -48,7 +48,7 @@ def work(run: Run) -> pd.DataFrame:
 
 
 def part(run: Run, rows: pd.DataFrame) -> pd.Series:
-    """The part that each row belongs to; of several, the last of these."""
+    """The part of each row; of several, the last below."""
     names = pd.Series("everything else", rows.index, dtype=object)
     narrow = rows["precision"].isin(NARROW)
     names[narrow & rows["short_name"].map(changes_type).astype(bool)] = "casts"
@@ -62,8 +62,7 @@ def part(run: Run, rows: pd.DataFrame) -> pd.Series:
 
 
 def figure(run: Run) -> Plot:
-    """A bar of each training step, as long as its unprofiled time, or as its parts if these are
-    longer; a panel of each precision."""
+    """A bar of the shares of PARTS in each training step."""
     found = parts(run)
     cases = run.cases.assign(facet=facets(run.cases))
     names = size_and_context(cases)

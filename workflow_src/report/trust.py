@@ -1,4 +1,4 @@
-"""Whether the numbers can be trusted: checks, each with its result, limit and what it touches."""
+"""Whether the numbers can be trusted, as checks."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from workflow_src.paper.written import Facts, main
 
 ANSWERS = "all answers, in these cases"
 UNPROFILED = "unprofiled and profiled times: (a), (d)'s rates, (f)"
-"""What checks touch: UNPROFILED is what the host decides."""
+"""What checks touch; the host decides UNPROFILED."""
 
 OPERATORS = "modules' rates, (f)'s predictions, FLOPs"
 
@@ -30,10 +30,7 @@ TOUCHED = {
 
 
 class Check(NamedTuple):
-    """What is looked at, what was found and may be found, whether it was, and what it touches.
-
-    A check whose `limit` is "" only says how much is known.
-    """
+    """A check; one without a `limit` only says how much is known."""
 
     what: str
     result: Any
@@ -43,7 +40,7 @@ class Check(NamedTuple):
 
 
 def facts(run: Run) -> Facts:
-    """What the template says of trust."""
+    """What the template says."""
     every = pd.DataFrame(
         [each for part in CHECKS for each in part(run)], columns=Check._fields
     ).astype({"held": bool})
@@ -82,7 +79,7 @@ def accounted(run: Run) -> Iterator[Check]:
 
 
 def operators(run: Run) -> Iterator[Check]:
-    """How much is known of what launched the device's work, and whether it agrees."""
+    """How much is known of the operators, and whether it agrees."""
     rows = run["alignment"]
     rows = rows[rows["status"] == "ok"]
     yield known("device time with operator and shapes", rows["aligned_share"], OPERATORS)
@@ -98,7 +95,7 @@ def operators(run: Run) -> Iterator[Check]:
 
 
 def precision(run: Run) -> Iterator[Check]:
-    """Whether matrix products ran in the precision asked for, as far as names tell."""
+    """Whether products ran in their precision, as far as names tell."""
     rows = run["kernels"]
     rows = rows[(rows["family"] == "gemm") & (rows["precision_ran"] != "")]
     agree = (rows["precision_ran"] == rows["precision"]).groupby(rows["case"]).all()
@@ -108,7 +105,7 @@ def precision(run: Run) -> Iterator[Check]:
 
 
 def repeats(run: Run) -> Iterator[Check]:
-    """How far the processes of a case differ, and in how many there is one alone."""
+    """How far the processes of a case differ."""
     rows = run["timings"]
     rows = rows[rows["status"] == "ok"]
     several = rows[rows["processes"] > 1]
@@ -123,7 +120,7 @@ def repeats(run: Run) -> Iterator[Check]:
 
 
 def hosts(run: Run) -> Iterator[Check]:
-    """Whether hosts differ, and whether they changed while measuring."""
+    """Whether hosts differ, or changed while measuring."""
     rows = doubts.conditions(run)
     what = "host's speed after a case against before, at most"
     yield Check(what, of(rows["changed"], "max"), "", True, UNPROFILED)
@@ -135,7 +132,7 @@ def hosts(run: Run) -> Iterator[Check]:
 
 
 def disturbances(run: Run) -> Iterator[Check]:
-    """In how many cases something else disturbed the measurement."""
+    """In how many cases there is each warning."""
     rows = doubts.conditions(run)
     for warning, told in doubts.warned(run, rows).items():
         there = rows[told.notna()]
@@ -148,7 +145,7 @@ def disturbances(run: Run) -> Iterator[Check]:
 
 
 def studies(run: Run) -> Iterator[Check]:
-    """Which studies were measured on hosts on which no case was."""
+    """Studies on hosts that no case ran on."""
     cases = {*run["environments"]["host_id"]} - {""}
     there = [name for name in run.files if name.startswith("studies/")]
     hosts = {name.partition("/")[2]: {*run[name]["host_id"]} - {""} for name in there}
@@ -165,13 +162,13 @@ CHECKS = (accounted, operators, precision, repeats, hosts, disturbances, studies
 
 
 def in_all(what: str, rows: pd.DataFrame, held: pd.Series, touches: str) -> Check:
-    """A check that each of some rows should pass."""
+    """A check that each row should pass."""
     passed = Number(float(held.sum()), f"of {len(rows)}", frozenset(rows.index), "rows that pass")
     return Check(what, passed if len(rows) else NAN, "all", bool(held.all()), touches)
 
 
 def at_most(what: str, number: Any, limit: float, touches: str) -> Check:
-    """A check of a number that should be no larger than a limit."""
+    """A check of a number against a limit."""
     said = f"{100 * limit:g} %" if getattr(number, "unit", "") == "share" else f"{limit:g} ×"
     return Check(what, number, said, not number > limit, touches)
 
