@@ -1,4 +1,4 @@
-"""What the figures share: panels per facet, axes, colors and the legend."""
+"""What the figures share."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -16,8 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from workflow_src.common.errors import attempt
 
-# Paul Tol's qualitative schemes "bright" and "muted", distinguishable with any color vision:
-# https://sronpersonalpages.nl/~pault/
+# Paul Tol's schemes "bright" and "muted", for any color vision: https://sronpersonalpages.nl/~pault/
 LINE_COLORS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -29,7 +28,7 @@ FAMILY_COLORS = {
     "optimizer": "#65265f",
     "device idle": "#dddfe4",
 }
-"""What a part of a step has in every bar: any two differ for each kind of color blindness."""
+"""Of parts of a step: any two differ for each kind of color blindness."""
 
 STYLE: Any = {
     "svg.fonttype": "none",
@@ -46,7 +45,7 @@ STYLE: Any = {
 
 
 def nothing(message: str) -> Figure:
-    """A figure with only a message that says why there is nothing to show."""
+    """A figure with only a message."""
     figure = plt.figure(figsize=(6, 1.2))
     figure.text(0.5, 0.5, message, ha="center", va="center")
     return figure
@@ -55,7 +54,7 @@ def nothing(message: str) -> Figure:
 def log_places(axes: Axes, ticks: Mapping[int, str]) -> None:
     """A logarithmic horizontal axis with these ticks, by their place.
 
-    Cases of a brought model without a context, which are in none, stand side by side.
+    There are none where a brought model has no context.
     """
     if ticks:
         axes.set_xscale("log", base=2)
@@ -67,7 +66,7 @@ def log_places(axes: Axes, ticks: Mapping[int, str]) -> None:
 
 
 def log_values(axes: Axes) -> None:
-    """A logarithmic vertical axis with plain numbers at 1, 2 and 5 of each decade."""
+    """A logarithmic vertical axis."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
@@ -102,6 +101,6 @@ def svg(draw: Callable[[], Figure], name: str) -> str:
 
 
 def drawn(draw: Callable[[], Figure], name: str, log: str) -> str:
-    """A figure as SVG; equal tables give equal bytes. One that says so if it can't be drawn."""
+    """A figure as SVG, or one that says that it can't be drawn."""
     why = f"{name} could not be drawn: see {log}"
     return attempt(lambda: svg(draw, name), lambda: svg(lambda: nothing(why), name))

@@ -1,7 +1,4 @@
-"""Printing in two forms, Markdown and HTML: cells, tables, bars, links, prose, and evidence.
-
-The printer refuses a bare number: every number of a page has its evidence.
-"""
+"""Printing in two forms, Markdown and HTML, with the evidence of each number."""
 
 import hashlib
 import re
@@ -20,10 +17,10 @@ from workflow_src.paper.markdown import literal
 from workflow_src.paper.number import Number, Row
 
 CARDS_FROM = 5
-"""Tables of so many columns become cards on a narrow screen."""
+"""Tables of so many columns are cards on a narrow screen."""
 
 LONG = 12
-"""A table of more rows is one to search and sort; it scrolls in a box, also on a narrow screen."""
+"""A table of more rows is one to search and sort in a box that scrolls."""
 
 NOTES = ("†", "‡", "≈", "<i>")
 """What a paragraph begins with that explains a mark, or says little."""
@@ -37,7 +34,7 @@ class Link(NamedTuple):
 
 
 class Both(NamedTuple):
-    """A cell that another chapter printed in both forms, with that chapter's evidence."""
+    """A cell that was printed in both forms."""
 
     markdown: str
     html: str
@@ -54,7 +51,7 @@ def ranges(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def number_in(cell: Any) -> Number | None:
-    """The Number of a cell, which may have marks beside it."""
+    """The Number of a cell."""
     parts = cell if isinstance(cell, tuple) else (cell,)
     return next((each for each in parts if isinstance(each, Number)), None)
 
@@ -78,9 +75,9 @@ def meter(share: float, text: str) -> str:
 
 @dataclass
 class Form:
-    """Prints cells, tables and texts; HTML keeps the evidence of each printed number by its key.
+    """Prints; HTML keeps the evidence of each number by its key.
 
-    picture: the path of the chapter's figure, as Markdown names it; drawing: that figure's SVG.
+    picture: the path of the chapter's figure, as Markdown names it; drawing: its SVG.
     """
 
     html: bool
@@ -89,7 +86,7 @@ class Form:
     evidence: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def escape(self, text: object) -> Markup:
-        """A text that shows as it is, in one line."""
+        """A text as it is, in one line."""
         if isinstance(text, Markup):
             return text
         if not self.html:
@@ -98,10 +95,7 @@ class Form:
         return Markup(re.sub(r"[*_`\[\]]", lambda each: f"&#{ord(each[0])};", said))
 
     def cell(self, cell: Any) -> Markup:
-        """A Number, a text, a link, several of these, or what is missing.
-
-        Every expression of a template is printed by this. Raises TypeError for a bare number.
-        """
+        """Any expression of a template. Raises TypeError for a bare number."""
         match cell:
             case Number():
                 return self.number(cell)
@@ -119,10 +113,7 @@ class Form:
         raise TypeError(f"{cell!r} has no evidence: only Numbers and texts are printed")
 
     def number(self, number: Number) -> Markup:
-        """A number as its unit says; in HTML a button that opens its evidence.
-
-        What only identifies, such as a context, has none.
-        """
+        """A number; in HTML a button that opens its evidence, which what identifies hasn't."""
         text = str(number)
         if number.unit == "whole" or not self.html:
             return self.escape(text)
@@ -148,7 +139,7 @@ class Form:
         return Markup(f'<a href="#{escape(to)}">{said}</a>') if self.html else said
 
     def count(self, cell: Any, noun: str) -> Markup:
-        """A count and what it is of, of which 1 is no plural."""
+        """A count and its noun, in the plural unless 1."""
         said = self.cell(cell)
         plural = "" if str(number_in(cell) or cell).split()[-1] == "1" else "s"
         return said + Markup(f" {noun}{plural}")
@@ -166,9 +157,9 @@ class Form:
         data: Sequence[str] = (),
         **headings: str,
     ) -> Markup:
-        """The named columns below their headings, or all; without empty columns; of no rows, "".
+        """The named columns below their headings, or all, without empty ones; of no rows, "".
 
-        bars: shares have one in HTML. data: columns of texts that a row of HTML has as attributes,
+        bars: shares have one in HTML. data: columns that a row of HTML has as attributes,
         "data-size", by which a page filters; `level` makes a tree, each row of which is folded into
         the last one above of a lower level.
         """
@@ -225,8 +216,8 @@ class Form:
         return Markup(f'\n\n<div class="{box}" tabindex="0">{made}</div>\n\n')
 
     def cards(self, rows: pd.DataFrame, gain: str, /, **labels: str) -> Markup:
-        """A card per row: its first column, in the text `gain` its second and the share that its
-        third is, in HTML a bar; below, the named columns beside their labels. Of no rows, ""."""
+        """A card per row: its first column, its second in the text `gain`, and its third, a share,
+        in HTML a bar; below, the named columns beside their labels."""
         made: list[Markup] = []
         chosen = rows[[*list(rows)[:3], *labels]]
         for title, gained, share, *cells in chosen.itertuples(index=False, name=None):
@@ -254,10 +245,7 @@ class Form:
     def matrix(
         self, frames: Mapping[str, pd.DataFrame], caption: str, most: float = 0.0, family: str = ""
     ) -> Markup:
-        """Tables side by side, one of each name; shares have a bar, or all up to `most`.
-
-        In Markdown one table, whose first column has the names if there are several.
-        """
+        """Tables by name, in Markdown as one; shares have a bar, or all up to `most`."""
         if not self.html and len(frames) > 1:
             whole = pd.concat([frame.assign(_=name) for name, frame in frames.items()])
             size, *contexts = whole.columns.drop("_")
@@ -284,7 +272,7 @@ class Form:
         return said + Markup(bar)
 
     def rows(self, rows: pd.DataFrame, part: str, /, caption: str = "", **labels: str) -> Markup:
-        """The named columns as rows of a table with a column a row, headed by its `part`."""
+        """The named columns as rows, with a column for each `part`."""
         every = [[label, *rows[name]] for name, label in labels.items()]
         known = [row for row in every if not all(map(is_missing, row[1:]))]
         return self.table(pd.DataFrame(known, columns=["", *rows[part]], dtype=object), caption)
@@ -298,14 +286,14 @@ class Form:
         return Markup(f"\n\n{made}\n\n")
 
     def figure(self, alt: object) -> Markup:
-        """The chapter's figure, which says in words what it shows."""
+        """The chapter's figure; alt: what it shows, in words."""
         if not self.picture:
             return Markup("")
         image = f"![{self.escape(alt)}]({self.picture})"
         return Markup(f"\n\n{figure(self.drawing, str(alt)) if self.html else image}\n\n")
 
     def prose(self, text: str) -> Markup:
-        """A block's text: in HTML its paragraphs, lists, bold, emphasis and code, else as it is."""
+        """A block's text."""
         parts = [part.strip() for part in re.split(r"\n\s*\n", str(text)) if part.strip()]
         return Markup("\n".join(map(_paragraph, parts)) if self.html else "\n\n".join(parts))
 

@@ -1,4 +1,4 @@
-"""Figures as parts of a page: SVGs in few bytes, with what zooms them."""
+"""Figures as parts of a page."""
 
 import re
 
@@ -33,11 +33,7 @@ def inlined(svg: str, name: str) -> str:
 
 
 def _slim(svg: str, name: str) -> str:
-    """An SVG of matplotlib's in fewer bytes: no indents, no names of groups, hundredths of a point,
-    each style once.
-
-    A page has many, half of whose bytes are styles that say the same again.
-    """
+    """An SVG of matplotlib's in fewer bytes, half of which say the same style again."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\n +", "\n", svg).replace("\n\n", "\n")
     svg = re.sub(r'<g id="[^"]*">', "<g>", re.sub(r' transform="rotate\(-0 [^"]*"', "", svg))

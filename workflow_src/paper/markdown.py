@@ -1,4 +1,4 @@
-"""How numbers and other values stand in Markdown."""
+"""Values in Markdown."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from workflow_src.common.printable import printable
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent where that is readable: 1,234 12.3 0.0123."""
+    """Three significant digits: 1,234 12.3 0.0123."""
     if value == 0:
         return "0"
     text = f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
@@ -17,7 +17,7 @@ def number(value: float) -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """So many significant digits, without an exponent where that is readable: 130, 3.6."""
+    """So many significant digits: 130, 3.6."""
     rounded = float(f"{value:.{digits - 1}e}")
     if value == 0 or abs(rounded) >= 10 ** (digits - 1):
         return f"{rounded:,.0f}"
@@ -38,7 +38,7 @@ def literal(value: Any) -> str:
 
 
 def escape(value: Any) -> str:
-    """Text escaped so that Markdown and HTML show it literally, in sentences and table cells."""
+    """Text that Markdown and HTML show literally, in sentences and table cells."""
     text = html.escape(literal(value), quote=False).replace("|", "&#124;")
     text = re.sub(r"([\\`*\[\]])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)

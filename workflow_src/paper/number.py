@@ -20,7 +20,7 @@ from workflow_src.paper.units import combined, earned, printed, scale, unit_of
 
 NAN = float("nan")
 Row = tuple[str, int]
-"""A table's name, and the line of its CSV, whose header is line 1."""
+"""A table's name, and the line of its CSV; the header is line 1."""
 
 Numbers = pd.Series
 """A column of Numbers, NaN where one is missing."""
@@ -29,8 +29,8 @@ REDUCED: Mapping[str, Callable[[Any], Any]] = {
     **{"sum": np.sum, "count": np.sum, "mean": np.mean, "median": np.median, "spread": np.median},
     **{"min": np.min, "max": np.max},
 }
-"""How a group of numbers becomes one. "spread" is the median with the least and the most as ends;
-"count" is of those that hold (see `holds`), "17 of 40"."""
+"""How a group becomes one. "spread" is the median with the least and the most as ends; "count" is
+of those that hold (see `holds`), "17 of 40"."""
 
 SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -42,10 +42,9 @@ SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Number:
-    """A finite number with its unit, the rows it rests on, its formula, and at most one pair of
-    ends: the least and the most that it was.
+    """A finite number; ends: the least and the most that it was; digits: see `printed`.
 
-    No float, so that pandas never makes it one. digits: how many it has earned, if not the unit's.
+    No float, so that pandas never makes it one.
     """
 
     value: float
@@ -60,7 +59,7 @@ class Number:
         return float(self.value)
 
     def __hash__(self) -> int:
-        """As that of the value, which it equals."""
+        """That of the value, which it equals."""
         return hash(self.value)
 
     def __str__(self) -> str:
@@ -68,7 +67,7 @@ class Number:
         return printed(self.value, self.unit, self.digits)
 
     def to(self, unit: str) -> "Number":
-        """The same in another unit; ValueError if that isn't of the same kind."""
+        """In another unit; ValueError if that isn't of the same kind."""
         if unit == self.unit:
             return self
         try:
@@ -79,7 +78,7 @@ class Number:
         return replace(self, value=self.value * by, unit=unit, ends=ends)
 
     def within(self, low: Any, high: Any) -> "Number":
-        """With its ends, and as many digits as they leave: two without ends."""
+        """With ends, and the digits that they leave."""
         known = isinstance(low, Number) and isinstance(high, Number)
         digits = earned(self.value, *((float(low), float(high)) if known else (NAN, NAN)))
         return replace(self, ends=(low, high) if known else None, digits=digits)
@@ -129,19 +128,18 @@ class Number:
 
 
 def _said(term: Any) -> str:
-    """A term of a formula."""
     if not isinstance(term, Number):
         return f"{float(term):g}"
     return f"({term.formula})" if re.search(r" [-+*/] ", term.formula) else term.formula
 
 
 def is_number(cell: object) -> bool:
-    """Whether a cell is a Number, and neither text nor missing."""
+    """Whether a cell is a Number."""
     return isinstance(cell, Number)
 
 
 def lift(column: pd.Series) -> Numbers:
-    """A column of floats as it was read, as Numbers: each with its row and the schema's unit."""
+    """A column of floats as it was read, as Numbers with the schema's unit."""
     name = str(column.name)
     made: list[object] = [
         Number(value, unit_of(row[0], name), frozenset([row]), name) if abs(value) < np.inf else NAN
@@ -153,9 +151,9 @@ def lift(column: pd.Series) -> Numbers:
 def over(
     rows: pd.DataFrame, by: str | Sequence[str], column: str, how: str = "sum", unit: str = ""
 ) -> Numbers:
-    """A column of rows reduced in each of their groups, as REDUCED says; without empty groups.
+    """A column of floats or Numbers reduced in each group that isn't empty, as REDUCED says.
 
-    The column is of floats as they were read, or of Numbers. unit: of what was computed of floats.
+    unit: of what was computed of floats.
     """
     known, keys = rows[rows[column].notna()], [by] if isinstance(by, str) else [*by]
     if known.empty:
@@ -180,13 +178,13 @@ def over(
 
 
 def of(cells: Numbers, how: str = "spread") -> Any:
-    """The same of all Numbers of a column; NaN without any."""
+    """That of all Numbers of a column; NaN without any."""
     found = over(pd.DataFrame({"all": "", "cell": cells.astype(object)}), "all", "cell", how)
     return found.iloc[0] if len(found) else NAN
 
 
 def holds(cells: Numbers, mask: pd.Series, rule: str) -> Numbers:
-    """1 where a rule holds for a Number, 0 where it doesn't, NaN where there is none."""
+    """1 where a rule holds for a Number, else 0."""
     return each(cells, lambda number, it: Number(float(it), "count", number.rows, rule), mask)
 
 
@@ -196,35 +194,35 @@ def count(cells: Numbers, mask: pd.Series, rule: str) -> Any:
 
 
 def added(frame: pd.DataFrame) -> Numbers:
-    """The sum of what is known in each row of Numbers; NaN in a row without any."""
+    """The sum of the Numbers in each row; NaN without any."""
     known = ([each for each in row if is_number(each)] for row in frame.to_numpy(object))
     made: list[object] = [reduce(operator.add, row) if row else NAN for row in known]
     return pd.Series(made, frame.index, dtype=object)
 
 
 def to(cells: Numbers, unit: str) -> Numbers:
-    """A column of Numbers in another unit."""
+    """Numbers in another unit."""
     return each(cells, lambda number: number.to(unit))
 
 
 def within(cells: Numbers, low: Numbers, high: Numbers) -> Numbers:
-    """Numbers with the digits that their ends earn, and their ends."""
+    """Numbers with ends; see Number.within."""
     return each(cells, Number.within, low, high)
 
 
 def end(cells: Numbers, which: int) -> Numbers:
-    """The least (0) or the most (1) that Numbers were; NaN where one has no ends."""
+    """One of the ends of Numbers, NaN without."""
     return each(cells, lambda number: number.ends[which] if number.ends else NAN)
 
 
 def each(cells: Numbers, make: Callable[..., object], *beside: pd.Series) -> Numbers:
-    """What a function makes of each Number and of what is beside it; what is none stays."""
+    """What a function makes of each Number and what is beside it; other cells stay."""
     rows = zip(cells, *beside, strict=True)
     made: list[object] = [make(c, *more) if isinstance(c, Number) else c for c, *more in rows]
     return pd.Series(made, cells.index, dtype=object)
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers whose formula is their column's name, for readable formulas of what follows."""
+    """Numbers whose formula is their column's name, so that those of what follows are readable."""
     made = {str(name): each(frame[name], partial(replace, formula=str(name))) for name in frame}
     return pd.DataFrame(made, frame.index, dtype=object)

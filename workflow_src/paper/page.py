@@ -1,4 +1,4 @@
-"""One HTML page of some chapters, which needs no other file and makes no request."""
+"""One HTML page of chapters, which needs no other file and makes no request."""
 
 import base64
 import gzip
@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 NUMBER = re.compile(r'<button class="n" value="(n\w+)">([^<]*)</button>')
-"""A printed number; see form.Form.number."""
+"""See form.Form.number."""
 
 IMPLIED = re.compile(r"</t[dr]>")
 """Ends of cells and rows, which HTML implies: a page has tens of thousands."""
@@ -28,10 +28,10 @@ def page(
     contents: Mapping[str, str],
     templates: Path,
 ) -> str:
-    """Chapters' HTML, in their order, as one page.
+    """Chapters' HTML as one page.
 
-    evidence: of all their numbers, by key. contents: what the bar at the top names, by the id that
-    it leads to. Numbers get short keys; what has no evidence is text.
+    evidence: of all their numbers, by key. contents: what the bar at the top names, by id. Numbers
+    get short keys; what has no evidence is text.
     """
     short: dict[str, str] = {}
 
@@ -43,7 +43,7 @@ def page(
 
     body = NUMBER.sub(renamed, "\n".join(blocks))
     body = IMPLIED.sub("", body)
-    # Its columns, which are alike in themselves, take a third less than its rows.
+    # Columns take a third less than rows.
     numbers = packed([*zip(*(_told(evidence[name]) for name in short), strict=True)])
     loader = jinja2.FileSystemLoader(templates)
     made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
@@ -52,13 +52,13 @@ def page(
 
 
 def packed(found: object) -> str:
-    """A value as JSON, compressed, as text; equal ones give equal text."""
+    """A value as compressed JSON, as text; equal ones give equal text."""
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _told(why: Mapping[str, Any]) -> list[object]:
-    """A number's value, unit, formula, ends and lines by table, as page.js reads them."""
+    """A number's evidence as page.js reads it."""
     ends = [f"{each:.4g}" for each in why.get("ends", ())]
     rows = {table: _first(lines) for table, lines in why["rows"].items()}
     return [f"{why['value']:.6g}", why["unit"], why["formula"], ends or None, rows]

@@ -20,25 +20,25 @@ SCHEMA = 1
 """Of summary.json (docs/agents.md): it changes when what is there changes its meaning."""
 
 DOCUMENT = re.compile(r"\[([^\]]+)\]\(docs/[^)]*\)")
-"""A link into the documents, which aren't there where the package is installed."""
+"""A link into the documents, which an installed package lacks."""
 
 WIDE = 100
 """Letters of a terminal's line."""
 
 
 class Plain(Form):
-    """Prints for a terminal: nothing is escaped but what would control it."""
+    """Prints for a terminal; what would control it is escaped."""
 
     def escape(self, text: object) -> Markup:
         """A text in one line."""
         return text if isinstance(text, Markup) else Markup(literal(text))
 
     def number(self, number: Number) -> Markup:
-        """A number as its unit says."""
+        """A number without evidence."""
         return Markup(str(number))
 
     def prose(self, text: str) -> Markup:
-        """A block's paragraphs, as they are, without links to documents."""
+        """A block's paragraphs, without links to documents."""
         return Markup(DOCUMENT.sub(r"\1", super().prose(text)))
 
     def _laid_out(
@@ -73,8 +73,7 @@ def screen(said: Iterable[str]) -> str:
 
 
 def told(value: Any) -> Any:
-    """A value for strict JSON: a Number with its unit, its ends and the lines of the CSVs that it
-    rests on; frames as rows; null for what is missing."""
+    """A value for strict JSON: Numbers with lines of CSVs, frames as rows, NaN as null."""
     match value:
         case Number():
             at = [f"{file_of(name)}:{lines}" for name, lines in ranges(value.rows).items()]

@@ -1,4 +1,4 @@
-"""A run's tables, indexed by table and line, and how cells of its cases become tables of a page."""
+"""A run's tables, and how cells of its cases become tables of a page."""
 
 import json
 import re
@@ -28,10 +28,9 @@ def table_name(path: Path) -> str:
 
 
 class Run:
-    """The tables of some CSVs, each read when first asked for; those of no file are empty.
+    """The tables of the CSVs that a stage is given, so that nothing else can make it stale.
 
-    What a chapter reads is what its stage is given, so that nothing else can make it stale. case:
-    the columns of the case whose own the tables are, which lack them.
+    case: the columns of the case whose own the tables are, which lack them.
     """
 
     def __init__(self, files: Iterable[Path], case: Mapping[str, object] | None = None) -> None:
@@ -45,21 +44,21 @@ class Run:
 
     @classmethod
     def of(cls, folder: Path) -> "Run":
-        """That of all tables in a folder."""
+        """Of all tables in a folder."""
         return cls(sorted(folder.rglob("*.csv")))
 
     @classmethod
     def of_capture(cls, folder: Path) -> "Run":
-        """That of the tables of one capture, by names such as "capture/steps"."""
+        """Of one capture's tables, named "capture/steps"."""
         run = cls([])
         run.files |= {f"capture/{path.stem}": path for path in sorted(folder.glob("*.csv"))}
         return run
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        """A table, typed by its schema: amounts as floats, texts ("" where empty), flags.
+        """A table with all columns of its schema: amounts as floats, texts ("" where empty), flags.
 
-        It has all columns of its schema, and no rows if the run has no such table. Its index is its
-        name and the lines of its CSV. Raises StageError if the file is damaged.
+        Without a file it has no rows. Its index is its name and the lines of its CSV. Raises
+        StageError if the file is damaged.
         """
         if name not in self._read:
             path = self.files.get(name, Path())
@@ -70,11 +69,11 @@ class Run:
         return self._read[name]
 
     def has(self, name: str, column: str) -> bool:
-        """Whether a table's file has a column, of which a run without says nothing."""
+        """Whether a table's file has a column."""
         return name in self.files and column in pd.read_csv(self.files[name], nrows=0)
 
     def numbers(self, name: str) -> pd.DataFrame:
-        """The same with its amounts as Numbers, of a table of thousands of rows at most.
+        """A table of thousands of rows at most, with its amounts as Numbers.
 
         Sum and group those of longer ones by `over`, which takes floats.
         """
@@ -84,10 +83,7 @@ class Run:
 
     @cached_property
     def cases(self) -> pd.DataFrame:
-        """A row per case, indexed by it: its AXES as texts, and `label` for sentences.
-
-        A context is "" where cases have none.
-        """
+        """A row per case: its AXES as texts, "" of a context that it hasn't, and `label`."""
         every = pd.concat([self[name][["case", *AXES]] for name in ("timings", "captures")])
         every = every.drop_duplicates("case").set_index("case")
         for name in [name for name in AXES if every[name].dtype == float]:
@@ -109,11 +105,11 @@ class Run:
 
     @cached_property
     def precisions(self) -> list[str]:
-        """From plain to better."""
+        """See `precisions_of`."""
         return precisions_of(self.cases)
 
     def of_phase(self, name: str, phase: str) -> pd.DataFrame:
-        """The rows of one phase of the cases."""
+        """A table's rows of a phase."""
         if (name, phase) not in self._of_phase:
             rows = self[name]
             mine = (rows["phase"] == phase) & rows["case"].isin(self.cases.index)
@@ -122,10 +118,7 @@ class Run:
 
 
 def typed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A table as its schema types it, with all columns of that; see Run.
-
-    Raises ValueError for a cell that its type doesn't allow.
-    """
+    """A table as its schema types it; see Run. Raises ValueError for an invalid cell."""
     about = columns(name)
     made = {}
     for column in dict.fromkeys([*about, *map(str, frame)]):
@@ -158,7 +151,6 @@ def lifted(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _require_amounts(cells: pd.Series, check: str) -> None:
-    """Raise ValueError for an amount that can't be, where the schema has a check."""
     if check and not cells.dropna().between(0, float("inf"), inclusive="left").all():
         raise ValueError("it holds a negative or infinite number")
     if check == "filled" and cells.isna().any():
@@ -166,14 +158,14 @@ def _require_amounts(cells: pd.Series, check: str) -> None:
 
 
 def first(rows: pd.DataFrame) -> pd.Series:
-    """The first row; one in which all is missing if there is none."""
+    """The first row, or one in which all is missing."""
     return rows.iloc[0] if len(rows) else pd.Series(NAN, rows.columns, dtype=object)
 
 
 def wide(
     found: Numbers, index: pd.Index | None = None, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Numbers by two keys as a table: the first down, the second across; of these alone, if any."""
+    """Numbers by two keys as a table, the second across, of these alone, if any are given."""
     made = found.unstack(sort=False) if len(found) else pd.DataFrame(dtype=object)
     made = made if index is None else made.reindex(index=index)
     return made if columns is None else made.reindex(columns=[*columns]).astype(object)
@@ -185,10 +177,7 @@ def precisions_of(cases: pd.DataFrame) -> list[str]:
 
 
 def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.DataFrame:
-    """A row per quantity, a column per precision: cells by case, and how they become one.
-
-    Without rows of which nothing is known.
-    """
+    """A row per quantity that is known: cells by case, reduced as it says in each precision."""
     order, made = precisions_of(cases), {}
     for label, (cells, how) in rows.items():
         frame = pd.DataFrame({"precision": cases["precision"], "cell": cells.astype(object)})
@@ -199,7 +188,7 @@ def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.
 
 
 def across(rows: Mapping[str, pd.Series], columns: list[str]) -> pd.DataFrame:
-    """Rows by their label, of cells by column."""
+    """Rows by label, of cells by column."""
     frame = pd.DataFrame(rows, columns, dtype=object).T
     return frame.rename_axis("").reset_index()
 
@@ -214,10 +203,7 @@ def facets(cases: pd.DataFrame) -> pd.Series:
 
 
 def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
-    """By precision a table of one cell a case: sizes down, contexts across, "" of cases without.
-
-    See `facets`; one in which nothing was measured is left out.
-    """
+    """By facet a table of its cells, if any was measured: sizes down, contexts across."""
     found = {}
     for title, mine in cases.assign(cell=cells).groupby(facets(cases), sort=False):
         if not mine["cell"].map(lambda cell: isinstance(cell, str)).all():
@@ -229,7 +215,7 @@ def matrices(cases: pd.DataFrame, cells: pd.Series) -> dict[str, pd.DataFrame]:
 
 
 def ordered(rows: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:
-    """Rows in the order that the cells of a column have in another; those in none are last."""
+    """Rows in the order that a column's cells have in another; those in none last."""
     places = {cell: place for place, cell in enumerate(dict.fromkeys(order))}
     return rows.sort_values(column, key=lambda cells: cells.map(places), kind="stable")
 
@@ -240,8 +226,8 @@ def down_to(path: str) -> list[str]:
 
 
 def tree_order(nodes: Sequence[tuple[str, str]], amounts: Iterable[float]) -> list[int]:
-    """The places of nodes (of which tree, path) in an order in which each stands above what lies in
-    it, and what has most comes first."""
+    """The places of nodes (tree, path) in an order in which each stands above what lies in it, and
+    what has most comes first."""
     most = {tree: place for place, (tree, _) in enumerate(nodes[::-1])}
     known = dict(zip(nodes, amounts, strict=True))
     keys = [

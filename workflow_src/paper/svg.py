@@ -28,16 +28,14 @@ COLORS = re.findall(
 
 
 def palette(names: Iterable[str]) -> dict[str, str]:
-    """A color for each name, in order; after the last color they start again."""
+    """A color for each name; after the last they start again."""
     return {name: COLORS[at % len(COLORS)] for at, name in enumerate(names)}
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of one color in one lane, with one text for all that shows while one is hovered.
-
-    spans: start and length of each (ns).
-    """
+    """Boxes of one color in one lane; text: shows while one is hovered; spans: starts and lengths
+    (ns)."""
 
     top: float
     height: float
@@ -55,7 +53,7 @@ class Boxes:
 
 
 def merged(spans: Iterable[tuple[int, int]], resolution: int) -> list[tuple[int, int]]:
-    """Spans in order of start, those with gaps below `resolution` (ns) between them as one."""
+    """Spans in order of start, those with gaps below `resolution` (ns) as one."""
     found: list[tuple[int, int]] = []
     for start, length in spans:
         if found and start - sum(found[-1]) < resolution:
@@ -67,7 +65,7 @@ def merged(spans: Iterable[tuple[int, int]], resolution: int) -> list[tuple[int,
 
 
 def chart(boxes: Sequence[Boxes], top: float, width_ns: int, height: float) -> str:
-    """Boxes on an axis of `width_ns`, as an inner SVG that can be zoomed."""
+    """Boxes as an inner SVG that can be zoomed."""
     place = f'x="{LEFT}" y="{top:g}" width="{WIDTH - LEFT}" height="{height:g}"'
     view = f'viewBox="0 0 {max(width_ns, 1)} {height:g}" preserveAspectRatio="none"'
     inner = "".join(each.svg() for each in boxes)
@@ -85,7 +83,7 @@ def label(text: str, x: float, y: float, anchor: str = "start", weight: str = "n
 
 
 def legend(colors: Mapping[str, str], top: float) -> tuple[str, float]:
-    """Names with their colors, in rows; and the height that they take."""
+    """Names with their colors in rows, and their height."""
     parts, columns = [], 5
     wide = (WIDTH - LEFT) / columns
     for at, (name, color) in enumerate(colors.items()):

@@ -1,4 +1,4 @@
-"""Units: of a column as it is read, of what follows from others, and how their numbers print."""
+"""Units: of a column, of what follows from others, and how their numbers print."""
 
 import math
 
@@ -32,11 +32,9 @@ SCALES = {
     ("count", "millions"): 1e-6,
     ("count", "billions"): 1e-9,
 }
-"""What a number of the first unit is multiplied by to be said in the second."""
-
 
 NOTHING = 0.005
-"""Percent below which a share is printed as none."""
+"""Percent; less is printed as none."""
 
 
 def unit_of(table: str, column: str) -> str:
@@ -75,10 +73,7 @@ def combined(sign: str, one: str, other: str) -> str:
 
 
 def printed(value: float, unit: str, digits: int = 0) -> str:
-    """A number as its unit says: 12.3, 53 %, 1.3 ×, +12 %; a count of those that hold: 17 of 40.
-
-    digits: how many it has earned, if that isn't what the unit says.
-    """
+    """A number as its unit says: 53 %, 1.3 ×, +12 %, 17 of 40; digits: if it has earned others."""
     percent = 100 * value
     match unit:
         case "share":
@@ -114,9 +109,9 @@ def _two(value: float) -> str:
 
 
 def earned(value: float, low: float, high: float) -> int:
-    """How many digits ends leave: to the first of half the interval, but two or three.
+    """How many digits ends leave: to the first of half the interval, but two or three; two without.
 
-    So the last digit is no finer than a tenth of what the value may be off by; two without ends.
+    So the last digit is no finer than a tenth of what the value may be off by.
     """
     half = (high - low) / 2
     if half != half or not value:

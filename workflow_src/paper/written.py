@@ -1,9 +1,8 @@
 """A chapter: facts out of a run's tables, and templates whose blocks are printed in two forms.
 
 `facts(run)` gives what the templates name: Numbers, texts and frames of both, the name of the
-`verdict`, and a `figure` (a figures.Plot), if there is one. Templates have blocks and nothing else:
-title, question and headline, of one line, and section, tables and appendix. What a second template
-has of a block follows that of the first. A chapter that fails by a defect says so.
+`verdict`, and a `figure` (a figures.Plot), if there is one. Templates have blocks and nothing else;
+what a second template has of a block follows that of the first.
 """
 
 import json
@@ -32,21 +31,21 @@ LINES, TEXTS = ("title", "question", "headline"), ("section", "tables", "appendi
 """The blocks of one line, and those of paragraphs, tables and figures."""
 
 FILTERS = ("count", "table", "rows", "matrix", "cards", "card", "link", "figure", "marked")
-"""How a template has a value printed that isn't a cell; see Form."""
+"""Methods of Form."""
 
 FORM = "_form"
 """The name of the Form in a template's context."""
 
 FORMS = ("md", "html", "appendix.md", "appendix.html")
-"""The texts of a chapter, by how their names end: the template of each is chapter.{form}.j2."""
+"""Ends of the names of a chapter's texts, whose templates are chapter.{form}.j2."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """A chapter as it is printed: its blocks by form, the evidence of its numbers, its verdict.
+    """A chapter as it is printed.
 
-    level: of its heading, "##". log: what tells why it could not be written; "" if it was.
-    opening: rows that the report's opening takes from the chapter until it is one itself.
+    level: of its heading. log: what tells why it could not be written; "" if it was. opening: rows
+    for the report's opening.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Written:
     opening: Sequence[Mapping[str, Any]] = ()
 
     def write(self, folder: Path, templates: Path) -> None:
-        """Write {name}.md and .html, those of its appendix, and .json; see `said`."""
+        """Write its texts and {name}.json."""
         for form in FORMS:
             write_text(folder / f"{self.name}.{form}", self.text(form, templates) + "\n")
         said = json.dumps(self.said(), indent=1, ensure_ascii=False)
@@ -71,7 +70,7 @@ class Written:
         return re.sub(r"\n{3,}", "\n\n", made.render(chapter=self)).strip()
 
     def said(self) -> dict[str, Any]:
-        """Its lines, its verdict, and each printed number: value, unit, formula, ends, rows."""
+        """Its lines, its verdict, and the evidence of each printed number."""
         lines = {name: self.markdown[name] for name in LINES}
         said: dict[str, Any] = {"name": self.name, "level": self.level, "verdict": self.verdict}
         said |= lines | {"html": {name: self.html[name] for name in LINES}}
@@ -95,10 +94,7 @@ def render(templates: Path, names: Sequence[str], facts: Facts, form: Form) -> d
 
 @cache
 def _environment(templates: Path, prints: bool = False) -> jinja2.Environment:
-    """That of a folder's templates, which are compiled once for all forms and chapters.
-
-    prints: by the form in their context, and not as texts.
-    """
+    """That of a folder's templates; prints: by the form in their context, and not as texts."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         undefined=jinja2.StrictUndefined,
@@ -170,7 +166,7 @@ def write(
 
 
 def _opening(rows: pd.DataFrame | None, forms: Sequence[Form]) -> list[dict[str, Any]]:
-    """The rows of a table of medians (see run.medians) in both forms, for the report's opening."""
+    """The rows of a table of medians in both forms, for the report's opening."""
     if rows is None:
         return []
     kinds = {"text": forms[0], "page": forms[1]}
@@ -199,9 +195,9 @@ def main(
     tables: Sequence[str] = (),
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Write a chapter's texts into a folder, from the tables that it is given.
+    """Write a chapter's texts into a folder.
 
-    tables: what it reads if it is given a folder of them, of which it has to be given one.
+    tables: what it reads of a folder of them; at least one has to be there.
     """
     parser = Parser(description=f"Write the chapter {name}.")
     about = "CSVs to read, JSON of other chapters, or the folder that has the CSVs"
