@@ -34,9 +34,9 @@ class Check(NamedTuple):
 
     what: str
     result: Any
-    limit: str
-    held: bool
     touches: str
+    limit: str = ""
+    held: bool = True
 
 
 def facts(run: Run) -> Facts:
@@ -91,7 +91,7 @@ def operators(run: Run) -> Iterator[Check]:
         yield in_all(f"FLOPs of products are those of {whose}; phases", told, same, OPERATORS)
     other = most(rows["family_disagreement_share"])
     what = "device time of another family by the kernel's name than by its operator, at most"
-    yield Check(what, other, "", True, OPERATORS)
+    yield Check(what, other, OPERATORS)
 
 
 def precision(run: Run) -> Iterator[Check]:
@@ -115,7 +115,7 @@ def repeats(run: Run) -> Iterator[Check]:
     alone = rows[rows["processes"].groupby(rows["case"]).transform("max") == 1]
     alone = alone.drop_duplicates("case")
     count = doubts.counted(alone, "cases of one process")
-    yield Check("cases of one process, which tells no spread", count, "", True, UNPROFILED)
+    yield Check("cases of one process, which tells no spread", count, UNPROFILED)
     yield known("unprofiled steps of a phase", rows["samples"], UNPROFILED)
 
 
@@ -123,7 +123,7 @@ def hosts(run: Run) -> Iterator[Check]:
     """Whether hosts differ, or changed while measuring."""
     rows = doubts.conditions(run)
     what = "host's speed after a case against before, at most"
-    yield Check(what, of(rows["changed"], "max"), "", True, UNPROFILED)
+    yield Check(what, of(rows["changed"], "max"), UNPROFILED)
     for column, what in (("launch_us", "a launch"), ("operation_us", "an eager operation")):
         times = rows[column].dropna()
         slower = of(times, "max") / of(times, "min") if len(times) > 1 else NAN
@@ -141,7 +141,7 @@ def disturbances(run: Run) -> Iterator[Check]:
         count: Any = doubts.counted(found, name, there)
         few = ", ".join(found["case"]) if 0 < len(found) <= FEW else ""
         result = (count, ": ", few) if few else count
-        yield Check(f"{name}; cases", result, "none", found.empty, TOUCHED.get(name, ANSWERS))
+        yield Check(f"{name}; cases", result, TOUCHED.get(name, ANSWERS), "none", found.empty)
 
 
 def studies(run: Run) -> Iterator[Check]:
@@ -152,7 +152,7 @@ def studies(run: Run) -> Iterator[Check]:
     known = {name: mine for name, mine in hosts.items() if mine and cases}
     other = [name for name, mine in known.items() if mine.isdisjoint(cases)]
     found = ", ".join(other) if other else "none" if known else NAN
-    yield Check("studies measured on other hosts", found, "none", not other, "those beside cases")
+    yield Check("studies measured on other hosts", found, "those beside cases", "none", not other)
 
 
 FEW = 3
@@ -164,20 +164,20 @@ CHECKS = (accounted, operators, precision, repeats, hosts, disturbances, studies
 def in_all(what: str, rows: pd.DataFrame, held: pd.Series, touches: str) -> Check:
     """A check that each row should pass."""
     passed = Number(float(held.sum()), f"of {len(rows)}", frozenset(rows.index), "rows that pass")
-    return Check(what, passed if len(rows) else NAN, "all", bool(held.all()), touches)
+    return Check(what, passed if len(rows) else NAN, touches, "all", bool(held.all()))
 
 
 def at_most(what: str, number: Any, limit: float, touches: str) -> Check:
     """A check of a number against a limit."""
     said = f"{100 * limit:g} %" if getattr(number, "unit", "") == "share" else f"{limit:g} ×"
-    return Check(what, number, said, not number > limit, touches)
+    return Check(what, number, touches, said, not number > limit)
 
 
 def known(what: str, column: pd.Series, touches: str, unit: str = "") -> Check:
     """How much is known, at least."""
     least = of(lift(column).dropna(), "min")
     least = least.to(unit) if unit and least == least else least
-    return Check(f"{what}, at least", least, "", True, touches)
+    return Check(f"{what}, at least", least, touches)
 
 
 def most(column: pd.Series) -> Any:
