@@ -41,8 +41,7 @@ def page(
             return text
         return f"<data value={short.setdefault(name, f'{len(short):x}')}>{text}</data>"
 
-    body = NUMBER.sub(renamed, "\n".join(blocks))
-    body = IMPLIED.sub("", body)
+    body = IMPLIED.sub("", NUMBER.sub(renamed, "\n".join(blocks)))
     # Columns take a third less than rows.
     numbers = packed([*zip(*(_told(evidence[name]) for name in short), strict=True)])
     loader = jinja2.FileSystemLoader(templates)

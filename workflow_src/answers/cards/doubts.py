@@ -35,7 +35,7 @@ def recorded(run: Run) -> pd.DataFrame:
     told = warned(run, rows).assign(**{machines.NOT_FINITE: rows["not_finite"] != ""})
     made = []
     for name in told:
-        mine = rows[(told[name] == True).astype(bool)]  # noqa: E712
+        mine = rows[told[name].eq(True)]
         detail = mine[DETAILS[name]] if name in DETAILS else ""
         made.append(mine[["case"]].assign(about="", doubt=str(name), detail=detail))
     return pd.concat(made)

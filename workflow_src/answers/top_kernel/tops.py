@@ -62,12 +62,12 @@ def tops(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
     and `calls`.
     """
     rows, layers = kernels_of(run), layers_of(run)
-    mine = longest(rows[rows["kind"].isin(["kernel", "operator"])], "name")
-    doing = longest(rows[rows["kind"].isin(["kernel", "operator"])], "what")
+    work = rows[rows["kind"].isin(["kernel", "operator"])]
+    mine, doing = longest(work, "name"), longest(work, "what")
     main = mine.sort_values("busy_ns", ascending=False, kind="stable").drop_duplicates(PART)
     product = top_product(rows, products_of(run), layers)
     ms = {"part": rows, "ms": mine, "together_ms": doing}
-    times = pd.DataFrame({name: over(each, PART, "ms", unit="ms") for name, each in ms.items()})
+    times = pd.DataFrame({name: over(each, PART, "ms") for name, each in ms.items()})
     times = named(times.join(product["product_ms"]).astype(object))
     found = main.set_index(PART)[["name", "short_name", "what"]].join(times.drop(columns="part"))
     for name in ("", "together_", "product_"):
@@ -159,7 +159,7 @@ def top_product(rows: pd.DataFrame, products: pd.DataFrame, layers: Numbers) -> 
     # A part may be in both: fused attention on a CPU is held against products of sizes.
     made = [
         calls(mine, within, layers)
-        .assign(ms=over(mine, PART, "ms", unit="ms"))
+        .assign(ms=over(mine, PART, "ms"))
         .add_prefix("product_")
         .assign(product=names)
         for mine, within, names in parts
