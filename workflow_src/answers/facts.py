@@ -44,12 +44,12 @@ def phase(run: Run, phase: str) -> pd.DataFrame:
     rows = kernels(run, phase)
     timed = run.of_phase("timings", phase).drop_duplicates("case")
     plain = lift(timed["median_ms"]).set_axis(timed["case"])
-    there = captured(run, phase) == "ok"
     steps = to(over(run.of_phase("ledger", phase), "case", "busy_ns", "median"), "ms")
-    summed = over(rows, "case", "ms", unit="ms")
-    made = pd.DataFrame({"unprofiled": plain, "busy": steps.combine_first(summed)})
+    made = pd.DataFrame(
+        {"unprofiled": plain, "busy": steps.combine_first(over(rows, "case", "ms"))}
+    )
     made = named(made.reindex(run.cases.index))
-    made["busy"] = made["busy"].where(there, NAN)
+    made["busy"] = made["busy"].where(captured(run, phase) == "ok", NAN)
     status = states(run, phase)
     status = status.mask((status == "ok") & made["unprofiled"].isna(), "not_measured")
     works = to(made["busy"] / made["unprofiled"], "share")
@@ -147,17 +147,21 @@ def placed(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     names = rows[["name", "short_name", "family"]]
     words = {each: what(*each) for each in names.drop_duplicates().itertuples(False, None)}
     does = [words[each] for each in names.itertuples(False, None)]
-    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
-    component = [known[path] for path in rows["path"]]
+    component = components_of(run, rows)
     place = [IN_SENTENCES.get(name, name) for name in component]
     return rows.assign(what=does, component=component, place=place)
 
 
-def product_share(rows: pd.DataFrame) -> Numbers:
+def components_of(run: Run, rows: pd.DataFrame) -> list[str]:
+    """The component of each row, of a brought model told from those of all cases."""
+    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
+    return [known[path] for path in rows["path"]]
+
+
+def product_share(rows: pd.DataFrame, by: str | Sequence[str] = "case") -> Numbers:
     """By case the share of device time in matrix products; of a case without any, 0."""
     products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
-    taken, whole = (over(each, "case", "ms", unit="ms") for each in (products, rows))
-    return to(taken / whole, "share")
+    return to(over(products, by, "ms") / over(rows, by, "ms"), "share")
 
 
 def in_first(run: Run, cases: pd.DataFrame) -> pd.DataFrame:
@@ -197,8 +201,8 @@ def disturbed(run: Run) -> pd.Series:
     """By case whether a phase was captured on a CPU beside other work: its operators alone took
     longer than whole steps without the profiler, and the load was high, if it is known, since of
     short operators the profiler makes most. A GPU works as fast whatever its host does."""
-    timed = run["timings"].groupby(["case", "phase"])["median_ms"].max()
-    busy = pd.concat([kernels(run, each) for each in PHASES]).groupby(["case", "phase"])["ms"].sum()
+    timed = run["timings"].groupby(KEY)["median_ms"].max()
+    busy = pd.concat([kernels(run, each) for each in PHASES]).groupby(KEY)["ms"].sum()
     longer = busy > (1 + MATCH_WITHIN) * timed.reindex(busy.index)
     on_cpu = run["timings"]["case"][run["timings"]["device"] == "cpu"]
     machines, cases = run["environments"], run.cases.index
@@ -262,8 +266,8 @@ def bars(run: Run, rows: pd.DataFrame, panels: Mapping[str, str], empty: str, wi
     rows: kernels with `ms` and `part`, NaN of what isn't shown. panels: titles by phase, with {}
     for the facet.
     """
-    key = ["case", "phase", "part"]
-    whole = rows.groupby(["case", "phase"])["ms"].sum()
+    key = [*KEY, "part"]
+    whole = rows.groupby(KEY)["ms"].sum()
     share = (100 * rows.groupby(key, sort=False)["ms"].sum() / whole).rename("share")
     most = share.groupby("part").agg(["max", "sum"])
     order = [*most[most["max"] >= LEAST_BAR]["sum"].nlargest(BARS).index, "other"]

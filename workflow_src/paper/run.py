@@ -176,10 +176,15 @@ def precisions_of(cases: pd.DataFrame) -> list[str]:
     return sorted(cases["precision"].unique(), key=PRECISIONS.index)
 
 
-def medians(cases: pd.DataFrame, rows: Mapping[str, tuple[Numbers, str]]) -> pd.DataFrame:
-    """A row per quantity that is known: cells by case, reduced as it says in each precision."""
+Quantities = Mapping[str, Numbers | tuple[Numbers, str]]
+"""Cells by case, and how they become one ("spread")."""
+
+
+def medians(cases: pd.DataFrame, rows: Quantities) -> pd.DataFrame:
+    """A row per quantity that is known, a column per precision."""
     order, made = precisions_of(cases), {}
-    for label, (cells, how) in rows.items():
+    for label, given in rows.items():
+        cells, how = given if isinstance(given, tuple) else (given, "spread")
         frame = pd.DataFrame({"precision": cases["precision"], "cell": cells.astype(object)})
         found = over(frame, "precision", "cell", how)
         if len(found):

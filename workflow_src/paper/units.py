@@ -38,13 +38,13 @@ NOTHING = 0.005
 
 
 def unit_of(table: str, column: str) -> str:
-    """The unit of a column as it is read, by its schema; "whole" for what only identifies."""
+    """The unit of a column by its schema, or of computed "ms"; "whole" for what only identifies."""
     known = columns(table)
     about = known.get(column)
     if about is None:
         # What is counted needn't come out whole in a step.
         whole = known.get(column.removesuffix("_per_step"))
-        return whole.unit.replace("count", "") if whole else ""
+        return whole.unit.replace("count", "") if whole else "ms" if column == "ms" else ""
     return about.unit or ("whole" if about.type == "whole" else "")
 
 

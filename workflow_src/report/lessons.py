@@ -82,7 +82,7 @@ def precision(run: Run) -> Facts:
     high, low = "".join(run.precisions[:1]), "".join(run.precisions[-1:])
     rows = kernels(run, "forward")
     kind = rows["family"].isin(PRODUCTS).map({True: "products", False: "rest"})
-    sums = over(rows.assign(kind=kind), ["case", "kind"], "ms", unit="ms")
+    sums = over(rows.assign(kind=kind), ["case", "kind"], "ms")
     ms = wide(sums, run.cases.index, ["products", "rest"])
     label = run.cases["label"].str.removesuffix(f" in {high}").str.replace(f"-{high}", "")
     plain = phase(run, "forward")["unprofiled"]

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from workflow_src.answers.components import components
-from workflow_src.answers.facts import kernels, phases, size_and_context, stack
+from workflow_src.answers.facts import components_of, kernels, phases, size_and_context, stack
 from workflow_src.common.components import COMPONENTS
 from workflow_src.common.precisions import NARROW
 from workflow_src.common.units import NS_PER_MS
@@ -53,8 +52,7 @@ def part(run: Run, rows: pd.DataFrame) -> pd.Series:
     narrow = rows["precision"].isin(NARROW)
     names[narrow & rows["short_name"].map(changes_type).astype(bool)] = "casts"
     by_operator = rows["family_only"].isna()
-    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
-    softmax = rows["path"].map(known) == COMPONENTS["softmax"]
+    softmax = pd.Series(components_of(run, rows), rows.index) == COMPONENTS["softmax"]
     names[(softmax | (rows["family"] == "softmax")) & by_operator] = "softmax"
     names[rows["family"].isin(["gemm", "attention"])] = "matrix products"
     names[rows["path"].str.split("/").map(lambda path: "optimizer" in path)] = "optimizer"

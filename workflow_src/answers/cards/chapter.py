@@ -83,10 +83,10 @@ def by_part(run: Run) -> pd.DataFrame:
     """By case and part of a step, its tops, and what does most besides products."""
     found, _ = tops(run)
     rows = kernels_of(run)
-    whole = over(rows, PART, "ms", unit="ms")
+    whole = over(rows, PART, "ms")
     others = rows[rows["kind"].isin(["kernel", "operator"]) & ~rows["family"].isin(MULTIPLYING)]
     mine = longest(others, "what")
-    ms, calls = over(mine, PART, "ms", unit="ms"), over(mine, PART, "calls_per_step", unit="calls")
+    ms, calls = over(mine, PART, "ms"), over(mine, PART, "calls_per_step", unit="calls")
     what = mine.drop_duplicates(PART).set_index(PART)["what"]
     made = {"besides_what": what, "besides_calls": calls, "besides_share": to(ms / whole, "share")}
     return found.join(pd.DataFrame(made, dtype=object))

@@ -48,7 +48,7 @@ def modules(run: Run) -> pd.DataFrame:
     at = spread(rows, parents)
     # What of backward is in none of its modules is told by operators.
     at = at[~(at["case"].isin(inner["case"]) & (at["node"] == at["phase"] + "/backward/"))]
-    ms = over(pd.concat([at, spread(inner, parents, 3)]), KEY, "ms", unit="ms")
+    ms = over(pd.concat([at, spread(inner, parents, 3)]), KEY, "ms")
     rate = rates(products(run, last), spread(traced, parents), parents, ms)
     found = pd.DataFrame({"ms": ms} | rate, dtype=object).reset_index()
     whole = found[found["node"].isin(PHASES)].set_index("case")["ms"]

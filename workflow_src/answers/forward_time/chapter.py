@@ -9,7 +9,7 @@ from workflow_src.common.thresholds import MATCH_WITHIN
 from workflow_src.common.words import PHASES, STATES
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, holds, of, to
-from workflow_src.paper.run import AXES, Run, first, matrices, medians
+from workflow_src.paper.run import AXES, Quantities, Run, first, matrices, medians
 from workflow_src.paper.written import Facts
 
 FORWARD = "forward"
@@ -32,18 +32,18 @@ def facts(run: Run) -> Facts:
     faster, had_waited = base["told"] / cases["told"], base["waits"].eq(True)
     waited = cases["waits"]
     chosen = example(run, cases.index[cases["unprofiled"].notna() & cases["busy"].notna()])
-    rows = {
-        "unprofiled, ms": (cases["unprofiled"], "spread"),
-        "profiled, ms": (cases["profiled"], "spread"),
-        "device time, ms": (cases["busy"], "spread"),
-        "device time / unprofiled": (cases["works"], "spread"),
+    rows: Quantities = {
+        "unprofiled, ms": cases["unprofiled"],
+        "profiled, ms": cases["profiled"],
+        "device time, ms": cases["busy"],
+        "device time / unprofiled": cases["works"],
         "launch-bound: the device idles for over 10 %": (waits, "count"),
-        "unprofiled time per launch, us": (between, "spread"),
-        "device time per launch, us": (each_takes, "spread"),
+        "unprofiled time per launch, us": between,
+        "device time per launch, us": each_takes,
         "profiled within 10 % of unprofiled where launch-bound": (agreeing["waiting"], "count"),
         "profiled within 10 % of unprofiled elsewhere": (agreeing["working"], "count"),
-        "profiled beyond unprofiled": (cases["longer"], "spread"),
-        "a CUDA graph saves, of unprofiled": (cases["saved"], "spread"),
+        "profiled beyond unprofiled": cases["longer"],
+        "a CUDA graph saves, of unprofiled": cases["saved"],
     }
     opened = {
         "(a) forward: profiler within 10 % of plain timing": (counted, "count"),

@@ -6,11 +6,12 @@ optimizer's from there to the whole step.
 
 import pandas as pd
 
-from workflow_src.answers.components import components, in_model_order
+from workflow_src.answers.components import in_model_order
 from workflow_src.answers.facts import (
     PRODUCTS,
     bars,
     captured,
+    components_of,
     example,
     kernels,
     main,
@@ -23,8 +24,8 @@ from workflow_src.answers.facts import (
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, MOSTLY, SHARES_REPEAT_WITHIN
 from workflow_src.common.words import OPTIMIZERS, PHASES
 from workflow_src.paper.figures import Plot
-from workflow_src.paper.number import NAN, Numbers, count, holds, is_number, named, of, over, to
-from workflow_src.paper.run import Run, medians, ordered, wide
+from workflow_src.paper.number import NAN, Numbers, count, holds, named, of, over, to
+from workflow_src.paper.run import Quantities, Run, medians, ordered, wide
 from workflow_src.paper.written import Facts
 
 BEFORE, AFTER = "forward", "train_step"
@@ -61,7 +62,7 @@ def facts(run: Run) -> Facts:
     }
     return shown_of_all(run, cases, both, "after") | {
         "verdict": verdict(len(both), falls.sum(), rises.sum(), len(known), more.sum()),
-        "bound": is_number(of(bound, "count")) and of(bound, "count") >= len(both) / 2,
+        "bound": of(bound, "count") >= len(both) / 2,
         "falling": of(falling, "count"),
         "rising": count(both["points"], rises, "points > 1 %"),
         "by_optimizer": count(known["by_optimizer"], more, "the optimizer's < backward's"),
@@ -92,7 +93,7 @@ def changes(run: Run) -> pd.DataFrame:
     share, bytes (GB, and `each` parameter's) and rates; backward over forward; `state`."""
     forward, step = kernels(run, BEFORE), step_rows(run)
     cases, is_product = run.cases, step["family"].isin(PRODUCTS)
-    ranges = named(wide(over(step, ["case", "part"], "ms", unit="ms"), cases.index, PARTS))
+    ranges = named(wide(over(step, ["case", "part"], "ms"), cases.index, PARTS))
     apart = ranges["backward"].notna() & ranges["optimizer"].notna()
     parts = {"before": forward, "after": step, "middle": step[step["part"] != "optimizer"]}
     share = {name: product_share(rows) for name, rows in parts.items()}
@@ -132,7 +133,7 @@ def changes(run: Run) -> pd.DataFrame:
 
 def backward_over_forward(rows: pd.DataFrame) -> Numbers:
     """By case backward's device time over forward's, of some of a step's kernels."""
-    ms = wide(over(rows, ["case", "part"], "ms", unit="ms"), columns=["forward", "backward"])
+    ms = wide(over(rows, ["case", "part"], "ms"), columns=["forward", "backward"])
     return ms["backward"] / ms["forward"]
 
 
@@ -149,21 +150,21 @@ def verdict(both: int, falls: int, rises: int, known: int, by_optimizer: int) ->
 
 def summary(both: pd.DataFrame, falls: Numbers, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
-    rows = {
-        "products' share of a forward pass": (both["before"], "spread"),
-        "products' share of a training step": (both["after"], "spread"),
+    rows: Quantities = {
+        "products' share of a forward pass": both["before"],
+        "products' share of a training step": both["after"],
         "it falls by over 1 point in": (falls, "count"),
-        "backward changes it by, points": (both["by_backward"], "spread"),
-        "the optimizer changes it by, points": (both["by_optimizer"], "spread"),
-        "the optimizer's share of a step": (both["optimizer_share"], "spread"),
-        "the optimizer reads and writes, GB": (both["gb"], "spread"),
-        "bytes a parameter": (both["each"], "spread"),
-        "its rate, GB/s": (both["rate"], "spread"),
-        "its rate / memory's measured rate": (both["of_memory"], "spread"),
+        "backward changes it by, points": both["by_backward"],
+        "the optimizer changes it by, points": both["by_optimizer"],
+        "the optimizer's share of a step": both["optimizer_share"],
+        "the optimizer reads and writes, GB": both["gb"],
+        "bytes a parameter": both["each"],
+        "its rate, GB/s": both["rate"],
+        "its rate / memory's measured rate": both["of_memory"],
         "the optimizer is memory-bound in": (bound, "count"),
-        "products, backward / forward": (both["products_times"], "spread"),
-        "all else, backward / forward": (both["else_times"], "spread"),
-        "device time, backward / forward": (both["all_times"], "spread"),
+        "products, backward / forward": both["products_times"],
+        "all else, backward / forward": both["else_times"],
+        "device time, backward / forward": both["all_times"],
     }
     return medians(both, rows)
 
@@ -172,11 +173,9 @@ def parts(run: Run, chosen: str) -> pd.DataFrame:
     """Time and products' share of the parts of a case's step, and of its twins'."""
     rows = twins(run, step_rows(run), chosen)
     rows = pd.concat([rows, rows.assign(part="whole step")])
-    ms = over(rows, ["precision", "part"], "ms", unit="ms")
-    products = rows.assign(ms=rows["ms"].where(rows["family"].isin(PRODUCTS), 0.0))
-    share = to(over(products, ["precision", "part"], "ms", unit="ms") / ms, "share")
-    found = pd.DataFrame({"ms": ms, "products": share}).reset_index()
-    return ordered(found, "part", [*PARTS, "elsewhere", "whole step"])
+    by = ["precision", "part"]
+    made = {"ms": over(rows, by, "ms"), "products": product_share(rows, by)}
+    return ordered(pd.DataFrame(made).reset_index(), "part", [*PARTS, "elsewhere", "whole step"])
 
 
 def gradients(run: Run) -> pd.DataFrame:
@@ -184,15 +183,12 @@ def gradients(run: Run) -> pd.DataFrame:
     what of it is besides products."""
     rows = run.of_phase("operators", "forward_backward")
     rows = rows[rows["forward_operator"] != ""]
-    known = components([*run["kernels"]["path"].unique(), *rows["path"].unique()])
-    rows = rows.assign(
-        component=[known[path] for path in rows["path"]], ms=rows["busy_ms_per_step"]
-    )
-    whole = over(rows, "case", "ms", unit="ms")
+    rows = rows.assign(component=components_of(run, rows), ms=rows["busy_ms_per_step"])
+    whole = over(rows, "case", "ms")
     others = rows.assign(ms=rows["ms"].where(~rows["family"].isin(PRODUCTS), 0.0))
     made = {}
     for name, mine in (("share", rows), ("besides", others)):
-        ms = over(mine, ["case", "component"], "ms", unit="ms").rename("ms").reset_index()
+        ms = over(mine, ["case", "component"], "ms").rename("ms").reset_index()
         ms["ms"] = to(ms["ms"] / ms["case"].map(whole), "share")
         ms["precision"] = ms["case"].map(run.cases["precision"])
         made[name] = over(ms, ["precision", "component"], "ms", "median")

@@ -21,8 +21,8 @@ from workflow_src.answers.facts import (
 )
 from workflow_src.common.operators import COPY
 from workflow_src.common.thresholds import LEAST_SHARE_SHOWN, SHARES_REPEAT_WITHIN
-from workflow_src.paper.number import Numbers, holds, is_number, named, of, over, to
-from workflow_src.paper.run import AXES, Run, first, medians, ordered, wide
+from workflow_src.paper.number import Numbers, holds, named, of, over, to
+from workflow_src.paper.run import AXES, Quantities, Run, first, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import CASTS, changes_type
 
@@ -46,7 +46,7 @@ def facts(run: Run) -> Facts:
     """What the template says."""
     rows = placed(run, kernels(run, FORWARD))
     rows = rows.assign(product=rows["family"].isin(PRODUCTS))
-    others, whole = rows[~rows["product"]], over(rows, "case", "ms", unit="ms")
+    others, whole = rows[~rows["product"]], over(rows, "case", "ms")
     parts, kinds = (shares_of(others, by, whole) for by in ("component", "what"))
     cases = passes(run, rows, parts)
     known = cases[cases["besides"].notna()]
@@ -79,10 +79,10 @@ def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     other, square = ~rows["product"], rows["component"].isin(QUADRATIC)
     taken = {"products": ~other, "others": other, "uncast": other & ~rows["what"].isin(CASTS)}
     taken |= {"square": other & square, "rest": other & ~square}
-    made = {name: over(rows[mine], "case", "ms", unit="ms") for name, mine in taken.items()}
+    made = {name: over(rows[mine], "case", "ms") for name, mine in taken.items()}
     for name, mine in (("launches", other), ("product_launches", ~other)):
         made[name] = over(rows[mine], "case", "calls_per_step", unit="count")
-    made |= {"whole": over(rows, "case", "ms", unit="ms"), "product_share": product_share(rows)}
+    made |= {"whole": over(rows, "case", "ms"), "product_share": product_share(rows)}
     made |= {"casts": weight_casts(run)}
     found = named(pd.DataFrame(made, dtype=object).reindex(run.cases.index))
     values = parts.astype(float)
@@ -100,7 +100,7 @@ def passes(run: Run, rows: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
 
 def shares_of(rows: pd.DataFrame, by: str, whole: Numbers) -> pd.DataFrame:
     """By case what share of the `whole` pass each component, or kind, has; 0 if none."""
-    ms = wide(over(rows, ["case", by], "ms", unit="ms"), whole.index)
+    ms = wide(over(rows, ["case", by], "ms"), whole.index)
     filled = {name: ms[name].where(ms[name].notna(), whole * 0) for name in ms}
     shares = {name: to(cells / whole, "share") for name, cells in filled.items()}
     return pd.DataFrame(shares, whole.index, dtype=object)
@@ -123,7 +123,7 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
     base = base.loc[mine.index]
     faster, less = (of(base[name] / mine[name]) for name in ("products", "others"))
     largest, leads = leader(known["largest"], known["largest_share"], "the largest is {}")
-    told = is_number(less) and is_number(faster) and faster > less and of(mine["besides"]) > MOST
+    told = faster > less and of(mine["besides"]) > MOST
     verdicts = {
         "can't tell": known.empty,
         "nothing": largest == "",
@@ -140,16 +140,16 @@ def headline(run: Run, known: pd.DataFrame) -> Facts:
 def summary(run: Run, known: pd.DataFrame, most: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
     base, name = in_first(run, known), "".join(run.precisions[:1])
-    rows = {
-        "products' share of device time": (known["product_share"], "spread"),
-        "share besides products": (known["besides"], "spread"),
+    rows: Quantities = {
+        "products' share of device time": known["product_share"],
+        "share besides products": known["besides"],
         "that is over half in": (most, "count"),
-        "launches of products": (known["product_launches"], "spread"),
-        "launches besides products": (known["launches"], "spread"),
-        "casts of weights, of device time": (known["cast_share"], "spread"),
-        f"products' time / that in {name}": (known["products"] / base["products"], "spread"),
-        f"all else's time / that in {name}": (known["others"] / base["others"], "spread"),
-        "all else but casts, the same": (known["uncast"] / base["uncast"], "spread"),
+        "launches of products": known["product_launches"],
+        "launches besides products": known["launches"],
+        "casts of weights, of device time": known["cast_share"],
+        f"products' time / that in {name}": known["products"] / base["products"],
+        f"all else's time / that in {name}": known["others"] / base["others"],
+        "all else but casts, the same": known["uncast"] / base["uncast"],
     }
     return medians(known, rows)
 

@@ -28,7 +28,7 @@ from workflow_src.common.operators import PRODUCTS, SOFTMAX_FLOPS
 from workflow_src.common.thresholds import MOSTLY
 from workflow_src.paper.figures import Plot
 from workflow_src.paper.number import NAN, Numbers, count, is_number, named, of, over, to
-from workflow_src.paper.run import Run, medians, ordered, wide
+from workflow_src.paper.run import Quantities, Run, medians, ordered, wide
 from workflow_src.paper.written import Facts
 from workflow_src.placing.kernel_words import TO_FP32
 
@@ -89,7 +89,7 @@ def attention(run: Run) -> pd.DataFrame:
     ranged, operators = with_roles(kernels(run, "forward")), forward_operators(run)
     apart = operators[~operators["case"].isin(ranged["case"])]
     parts = pd.concat([ranged, apart[apart["role"].isin(ROLES)]])
-    ms = wide(over(parts, ["case", "role"], "ms", unit="ms"), run.cases.index, ROLES)
+    ms = wide(over(parts, ["case", "role"], "ms"), run.cases.index, ROLES)
     state = states(run, ms, ranged, operators)
     ms = named(ms.where(state == "ok", NAN))
     multiply = operators["operator"].isin(PRODUCTS) & (operators["family"] == "gemm")
@@ -133,19 +133,19 @@ def roles_by_shapes(rows: pd.DataFrame) -> pd.Series:
 
     QK^T has a softmax's input as output, AV its output as first factor; "either" may be both.
     """
-    softmax = rows[rows["operator"].isin(SOFTMAX) & (rows["shapes"] != "")]
+    module = pd.MultiIndex.from_frame(rows[["case", "path"]])
+    is_softmax = rows["operator"].isin(SOFTMAX) & (rows["shapes"] != "")
+    softmax = rows[is_softmax]
     squares = {(case, *sizes(text)[0][-2:]) for case, text in softmax[["case", "shapes"]].values}
-    inside = pd.MultiIndex.from_frame(softmax[["case", "path"]])
-    in_module = pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(inside)
-    products = rows[rows["operator"].isin(BATCHED) & in_module]
+    products = rows[rows["operator"].isin(BATCHED) & module.isin(module[is_softmax])]
     role = pd.Series("around", rows.index, dtype=object)
     for at, case, shapes in products[["case", "shapes"]].itertuples(name=None):
         first, second = sizes(shapes)[-2:]
         is_qk, is_av = ((case, *key) in squares for key in ((first[-2], second[-1]), first[-2:]))
         role[at] = "either" if is_qk and is_av else "qk" if is_qk else "av" if is_av else "around"
-    modules = pd.MultiIndex.from_frame(products[["case", "path"]][role[products.index] != "around"])
+    found = module.isin(module[role != "around"])
     role[softmax.index] = "softmax"
-    return role.where(pd.MultiIndex.from_frame(rows[["case", "path"]]).isin(modules), "")
+    return role.where(found, "")
 
 
 def sizes(shapes: str) -> list[list[int]]:
@@ -195,7 +195,7 @@ def moved(rows: pd.DataFrame) -> tuple[Numbers, Numbers]:
     """By case the GB that operators read and write, and the GB/s, if all bytes are known."""
     rows = rows[~rows["case"].isin(rows["case"][~(rows["bytes_per_step"] > 0)])]
     gb = over(rows, "case", "bytes_per_step", unit="bytes")
-    rate = to(gb / over(rows, "case", "ms", unit="ms"), "GB/s")
+    rate = to(gb / over(rows, "case", "ms"), "GB/s")
     return to(gb, "GB"), rate
 
 
@@ -209,34 +209,33 @@ def verdict(cases: pd.DataFrame, mine: pd.DataFrame, longer: Any, bound: Any) ->
     own = not cases["attention"].isin(ATTENTIONS).any()
     looked = cases["state"].isin(["no_attention", "not_told_apart"]).any()
     verdicts = {
-        "longer": is_number(longer) and longer >= MOSTLY * len(mine),
+        "longer": longer >= MOSTLY * len(mine),
         "by precision": found["least"] < 1 < found["most"],
         "shorter": is_number(found["least"]),
         "fused": (cases["state"] == "fused").any(),
         "no attention": own and looked,
     }
     said = next((name for name, true in verdicts.items() if true), "can't tell")
-    is_bound = is_number(bound) and bound >= len(mine) / 2
-    return {"verdict": said, "bound": is_bound} | found
+    return {"verdict": said, "bound": bound >= len(mine) / 2} | found
 
 
 def summary(run: Run, mine: pd.DataFrame, bound: Numbers) -> pd.DataFrame:
     """Medians over the cases, at each precision."""
     first, base = "".join(run.precisions[:1]), in_first(run, mine)
-    whole = over(kernels(run, "forward"), "case", "ms", unit="ms").reindex(mine.index)
+    whole = over(kernels(run, "forward"), "case", "ms").reindex(mine.index)
     core = mine["softmax"] + mine["products"] + mine["around"]
-    rows = {
-        "attention besides projections, of the pass": (to(core / whole, "share"), "spread"),
-        "softmax's time / (QKᵀ + AV)": (mine["time"], "spread"),
-        "the same of FLOPs": (mine["flops"], "spread"),
-        "softmax reads and writes, GB": (mine["gb"], "spread"),
-        "its rate, GB/s": (mine["rate"], "spread"),
-        "its rate / memory's measured rate": (mine["of_memory"], "spread"),
+    rows: Quantities = {
+        "attention besides projections, of the pass": to(core / whole, "share"),
+        "softmax's time / (QKᵀ + AV)": mine["time"],
+        "the same of FLOPs": mine["flops"],
+        "softmax reads and writes, GB": mine["gb"],
+        "its rate, GB/s": mine["rate"],
+        "its rate / memory's measured rate": mine["of_memory"],
         "softmax is memory-bound in": (bound, "count"),
-        "QKᵀ + AV read and write, GB/s": (mine["product_rate"], "spread"),
-        "mask, scale and copies / (QKᵀ + AV)": (mine["around"] / mine["products"], "spread"),
-        f"softmax's time / that in {first}": (mine["softmax"] / base["softmax"], "spread"),
-        f"QKᵀ + AV's time / that in {first}": (mine["products"] / base["products"], "spread"),
+        "QKᵀ + AV read and write, GB/s": mine["product_rate"],
+        "mask, scale and copies / (QKᵀ + AV)": mine["around"] / mine["products"],
+        f"softmax's time / that in {first}": mine["softmax"] / base["softmax"],
+        f"QKᵀ + AV's time / that in {first}": mine["products"] / base["products"],
     }
     return medians(mine, rows)
 
@@ -246,8 +245,8 @@ def steps(run: Run, chosen: str) -> pd.DataFrame:
     rows = with_roles(placed(run, twins(run, kernels(run, "forward"), chosen)))
     rows = rows[rows["role"] == "softmax"]
     rows = rows.assign(step=rows["what"].map(STEPS).fillna("other"))
-    found = over(rows, ["precision", "step"], "ms", unit="ms").reset_index(name="ms")
-    whole = over(rows, "precision", "ms", unit="ms")
+    found = over(rows, ["precision", "step"], "ms").reset_index(name="ms")
+    whole = over(rows, "precision", "ms")
     found["share"] = to(found["ms"] / found["precision"].map(whole), "share")
     return ordered(found, "step", STEPS.values())
 
